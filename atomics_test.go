@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // atomicTypes are what of sync/atomic is aligned on every machine. Its functions need words of 64 bits whose address
@@ -28,9 +30,7 @@ func TestAtomicWordsAreAlignedOnEveryMachine(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 func TestFunctionsOfAtomicsAreFound(t *testing.T) {
@@ -41,10 +41,9 @@ var word uint64
 func f() { typed.Add(1); renamed.AddUint64(&word, 1) }
 var load = renamed.LoadInt32
 `
-	if got := fmt.Sprint(unalignedAtomics(t, "a.go", source)); strings.Count(got, "a.go:") != 2 ||
-		!strings.Contains(got, "a.go:5:") || !strings.Contains(got, "atomic.AddUint64") || !strings.Contains(got, "a.go:6:") {
-		t.Errorf("got %s, want the function in lines 5 and 6", got)
-	}
+	got := fmt.Sprint(unalignedAtomics(t, "a.go", source))
+	expect.That(t, strings.Count(got, "a.go:") == 2 && strings.Contains(got, "a.go:5:") && strings.Contains(got, "atomic.AddUint64") &&
+		strings.Contains(got, "a.go:6:"), "got %s, want the function in lines 5 and 6", got)
 }
 
 // unalignedAtomics returns what a file uses of sync/atomic beside its types. Without a source the file is read.
@@ -52,9 +51,7 @@ func unalignedAtomics(t *testing.T, name string, source any) (found []string) {
 	t.Helper()
 	places := token.NewFileSet()
 	file, err := parser.ParseFile(places, name, source, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	local := ""
 	for _, imported := range file.Imports {
 		if path, _ := strconv.Unquote(imported.Path.Value); path == "sync/atomic" {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"shunt/engine/expect"
 )
 
 const module = "shunt/"
@@ -84,6 +86,7 @@ var rooms = map[string]room{
 		},
 		users: []string{"engine"},
 	},
+	"engine/expect": {users: nobody},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",
@@ -183,9 +186,8 @@ var rooms = map[string]room{
 	"api/wire/loop":  {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":   {users: nobody},
 
-	"bench/compare":          {knows: []string{"bench/compare/load"}, users: nobody},
-	"bench/compare/constant": {users: nobody},
-	"bench/compare/load":     {users: []string{"bench/compare"}},
+	"bench/compare":      {knows: []string{"bench/compare/load"}, users: nobody},
+	"bench/compare/load": {users: []string{"bench/compare"}},
 
 	"cmd/shunt/activation":     {never: []string{cobra}},
 	"cmd/shunt/backups":        {knows: []string{"storage"}, never: []string{cobra}},
@@ -285,9 +287,7 @@ func listPackages(t *testing.T, tags string) []pkg {
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, &stderr)
-	}
+	expect.MustThat(t, err == nil, "go list: %v\n%s", err, &stderr)
 	var packages []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		p := pkg{}
@@ -305,16 +305,14 @@ func listPackages(t *testing.T, tags string) []pkg {
 func TestAProgramWithoutTheClusterHasNeitherEtcdNorGRPC(t *testing.T) {
 	sources(t, ".go")
 	const program = module + "cmd/shunt"
-	if out, err := exec.Command("go", "list", "-tags", "nocluster", "-export", "./cmd/shunt").CombinedOutput(); err != nil {
-		t.Fatalf("it does not compile: %v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "list", "-tags", "nocluster", "-export", "./cmd/shunt").CombinedOutput()
+	expect.MustThat(t, err == nil, "it does not compile: %v\n%s", err, out)
 	left := []string{"go.etcd.io", "google.golang.org/grpc", program + "/cluster", program + "/node", module + "storage/etcdlog", module + "storage/replica"}
 	for tags, wanted := range map[string]bool{"nocluster": false, "": true} {
 		packages := listPackages(t, tags)
 		i := slices.IndexFunc(packages, func(p pkg) bool { return p.ImportPath == program })
-		if found := reached(program, "depends on", packages[i].Deps, left); len(found) > 0 != wanted {
-			t.Errorf("with -tags %q: got %q", tags, found)
-		}
+		found := reached(program, "depends on", packages[i].Deps, left)
+		expect.Equal(t, len(found) > 0, wanted, "with -tags %q: got %q", tags, found)
 	}
 }
 
@@ -451,9 +449,8 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 		"a folder that the design does not know":          {ImportPath: "shunt/util"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if found := violations([]pkg{p}); len(found) != 1 {
-				t.Errorf("got %q, want one violation", found)
-			}
+			found := violations([]pkg{p})
+			expect.Equal(t, len(found), 1, "got %q", found)
 		})
 	}
 }
@@ -475,22 +472,15 @@ var (
 
 func TestArchitectureIsShortAndNamesFilesThatExist(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
-	if len(text) > maxArchitecture {
-		t.Errorf("it has %d bytes, want at most %d", len(text), maxArchitecture)
-	}
+	expect.That(t, len(text) <= maxArchitecture, "it has %d bytes, want at most %d", len(text), maxArchitecture)
 	for i, line := range strings.Split(text, "\n") {
-		if columns := utf8.RuneCountInString(line); columns > maxColumns {
-			t.Errorf("line %d has %d columns, want at most %d", i+1, columns, maxColumns)
-		}
+		columns := utf8.RuneCountInString(line)
+		expect.That(t, columns <= maxColumns, "line %d has %d columns, want at most %d", i+1, columns, maxColumns)
 	}
 	named := namedFile.FindAllStringSubmatch(text, -1)
-	if len(named) < 10 {
-		t.Errorf("it names only %d files", len(named))
-	}
+	expect.That(t, len(named) >= 10, "it names only %d files", len(named))
 	for _, m := range named {
-		if _, err := os.Stat(m[1]); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, expect.Err(os.Stat(m[1])))
 	}
 }
 
@@ -502,30 +492,21 @@ func TestEachInvariantNamesTestsThatExist(t *testing.T) {
 		}
 	}
 	_, text, found := strings.Cut(read(t, "RELIABILITY.md"), "\n## Tests of the invariants\n")
-	if !found {
-		t.Fatal("RELIABILITY.md has no table of the tests of the invariants")
-	}
+	expect.MustThat(t, found, "RELIABILITY.md has no table of the tests of the invariants")
 	for _, m := range namedTest.FindAllStringSubmatch(text, -1) {
-		if !tests[m[1]] {
-			t.Errorf("there is no test %s", m[1])
-		}
+		expect.That(t, tests[m[1]], "there is no test %s", m[1])
 	}
 	_, invariants, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Invariants\n")
 	promises := firstGroups(promise, invariants)
-	if len(promises) < 10 {
-		t.Errorf("there are only %d invariants", len(promises))
-	}
-	if tested := firstGroups(held, text); !slices.Equal(promises, tested) {
-		t.Errorf("the invariants are %v, and those with tests %v", promises, tested)
-	}
+	expect.That(t, len(promises) >= 10, "there are only %d invariants", len(promises))
+	tested := firstGroups(held, text)
+	expect.That(t, slices.Equal(promises, tested), "the invariants are %v, and those with tests %v", promises, tested)
 }
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -548,8 +529,6 @@ func sources(t *testing.T, suffix string) (contents [][]byte) {
 		contents = append(contents, source)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return contents
 }

@@ -1,9 +1,11 @@
 package shunt_test
 
 import (
+	"cmp"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // fileNames are names of Go files and documents, alone or with folders. An … stands for more than one file.
@@ -26,15 +30,11 @@ func TestFilesThatTextsNameExist(t *testing.T) {
 		files = append(files, filepath.ToSlash(file))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, file := range files {
 		for _, text := range textsOf(t, file) {
 			for _, name := range fileNames.FindAllString(text, -1) {
-				if !strings.Contains(name, "…") && !exists(files, file, name) {
-					t.Errorf("%s names %s, and there is none", file, name)
-				}
+				expect.That(t, strings.Contains(name, "…") || exists(files, file, name), "%s names %s, and there is none", file, name)
 			}
 		}
 	}
@@ -56,20 +56,63 @@ func textsOf(t *testing.T, file string) (texts []string) {
 	switch path.Ext(file) {
 	case ".md":
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return []string{string(text)}
 	case ".go":
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, group := range parsed.Comments {
 			texts = append(texts, group.Text())
 		}
 	}
 	return texts
+}
+
+// testNames are names of tests, benchmarks and fuzz targets. Those that end with … are the beginnings of several.
+var testNames = regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+…?`)
+
+// Names of tests in comments and documents are held like those of files. bench/runs tells of the past.
+func TestTestsThatTextsNameExist(t *testing.T) {
+	texts, tests := make(map[string][]string), make(map[string]bool)
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		file = filepath.ToSlash(file)
+		if err != nil || d.IsDir() && (d.Name() == ".git" || file == "bench/runs") {
+			return cmp.Or(err, error(fs.SkipDir))
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			for _, name := range declared.FindAllStringSubmatch(string(text), -1) {
+				tests[name[1]] = true
+			}
+		}
+		texts[file] = textsOf(t, file)
+		return nil
+	})
+	expect.MustThat(t, err == nil && len(tests) >= 1000, "%d tests, %v", len(tests), err)
+	known := slices.Sorted(maps.Keys(tests))
+	for file, all := range texts {
+		for _, name := range testNames.FindAllString(strings.Join(all, "\n"), -1) {
+			expect.That(t, isTest(known, name), "%s names %s, and there is none", file, name)
+		}
+	}
+}
+
+// isTest reports whether a name in a text is that of one of the tests, which are sorted, or the beginning of one.
+func isTest(tests []string, name string) bool {
+	beginning, several := strings.CutSuffix(name, "…")
+	at, found := slices.BinarySearch(tests, beginning)
+	return found || several && at < len(tests) && strings.HasPrefix(tests[at], beginning) || name == "TestMain"
+}
+
+func TestNamesOfMissingTestsAreFound(t *testing.T) {
+	tests := []string{"BenchmarkX", "TestA", "TestAB"}
+	for name, want := range map[string]bool{"TestA": true, "BenchmarkX": true, "TestMain": true, "TestA…": true, "Test…": true, "TestC": false, "TestC…": false, "TestABC": false} {
+		expect.Equal(t, isTest(tests, name), want, name)
+	}
 }
 
 func TestNamesOfMissingFilesAreFound(t *testing.T) {
@@ -82,8 +125,6 @@ func TestNamesOfMissingFilesAreFound(t *testing.T) {
 		{"README.md", "y.go", true}, {"a/x.go", "../README.md", true},
 		{"a/x.go", "y.go", false}, {"README.md", "z.go", false}, {"a/x.go", "api.md", false}, {"a/x.go", "b/x.go", false},
 	} {
-		if got := exists(files, c.file, c.name); got != c.want {
-			t.Errorf("%s in %s: got %v, want %v", c.name, c.file, got, c.want)
-		}
+		expect.Equal(t, exists(files, c.file, c.name), c.want, "%s in %s", c.name, c.file)
 	}
 }

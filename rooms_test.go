@@ -22,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // maxFiles is how many Go files without tests a folder may have. One with more has two subjects.
@@ -35,13 +37,9 @@ func TestNoFolderHasTooManyFiles(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for folder, n := range files {
-		if n > maxFiles {
-			t.Errorf("%s has %d files, want at most %d", folder, n, maxFiles)
-		}
+		expect.That(t, n <= maxFiles, "%s has %d files, want at most %d", folder, n, maxFiles)
 	}
 }
 
@@ -103,15 +101,11 @@ func listRooms(t *testing.T) (rooms []goPackage, exports importer.Lookup) {
 	t.Helper()
 	args := append([]string{"list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly"}, orderedRooms...)
 	out, err := exec.Command("go", args...).Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	expect.OK(t, err, "go list")
 	files := make(map[string]string)
 	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
 		var p goPackage
-		if err := d.Decode(&p); err != nil {
-			t.Fatalf("go list: %v", err)
-		}
+		expect.OK(t, d.Decode(&p), "go list")
 		if files[p.ImportPath] = p.Export; !p.DepOnly {
 			rooms = append(rooms, p)
 		}
@@ -149,9 +143,7 @@ func usesBetween(t *testing.T, dir string, names []string, exports importer.Look
 	var parsed []*ast.File
 	for _, name := range names {
 		file, err := parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		parsed = append(parsed, file)
 		if name != "doc.go" {
 			files = append(files, name)
@@ -160,9 +152,7 @@ func usesBetween(t *testing.T, dir string, names []string, exports importer.Look
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", exports)}
 	pkg, err := config.Check("checked", fset, parsed, info)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	found = make(uses)
 	fileOf := func(pos token.Pos) string { return filepath.Base(fset.Position(pos).Filename) }
 	for id, o := range info.Uses {
@@ -231,9 +221,7 @@ func writeOrder(t *testing.T, doc string, order []string) {
 		before, after, _ := bytes.Cut(text, []byte("\npackage "))
 		err = os.WriteFile(doc, fmt.Appendf(nil, "%s\n//\n%s%s.\npackage %s", before, lines, line, after), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // misnamed returns what is wrong with an order of files: each must be named once, and no other, except for those of
@@ -263,9 +251,7 @@ func TestUsesThatRunBackAreFound(t *testing.T) {
 		"other.go": "package p\nfunc other(l leaf, m leaf) int { l.grow(); m.grow(); return l.size }\n",
 		"top.go":   "package p\nfunc top() { own(); _ = other(leaf{}, leaf{}) }\nfunc own() {}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	files, found := usesBetween(t, dir, []string{"top.go", "other.go", "doc.go", "leaf.go"}, nil)
 	for _, names := range found {
@@ -275,12 +261,9 @@ func TestUsesThatRunBackAreFound(t *testing.T) {
 		{"leaf.go", "top.go"}: {"top"}, {"other.go", "leaf.go"}: {"grow", "leaf", "size"},
 		{"top.go", "leaf.go"}: {"leaf"}, {"top.go", "other.go"}: {"other"},
 	}
-	if !reflect.DeepEqual(found, want) {
-		t.Fatalf("got %v\nwant %v", found, want)
-	}
-	if got := found.back(files); len(got) != 3 || got.names() != 5 {
-		t.Errorf("in the worst order: got %v", got)
-	}
+	expect.MustThat(t, reflect.DeepEqual(found, want), "got %v\nwant %v", found, want)
+	got := found.back(files)
+	expect.That(t, len(got) == 3 && got.names() == 5, "in the worst order: got %v", got)
 	best := bestOrder(files, found)
 	if got := found.back(best); len(got) != 1 || got.names() != 1 || !slices.Equal(best, []string{"leaf.go", "other.go", "top.go"}) {
 		t.Errorf("in the order %v: got %v, want only what leaf.go uses of top.go", best, got)

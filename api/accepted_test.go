@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -18,9 +20,7 @@ const sentinel = "GET /sentinel HTTP/1.1\r\nHost: a\r\n\r\n"
 func TestUnusualRequestsAreAnsweredAndKeepTheConnection(t *testing.T) {
 	t.Parallel()
 	rows := wiretest.Accepted()
-	if len(rows) < 40 {
-		t.Errorf("there are only %d rows", len(rows))
-	}
+	expect.That(t, len(rows) >= 40, "there are only %d rows", len(rows))
 	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 		st.shorten(`{"url":"http://a/","alias":"keep","redirect_status":307}`)
 		st.shorten(`{"url":"http://a/","alias":"once"}`)
@@ -49,21 +49,15 @@ func wantUnusual(t *testing.T, r *bufio.Reader, row wiretest.Row) {
 	} else if want {
 		answer = readReply(t, r, method)
 	}
-	if answer.status != row.Want[0] || answer.close {
-		t.Fatalf("%s, %s: got %+v, want %d", row.Name, row.Section, answer, row.Want[0])
-	}
-	if next := readReply(t, r, "GET"); next.header.Get("Location") != "http://sentinel/" {
-		t.Fatalf("behind %s: got %+v, want the answer to the next request", row.Name, next)
-	}
+	answer.need(t, fmt.Sprintf("%s, %s", row.Name, row.Section), row.Want[0], kept)
+	readReply(t, r, "GET").need(t, fmt.Sprintf("behind %s", row.Name), header("Location", "http://sentinel/"))
 }
 
 func writePieces(t *testing.T, w io.Writer, raw string, piece int) {
 	t.Helper()
 	for len(raw) > 0 {
 		n := min(piece, len(raw))
-		if _, err := io.WriteString(w, raw[:n]); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(w, raw[:n])))
 		raw = raw[n:]
 	}
 }
@@ -83,8 +77,7 @@ func TestARequestedCloseClosesTheConnection(t *testing.T) {
 			"HTTP/1.0":            "GET /keep HTTP/1.0\r\n\r\n",
 			"HTTP/1.0, all of it": "GET /keep HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
 		} {
-			r := onlyAnswer(t, exchangeOn(t, dial(), raw+wiretest.Smuggled), "GET")
-			r.expect(t, name, 307)
+			onlyAnswer(t, exchangeOn(t, dial(), raw+wiretest.Smuggled), "GET").expect(t, name, 307)
 		}
 		st.wantStats("smuggled", 0, 0)
 	})

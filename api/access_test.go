@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // accessTable says which caller gets which status, for every endpoint: one line a request, the
@@ -119,14 +120,14 @@ func (a *access) revokedToken() string {
 	if err == nil {
 		err = a.accounts.RevokeToken(account.Caller{}, a.owner.ID, t.ID)
 	}
-	check(a.t, err)
+	expect.NoError(a.t, err)
 	return text
 }
 
 func (a *access) expiredToken() string {
 	end := a.Server.now.Time().Add(time.Minute)
 	_, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "expired", ExpiresAt: end})
-	check(a.t, err)
+	expect.NoError(a.t, err)
 	a.now.Store(end.UnixMilli())
 	return text
 }
@@ -146,27 +147,23 @@ func (a *access) fresh(path string) (there, missing string) {
 	}
 	if strings.Contains(path, "{code}") {
 		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
-		if r := a.as(a.lines["owner"], "POST", "/shorten", body); r.status != 201 {
-			a.t.Fatalf("got %+v", r)
-		}
+		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
 		replace("{code}", "code"+n, "none"+n)
 	}
 	if strings.Contains(path, "{tag}") {
 		body := fmt.Sprintf(`{"url":"%s","tags":["secret tag%s"]}`, secretTarget, n)
-		if r := a.as(a.lines["owner"], "POST", "/shorten", body); r.status != 201 {
-			a.t.Fatalf("got %+v", r)
-		}
+		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
 		replace("{tag}", "Secret%20tag"+n, "none"+n)
 	}
 	if strings.Contains(path, "{token}") {
 		t, text, err := a.accounts.IssueToken(account.CallerOf(a.owner), account.TokenDraft{Name: "secret"})
-		check(a.t, err)
+		expect.NoError(a.t, err)
 		a.secret(text)
 		replace("{token}", t.ID, strings.Repeat("a", len(t.ID)))
 	}
 	if strings.Contains(path, "{user}") {
 		u, err := a.accounts.AddUser(account.UserDraft{Email: "secret" + n + "@example.com", Role: account.RoleMember})
-		check(a.t, err)
+		expect.NoError(a.t, err)
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
 	}
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))
@@ -213,17 +210,13 @@ func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {
 		there, _ := a.fresh(path)
 		r := a.ask(column, request, there)
 		r.expect(t, fmt.Sprintf("%s as %s", request, column), want)
-		if want/100 != 2 && strings.Contains(fmt.Sprint(r), "secret") {
-			t.Errorf("%s as %s: got %+v, which tells too much", request, column, r)
-		}
+		expect.That(t, want/100 == 2 || !strings.Contains(fmt.Sprint(r), "secret"), "%s as %s: got %+v, which tells too much", request, column, r)
 		if request == "DELETE /session" && strings.HasPrefix(column, "page") {
 			a.logInPages()
 		}
 	})
 	for _, e := range a.endpoints() {
-		if !tried[e.method+" "+e.path] {
-			t.Errorf("accessTable has no line for %s %s", e.method, e.path)
-		}
+		expect.That(t, tried[e.method+" "+e.path], "accessTable has no line for %s %s", e.method, e.path)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/api/accesslog"
+	"shunt/engine/expect"
 )
 
 // accessLogOf opens an access log for a site, and returns what gives its lines, after all of them
@@ -18,14 +19,14 @@ func accessLogOf(t *testing.T, o accesslog.Options) (change func(*Options), line
 	t.Helper()
 	o.Path = filepath.Join(t.TempDir(), "access")
 	log, err := accesslog.Open(o)
-	must(t, err)
+	expect.OK(t, err)
 	return func(so *Options) { so.Access = log }, func(st *site) []string {
 		st.shutDown()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = log.Run(ctx) // writes what is left
 		text, err := os.ReadFile(o.Path)
-		must(t, err)
+		expect.OK(t, err)
 		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	}
 }
@@ -56,15 +57,11 @@ func TestEveryDoorWritesTheSameAccessLog(t *testing.T) {
 					Agent    string `json:"user_agent"`
 					Prefetch bool
 				}
-				if err := json.Unmarshal([]byte(line), &e); err != nil {
-					t.Fatalf("%q: %v", line, err)
-				}
+				expect.OK(t, json.Unmarshal([]byte(line), &e), "%q", line)
 				got[fmt.Sprint(e.Path, " ", e.Status, " ", e.Agent, " ", e.Prefetch)]++
 			}
 			for line, n := range want {
-				if got[line] != n {
-					t.Errorf("%s: got %d lines, want %d, of %v", line, got[line], n, got)
-				}
+				expect.Equal(t, got[line], n, "%s lines, of %v", line, got)
 			}
 		})
 	}
@@ -76,7 +73,6 @@ func TestALineOfTheAccessLogHasTheIDOfItsRequest(t *testing.T) {
 	st.get("/_/sign-in", "X-Request-Id: the-id")
 	st.get("/unread", "Content-Length: 1", "Content-Length: 2")
 	text := strings.Join(lines(st), "\n")
-	if !strings.Contains(text, `"path":"/_/sign-in","status":200`) || !strings.Contains(text, `"request_id":"the-id"`) || !strings.Contains(text, `"method":"-","path":"-","status":400`) {
-		t.Errorf("got\n%s", text)
-	}
+	expect.That(t, strings.Contains(text, `"path":"/_/sign-in","status":200`) && strings.Contains(text, `"request_id":"the-id"`) &&
+		strings.Contains(text, `"method":"-","path":"-","status":400`), "got\n%s", text)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/admin"
+	"shunt/engine/expect"
 )
 
 // arrivedAt is a listener that gives every connection the same local address.
@@ -28,7 +29,7 @@ func (l arrivedAt) Accept() (net.Conn, error) {
 func (st *site) adminAddress(local string) string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.serveOn(arrivedAt{ln, tcpAddr(local)}, st.ServeAdmin)
 	st.t.Cleanup(st.shutDown)
 	return ln.Addr().String()
@@ -85,9 +86,7 @@ func TestTheAdminAddressAcceptsItsConfiguredNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "*", "a b", "http://a", "a/b", "a:b"} {
-		if _, err := admin.ParseHosts([]string{"fine", name}); err == nil {
-			t.Errorf("%q: got no error", name)
-		}
+		expect.That(t, expect.Err(admin.ParseHosts([]string{"fine", name})) != nil, "%q: got no error", name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/ops"
+	"shunt/engine/expect"
 )
 
 // audited returns the entries that a list has on its first page, the newest first.
@@ -18,9 +19,8 @@ func (st *site) audited(query string) ops.AuditPage {
 	st.t.Helper()
 	var page ops.AuditPage
 	r := st.call("GET", "/audit"+query, "")
-	if err := json.Unmarshal([]byte(r.body), &page); r.status != 200 || err != nil {
-		st.t.Fatalf("GET /audit%s: got %+v, %v", query, r, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &page)
+	expect.MustThat(st.t, r.status == 200 && err == nil, "GET /audit%s: got %+v, %v", query, r, err)
 	return page
 }
 
@@ -97,21 +97,17 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 		}
 	}
 	st.wantNothingSecretIn("the audit log", st.call("GET", "/audit?limit=1000", "").body)
-	if page := st.audited("?code=one&limit=1000"); len(page.Data) != 6 {
-		t.Errorf("of the code: got %d entries, want 6", len(page.Data))
-	}
-	if page := st.audited("?code=aa2"); len(page.Data) != 1 || page.Data[0].Action != "links.created" {
-		t.Errorf("of a code between those of a bulk: got %+v", page.Data)
-	}
+	page := st.audited("?code=one&limit=1000")
+	expect.Equal(t, len(page.Data), 6, "of the code entries")
+	page = st.audited("?code=aa2")
+	expect.That(t, len(page.Data) == 1 && page.Data[0].Action == "links.created", "of a code between those of a bulk: got %+v", page.Data)
 }
 
 func TestEntriesSayHowTheActorWasKnown(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
 	st.as([]string{st.logIn("ann@example.com"), ownPage}, "POST", "/shorten", `{"url":"https://a.example/","alias":"page"}`)
-	if e := st.audited("?code=page").Data[0]; e.Actor != (ops.AuditActor{User: ann.ID, Email: "ann@example.com", Via: "session"}) {
-		t.Errorf("by a session: got %+v", e.Actor)
-	}
+	expect.Equal(t, st.audited("?code=page").Data[0].Actor, ops.AuditActor{User: ann.ID, Email: "ann@example.com", Via: "session"}, "by a session")
 	local := send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", `{"url":"https://a.example/","alias":"local"}`, "Content-Type: application/json"))
 	if e := st.audited("?code=local").Data; local.status != 201 || len(e) != 1 || e[0].Actor != (ops.AuditActor{Via: "local"}) {
 		t.Errorf("by a local command: got %+v, %+v", local, e)
@@ -120,17 +116,15 @@ func TestEntriesSayHowTheActorWasKnown(t *testing.T) {
 	me := st.callAs(token, "GET", "/me", "").body
 	st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/","alias":"token"}`)
 	e := st.audited("?code=token").Data[0]
-	if e.Actor.User != ann.ID || e.Actor.Via != "token" || !strings.Contains(me, e.Actor.TokenID) || len(e.Actor.TokenID) != 16 {
-		t.Errorf("by a token: got %+v", e.Actor)
-	}
+	expect.That(t, e.Actor.User == ann.ID && e.Actor.Via == "token" && strings.Contains(me, e.Actor.TokenID) && len(e.Actor.TokenID) == 16,
+		"by a token: got %+v", e.Actor)
 	for _, actor := range []string{"ann@example.com", "ANN@example.com", fmt.Sprint(ann.ID)} {
 		if page := st.audited("?actor=" + actor); len(page.Data) != 3 { // page, her token, token
 			t.Errorf("of the actor %s: got %+v", actor, page.Data)
 		}
 	}
-	if page := st.audited("?actor=" + e.Actor.TokenID); len(page.Data) != 1 || page.Data[0].ID != e.ID {
-		t.Errorf("of her token: got %+v", page.Data)
-	}
+	page := st.audited("?actor=" + e.Actor.TokenID)
+	expect.That(t, len(page.Data) == 1 && page.Data[0].ID == e.ID, "of her token: got %+v", page.Data)
 }
 
 func TestTheAuditLogKeepsANetworkOnlyIfToldTo(t *testing.T) {
@@ -140,16 +134,12 @@ func TestTheAuditLogKeepsANetworkOnlyIfToldTo(t *testing.T) {
 			code := fmt.Sprintf("n%d", i)
 			body := `{"url":"https://a.example/","alias":"` + code + `"}`
 			r := send(t, st.from(addr), "POST", requestText("POST", "/api/v1/shorten", body, "Authorization: Bearer "+st.token, "Content-Type: application/json"))
-			if r.status != 201 {
-				t.Fatalf("got %+v", r)
-			}
-			if e := st.audited("?code=" + code).Data; len(e) != 1 || e[0].Network != want[i] {
-				t.Errorf("kept %t, from %s: got %+v, want %q", kept, addr, e, want[i])
-			}
+			r.need(t, "", 201)
+			e := st.audited("?code=" + code).Data
+			expect.That(t, len(e) == 1 && e[0].Network == want[i], "kept %t, from %s: got %+v, want %q", kept, addr, e, want[i])
 		}
-		if all := st.call("GET", "/audit", "").body; strings.Contains(all, "192.0.2.77") || strings.Contains(all, "7:8::9") {
-			t.Errorf("kept %t: got a whole address: %s", kept, all)
-		}
+		all := st.call("GET", "/audit", "").body
+		expect.That(t, !strings.Contains(all, "192.0.2.77") && !strings.Contains(all, "7:8::9"), "kept %t: got a whole address: %s", kept, all)
 	}
 }
 
@@ -185,9 +175,7 @@ func TestPagesOfTheAuditLogHaveEachEntryOnce(t *testing.T) {
 		"&limit=1&code=p30": {"p30"}, "&to=" + at(0): nil, "&from=" + at(60): nil, "&actor=nobody": nil,
 		"&limit=1000&from=0001-01-01&to=9999-12-31&actor=admin": append(slices.Clone(want), ""), "&to=1960-01-01": nil, "&from=9999-01-01": nil,
 	} {
-		if got := walk(query); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", query, got, want)
-		}
+		expect.Slices(t, walk(query), want, query)
 	}
 }
 

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 	st := newSite(t, nil)
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	dead, revoked, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "dead"})
-	must(t, err)
-	must(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
+	expect.OK(t, err)
+	expect.OK(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, dead.ID))
 	wrong := []byte(st.token)
 	wrong[10] ^= 1
 	for name, lines := range map[string][]string{
@@ -36,27 +37,22 @@ func TestWithoutAValidTokenNothingHappens(t *testing.T) {
 				// The body is malformed and of the wrong type, but a caller without a token must not learn
 				// that.
 				r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten", "{", lines...))
-				if r.status != 401 || r.problem() != "unauthorized" || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
-					t.Errorf("got %d %v %s, want 401", r.status, r.header, r.body)
-				}
+				expect.That(t, r.status == 401 && r.problem() == "unauthorized" && strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer"),
+					"got %d %v %s, want 401", r.status, r.header, r.body)
 				send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", lines...)).expect(t, "me", 401)
 			})
 		})
 	}
 	send(t, st.publicAt, "GET", requestText("GET", "/api/v1/me", "", "authorization: bEARER "+st.token)).expect(t, "scheme in another case", 200)
-	if got := st.metric("shunt_auth_failures_total"); got != "20" {
-		t.Errorf("auth_failures_total: got %s, want 20", got)
-	}
+	expect.Equal(t, st.metric("shunt_auth_failures_total"), "20", "auth_failures_total")
 }
 
 func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 	st := newSite(t, nil)
 	all := st.member("all@example.com", account.LinksRead, account.LinksWrite, account.StatsRead, account.TokensWrite)
-	if r := st.callAs(all, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(all, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	u, err := st.accounts.UserByName("ALL@example.com")
-	must(t, err)
+	expect.OK(t, err)
 	for _, c := range []struct {
 		scope              account.Scope
 		method, path, body string
@@ -84,12 +80,9 @@ func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 				want = c.status
 			}
 			r := st.callAs(token, c.method, c.path, c.body)
-			if r.status != want || want == 403 && c.method != "HEAD" && r.problem() != "forbidden" {
-				t.Errorf("%s %s with %s: got %d %s, want %d", c.method, c.path, scope, r.status, r.body, want)
-			}
-			if r := st.callAs(token, "GET", "/me", ""); r.status != 200 || !strings.Contains(r.body, `"scopes":["`+string(scope)+`"]`) {
-				t.Errorf("me with %s: got %d %s", scope, r.status, r.body)
-			}
+			expect.That(t, r.status == want && (want != 403 || c.method == "HEAD" || r.problem() == "forbidden"),
+				"%s %s with %s: got %d %s, want %d", c.method, c.path, scope, r.status, r.body, want)
+			st.callAs(token, "GET", "/me", "").expect(t, fmt.Sprintf("me with %s", scope), 200, `"scopes":["`+string(scope)+`"]`)
 		}
 	}
 }
@@ -97,16 +90,13 @@ func TestATokenMayDoWhatItsScopesAllow(t *testing.T) {
 func TestAForeignLinkLooksLikeAMissingOne(t *testing.T) {
 	st := newSite(t, nil)
 	ann, ben := st.member("ann@example.com"), st.member("ben@example.com")
-	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/links/", ""}, {"PATCH", "/links/", `{"title":"t"}`}, {"PATCH", "/links/", "{}"}, {"DELETE", "/links/", ""}, {"GET", "/stats/", ""},
 	} {
 		missing, foreign := st.callAs(ben, c.method, c.path+"y", c.body), st.callAs(ben, c.method, c.path+"x", c.body)
-		if foreign.status != 404 || foreign.whole() != missing.whole() {
-			t.Errorf("%s %s: foreign %+v, missing %+v", c.method, c.path, foreign, missing)
-		}
+		expect.That(t, foreign.status == 404 && foreign.whole() == missing.whole(),
+			"%s %s: foreign %+v, missing %+v", c.method, c.path, foreign, missing)
 		st.callAs(ben, c.method, c.path+"x?owner=all", c.body).expect(t, c.method+" owner=all without scope admin", problemOf("forbidden"))
 		st.call(c.method, c.path+"x?owner=1", c.body).expect(t, c.method+" owner=1 as admin, another's link", 404)
 	}
@@ -123,9 +113,8 @@ func TestATokenIsShownOnceAndEndsAtOnce(t *testing.T) {
 	st := newSite(t, nil)
 	r := st.call("POST", "/tokens", `{"name":"ci","scopes":["links:write"],"expires_at":"2026-01-02T04:04:05Z"}`)
 	var made tokenObject
-	if err := json.Unmarshal([]byte(r.body), &made); err != nil || r.status != 201 || r.header.Get("Location") != "/api/v1/tokens/"+made.ID {
-		t.Fatalf("got %+v, %v", r, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &made)
+	expect.MustThat(t, err == nil && r.status == 201 && r.header.Get("Location") == "/api/v1/tokens/"+made.ID, "got %+v, %v", r, err)
 	st.call("GET", "/tokens", "").expect(t, "the list", without(made.Token), made.ID, without(`"token"`))
 	st.callAs(made.Token, "POST", "/shorten", `{"url":"http://a/"}`).expect(t, "before its end", 201)
 	st.now.Add(3_600_000)
@@ -155,9 +144,8 @@ func TestABadTokenRequestMakesNone(t *testing.T) {
 	} {
 		st.callAs(maker, "POST", "/tokens", body).expect(t, body, 422, fieldsOf(want))
 	}
-	if r := st.callAs(maker, "GET", "/tokens", ""); strings.Count(r.body, `"id"`) != 1 {
-		t.Errorf("tokens: got %s, want the maker's one", r.body)
-	}
+	r := st.callAs(maker, "GET", "/tokens", "")
+	expect.Equal(t, strings.Count(r.body, `"id"`), 1, "tokens: got %s", r.body)
 }
 
 func TestIfMatchIsHonoured(t *testing.T) {
@@ -165,8 +153,7 @@ func TestIfMatchIsHonoured(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.call("GET", "/links/x", "").expect(t, "the link", header("ETag", `"1"`), `"unique":0`)
 	for _, tag := range []string{`"2"`, `W/"1"`, `1`, `"01"`, `"0"`, `"x"`, `"2", "3"`, `"18446744073709551615"`} {
-		r := st.call("DELETE", "/links/x", "", "If-Match: "+tag)
-		r.expect(t, "If-Match: "+tag, 412, problemOf("precondition_failed"))
+		st.call("DELETE", "/links/x", "", "If-Match: "+tag).expect(t, "If-Match: "+tag, 412, problemOf("precondition_failed"))
 	}
 	for i, tag := range []string{`"1"`, `"2", "1"`, `*`} {
 		l := st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"y%d"}`, i)) // a code that is taken again has another version
@@ -203,14 +190,11 @@ func TestTokensTravelOverHTTPSOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := me(t, strict, strict.from(c.peer), c.lines...)
-			if r.status != c.status || c.status == 403 && (r.problem() != "https_required" || !strings.Contains(r.body, c.detail)) {
-				t.Errorf("got %d %s, want %d %s", r.status, r.body, c.status, c.detail)
-			}
+			expect.That(t, r.status == c.status && (c.status != 403 || r.problem() == "https_required" && strings.Contains(r.body, c.detail)),
+				"got %d %s, want %d %s", r.status, r.body, c.status, c.detail)
 		})
 	}
-	if n := strings.Count(strict.log.String(), "--trusted-proxy"); n != 1 {
-		t.Errorf("warned %d times, want once:\n%s", n, strict.log)
-	}
+	expect.Equal(t, strings.Count(strict.log.String(), "--trusted-proxy"), 1, "warned times, want once:\n%s", strict.log)
 	lax := newSite(t, func(o *Options) { o.AllowHTTP = true })
 	for _, line := range []string{"X-A: b", "X-Forwarded-For: 192.0.2.1"} {
 		me(t, lax, lax.from("192.0.2.1"), line).expect(t, "--allow-http, "+line, 200)
@@ -240,15 +224,13 @@ func TestUnsupportedMethodsAre405(t *testing.T) {
 		{"POST", "/stats/x", "GET, HEAD"}, {"PUT", "/links/x", "DELETE, GET, HEAD, PATCH"}, {"DELETE", "/me", "GET, HEAD"},
 		{"DELETE", "/tokens", "GET, HEAD, POST"},
 	} {
-		r := st.call(c.method, c.path, "")
-		r.expect(t, fmt.Sprintf("%s %s", c.method, c.path), 405, problemOf("method_not_allowed"), header("Allow", c.allow))
+		st.call(c.method, c.path, "").expect(t, fmt.Sprintf("%s %s", c.method, c.path), 405, problemOf("method_not_allowed"), header("Allow", c.allow))
 	}
 	for _, e := range st.endpoints() {
 		path := strings.NewReplacer("{code}", "none", "{id}", "9").Replace(e.path)
 		plain, slash := st.call("BREW", path, ""), st.call("BREW", path+"/", "")
-		if plain.status != 405 || slash.status != 405 || plain.header.Get("Allow") != slash.header.Get("Allow") {
-			t.Errorf("%s/: got %d, Allow %q; without the slash %d, %q", path, slash.status, slash.header.Get("Allow"), plain.status, plain.header.Get("Allow"))
-		}
+		expect.That(t, plain.status == 405 && slash.status == 405 && plain.header.Get("Allow") == slash.header.Get("Allow"),
+			"%s/: got %d, Allow %q; without the slash %d, %q", path, slash.status, slash.header.Get("Allow"), plain.status, plain.header.Get("Allow"))
 	}
 	for _, path := range []string{"", "/", "/nothing", "/shorten/x", "/links//", "/stats//", "/stats/a/b", "/stats/a/live//", "/misses//", "/links/%61", "/stats/" + strings.Repeat("x", 65)} {
 		st.call("GET", path, "").expect(t, "GET "+path, 404, problemOf("not_found"))
@@ -263,8 +245,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		{"GET", "/links/x", ""}, {"PATCH", "/links/x", `{"title":"t"}`}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""}, {"GET", "/stats", ""}, {"GET", "/stats/x/live", ""},
 		{"GET", "/misses", ""},
 	} {
-		r := st.call(c.method, c.path+"?colour=red", c.body)
-		r.expect(t, fmt.Sprintf("%s %s", c.method, c.path), 422, problemOf("invalid"), fieldsOf("colour:unknown"))
+		st.call(c.method, c.path+"?colour=red", c.body).expect(t, fmt.Sprintf("%s %s", c.method, c.path), 422, problemOf("invalid"), fieldsOf("colour:unknown"))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/blocklist"
+	"shunt/engine/expect"
 )
 
 // A blockList is a block list that the test rewrites.
@@ -22,7 +23,7 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 	t.Helper()
 	path := writeTo(t, "list", []byte(lines))
 	list, err := blocklist.Open(path, o.Logger)
-	must(t, err)
+	expect.OK(t, err)
 	o.Blocks = list
 	return &blockList{list, path}
 }
@@ -30,9 +31,9 @@ func blocking(t testing.TB, o *Options, lines string) *blockList {
 // write puts other lines in force.
 func (l *blockList) write(t testing.TB, lines string) {
 	t.Helper()
-	check(t, os.WriteFile(l.path, []byte(lines), 0o600))
+	expect.NoError(t, os.WriteFile(l.path, []byte(lines), 0o600))
 	commit, err := l.Prepare()
-	check(t, err)
+	expect.NoError(t, err)
 	commit()
 }
 
@@ -42,22 +43,17 @@ func TestANewlyBlockedHostStopsRedirectingButKeepsItsLink(t *testing.T) {
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"a"}`)
 	st.shorten(`{"url":"https://www.evil.example/x","alias":"past","expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"https://good.example/","alias":"q","forward_query":true}`)
-	if r := st.get("/a"); r.status != 302 {
-		t.Fatalf("before: got %d", r.status)
-	}
+	st.get("/a").need(t, "before", 302)
 	f.write(t, "evil.example\nhttp://good.example/?bad\n")
 	for path, want := range map[string]string{
 		"/a": "403 text/html; charset=utf-8", "/a?x": "403 text/html; charset=utf-8", "/a+": "403 text/html; charset=utf-8",
 		"/a.svg": "403 text/html; charset=utf-8", "/q?good": "302 ", "/q?bad=1": "403 text/html; charset=utf-8", "/q": "302 ",
 	} {
-		if r := st.get(path); want != statusAndType(r) || r.status == 403 && r.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: got %s, want %s", path, statusAndType(r), want)
-		}
+		r := st.get(path)
+		expect.That(t, want == statusAndType(r) && (r.status != 403 || r.header.Get("Cache-Control") == "no-store"), "%s: got %s, want %s", path, statusAndType(r), want)
 	}
 	st.get("/a", "Accept: application/json").expect(t, "who prefers JSON", problemOf("blocked"), header("Vary", "Accept"))
-	if got := st.metric(`shunt_redirect_misses_total{reason="blocked"}`); got != "4" {
-		t.Errorf("got %s misses, want 4: three redirects and the one of a query; previews and QR codes count nothing", got)
-	}
+	expect.Equal(t, st.metric(`shunt_redirect_misses_total{reason="blocked"}`), "4", "misses: three redirects and the one of a query; previews and QR codes count nothing")
 	st.wantState("a", "blocked")
 	st.now.Add((2 * time.Minute).Milliseconds())
 	st.wantState("past", "blocked")
@@ -88,6 +84,6 @@ func (st *site) wantState(code, want string) {
 func writeTo(t testing.TB, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, content, 0o600))
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	return path
 }

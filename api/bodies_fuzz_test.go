@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // bodySeeds are bodies of POST /shorten and PATCH, good and bad.
@@ -40,9 +41,7 @@ func (st *site) handle(method, path string, body []byte) *fasthttp.Response {
 // linkIn reads the link of an answer, without the fields that change by themselves.
 func linkIn(t *testing.T, answer *fasthttp.Response) (o linkObject) {
 	t.Helper()
-	if err := json.Unmarshal(answer.Body(), &o); err != nil {
-		t.Fatalf("%s: %v", answer.Body(), err)
-	}
+	expect.OK(t, json.Unmarshal(answer.Body(), &o), "%s", answer.Body())
 	o.UpdatedAt, o.CreatedAt, o.State, o.Unique = time.Time{}, time.Time{}, "", nil
 	return o
 }
@@ -119,7 +118,7 @@ func wantTime(value json.RawMessage, of func(day time.Time) time.Time) (*time.Ti
 // are judged by themselves, as when the finding is made smaller.
 func (st *site) emptied(t *testing.T) {
 	var all struct{ Links []linkObject }
-	must(t, json.Unmarshal(st.handle("GET", "/links", nil).Body(), &all))
+	expect.OK(t, json.Unmarshal(st.handle("GET", "/links", nil).Body(), &all))
 	for _, l := range all.Links {
 		st.handle("DELETE", "/links/"+l.Code, nil)
 	}
@@ -129,9 +128,8 @@ func (st *site) emptied(t *testing.T) {
 func wantRefusal(t *testing.T, body []byte, answer *fasthttp.Response) {
 	t.Helper()
 	var problem problem.Body
-	if err := json.Unmarshal(answer.Body(), &problem); err != nil || problem.Code == "" || problem.Status != answer.StatusCode() || problem.Status/100 != 4 {
-		t.Fatalf("%q: got %d %s, want a problem of the client's", body, answer.StatusCode(), answer.Body())
-	}
+	expect.MustThat(t, json.Unmarshal(answer.Body(), &problem) == nil && problem.Code != "" && problem.Status == answer.StatusCode() &&
+		problem.Status/100 == 4, "%q: got %d %s, want a problem of the client's", body, answer.StatusCode(), answer.Body())
 }
 
 // FuzzShortenBody: a body that is taken makes one link with what encoding/json reads in it; a body
@@ -157,17 +155,13 @@ func FuzzShortenBody(f *testing.F) {
 		}
 		got := linkIn(t, answer)
 		want := linkObject{Code: got.Code, RedirectStatus: 302, Owner: got.Owner, Tags: []string{}}
-		if err := st.wantIn(&want, body); err != nil {
-			t.Fatalf("%q is taken: %v", body, err)
-		}
+		expect.OK(t, st.wantIn(&want, body), "%q is taken", body)
 		want.ShortURL = st.baseURL + "/" + want.Code
 		read := st.handle("GET", "/links/"+got.Code, nil)
-		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(linkIn(t, read), want) || made != 1 || !engine.ValidCode([]byte(got.Code)) {
-			t.Fatalf("%q: made %+v, reads %s, %d links; want %+v", body, got, read.Body(), made, want)
-		}
-		if deleted := st.handle("DELETE", "/links/"+got.Code, nil); deleted.StatusCode() != 204 {
-			t.Fatalf("deleting it: %s", deleted.Body())
-		}
+		expect.MustThat(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(linkIn(t, read), want) && made == 1 && engine.ValidCode([]byte(got.Code)),
+			"%q: made %+v, reads %s, %d links; want %+v", body, got, read.Body(), made, want)
+		deleted := st.handle("DELETE", "/links/"+got.Code, nil)
+		expect.MustEqual(t, deleted.StatusCode(), 204, "deleting it: %s", deleted.Body())
 	})
 }
 
@@ -189,13 +183,11 @@ func FuzzPatchBody(f *testing.F) {
 		} else if err := st.wantIn(&want, body); err != nil {
 			t.Fatalf("%q is taken: %v", body, err)
 		}
-		if got := linkIn(t, after); !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q: got %+v, want %+v", body, got, want)
-		}
+		got := linkIn(t, after)
+		expect.MustThat(t, reflect.DeepEqual(got, want), "%q: got %+v, want %+v", body, got, want)
 		unchanged := string(before.Header.Peek("ETag")) == string(after.Header.Peek("ETag"))
-		if same := reflect.DeepEqual(linkIn(t, before), want); same != unchanged {
-			t.Fatalf("%q: the same version: %v, the same fields: %v", body, unchanged, same)
-		}
+		same := reflect.DeepEqual(linkIn(t, before), want)
+		expect.MustThat(t, same == unchanged, "%q: the same version: %v, the same fields: %v", body, unchanged, same)
 	})
 }
 
@@ -247,32 +239,23 @@ func FuzzImportBody(f *testing.F) {
 		} else if err := json.Unmarshal(answer.Body(), &all); err != nil {
 			t.Fatal(err)
 		}
-		if made := st.engine.Metrics().Links; made != uint64(all.Created) {
-			t.Fatalf("%q: %d links, want %d", item, made, all.Created)
-		}
+		expect.MustEqual(t, st.engine.Metrics().Links, uint64(all.Created), "%q links, want %d", item, all.Created)
 		var items []map[string]json.RawMessage
 		if all.Created > 0 && len(all.Results) == 1 {
-			if err := json.Unmarshal(body, &items); err != nil {
-				t.Fatalf("%q is taken: %v", item, err)
-			}
+			expect.OK(t, json.Unmarshal(body, &items), "%q is taken", item)
 			want := linkObject{RedirectStatus: 302, Owner: 1, Tags: []string{}}
 			for name, value := range items[0] {
-				if err := st.wantImported(&want, name, value); err != nil {
-					t.Fatalf("%q is taken: %s: %v", item, name, err)
-				}
+				expect.OK(t, st.wantImported(&want, name, value), "%q is taken: %s", item, name)
 			}
 			want.ShortURL = st.baseURL + "/" + want.Code
-			if got := linkIn(t, st.handle("GET", "/links/"+want.Code, nil)); !reflect.DeepEqual(got, want) {
-				t.Fatalf("%q: got %+v, want %+v", item, got, want)
-			}
+			got := linkIn(t, st.handle("GET", "/links/"+want.Code, nil))
+			expect.MustThat(t, reflect.DeepEqual(got, want), "%q: got %+v, want %+v", item, got, want)
 		}
 		for _, r := range all.Results {
 			if r.Status == 201 {
 				st.handle("DELETE", "/links/"+r.Link.Code, nil)
 			}
 		}
-		if left := st.engine.Metrics().Links; left != 0 {
-			t.Fatalf("%q: %d links cannot be deleted", item, left)
-		}
+		expect.MustEqual(t, st.engine.Metrics().Links, 0, "%q links cannot be deleted", item)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/links"
+	"shunt/engine/expect"
 )
 
 func TestAnEndpointMayAcceptALargerBodyFromKnownCallers(t *testing.T) {
@@ -61,9 +62,7 @@ func TestOneMemberDoesNotKeepTheAdminFromImporting(t *testing.T) {
 		}()
 	}
 	for range senders - share {
-		if got := <-answers; got != 503 {
-			t.Errorf("a body beyond the share: got %d, want 503", got)
-		}
+		expect.Equal(t, <-answers, 503, "a body beyond the share")
 	}
 	body := `{"code":"c","url":"http://a/"}` + strings.Repeat("\n", size)
 	_, r := dial(t, addr, requestText("POST", "/api/v1/import", body, bearer(st.token), "Content-Type: application/x-ndjson"))
@@ -96,14 +95,12 @@ func TestALargeBodyNeedsATokenOrSession(t *testing.T) {
 		if c.path != "/import" {
 			body = strings.ReplaceAll(large, `"code"`, `"alias"`)
 		}
-		r := send(t, st.publicAt, "POST", requestText("POST", "/api/v1"+c.path, body, c.cookie, ownPage, "Content-Type: application/json"))
-		r.expect(t, name, c.want)
+		send(t, st.publicAt, "POST", requestText("POST", "/api/v1"+c.path, body, c.cookie, ownPage, "Content-Type: application/json")).expect(t, name, c.want)
 	}
 	var socketBody bulkAnswer
 	r := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large, "Content-Type: application/json"))
-	if err := json.Unmarshal([]byte(r.body), &socketBody); err != nil || r.status != 200 || len(socketBody.Results) != 500 {
-		t.Errorf("on the socket: got %d %.200s, %v", r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &socketBody)
+	expect.That(t, err == nil && r.status == 200 && len(socketBody.Results) == 500, "on the socket: got %d %.200s, %v", r.status, r.body, err)
 	tooLarge := send(t, st.localAt, "POST", requestText("POST", "/api/v1/import", large+strings.Repeat(" ", links.MaxBulkBytes), "Content-Type: application/json"))
 	tooLarge.expect(t, "beyond the limit, on the socket", 413, fmt.Sprint(links.MaxBulkBytes))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/brand"
+	"shunt/engine/expect"
 )
 
 const testLogo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><script>alert(1)</script></svg>`
@@ -13,7 +14,7 @@ const testLogo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><scr
 // newBrandedSite returns a site with a name that has markup, and a link "live".
 func newBrandedSite(t *testing.T, change func(*Options)) *site {
 	logo, err := brand.ParseLogo([]byte(testLogo))
-	check(t, err)
+	expect.NoError(t, err)
 	st := newSite(t, func(o *Options) {
 		o.Brand = brand.Brand{Name: `<b>"A&B'`, SupportURL: "mailto:help@example.org?subject=a&b", Logo: logo}
 		change(o)
@@ -30,13 +31,9 @@ func TestTheBrandIsOnEveryPublicPageEscaped(t *testing.T) {
 			`<a class="brand" href="/"><img src="/_/logo" alt=""> &lt;b&gt;&#34;A&amp;B&#39;</a>`,
 			`<a class="support" href="mailto:help@example.org?subject=a&amp;b">Support</a>`,
 		} {
-			if strings.Count(r.body, want) != 1 {
-				t.Errorf("%s: the page lacks %s", path, want)
-			}
+			expect.Equal(t, strings.Count(r.body, want), 1, "%s: the page lacks %s", path, want)
 		}
-		if strings.Contains(r.body, "<b>") || strings.Count(r.body, "<img") != 1 {
-			t.Errorf("%s: got markup of the name:\n%s", path, r.body)
-		}
+		expect.That(t, !strings.Contains(r.body, "<b>") && strings.Count(r.body, "<img") == 1, "%s: got markup of the name:\n%s", path, r.body)
 		policy := r.header.Get("Content-Security-Policy")
 		if want := "default-src 'none'; img-src 'self'; style-src 'sha256-" + hashOf(styleElement.FindStringSubmatch(r.body)[1]) +
 			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"; policy != want {
@@ -48,9 +45,8 @@ func TestTheBrandIsOnEveryPublicPageEscaped(t *testing.T) {
 
 func TestALogoWithoutANameIsCalledAfterTheHost(t *testing.T) {
 	st := newBrandedSite(t, func(o *Options) { o.BaseURL, o.Brand.Name = "https://sho.rt", "" })
-	if body := st.get("/").body; !strings.Contains(body, `<img src="/_/logo" alt="sho.rt"></a>`) || !strings.Contains(body, " · sho.rt</title>") {
-		t.Errorf("got\n%s", body)
-	}
+	body := st.get("/").body
+	expect.That(t, strings.Contains(body, `<img src="/_/logo" alt="sho.rt"></a>`) && strings.Contains(body, " · sho.rt</title>"), "got\n%s", body)
 }
 
 func TestTheLogoRunsNoScriptsAndIsCached(t *testing.T) {
@@ -61,44 +57,32 @@ func TestTheLogoRunsNoScriptsAndIsCached(t *testing.T) {
 		"Content-Type": "image/svg+xml", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
 		"Cache-Control": "public, max-age=300",
 	} {
-		if got := r.header.Get(name); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
+		expect.Equal(t, r.header.Get(name), want, name)
 	}
-	if r.status != 200 || r.body != testLogo || tag == "" {
-		t.Errorf("got %d, tag %s, %s", r.status, tag, r.body)
-	}
-	again := st.get("/_/logo", "If-None-Match: "+tag)
-	if again.status != 304 || again.body != "" || again.header.Get("Content-Security-Policy") != "default-src 'none'; sandbox" {
-		t.Errorf("with the tag: got %+v", again)
-	}
+	expect.That(t, r.status == 200 && r.body == testLogo && tag != "", "got %d, tag %s, %s", r.status, tag, r.body)
+	st.get("/_/logo", "If-None-Match: "+tag).expect(t, "with the tag", 304, bodyOf(""), header("Content-Security-Policy", "default-src 'none'; sandbox"))
 	send(t, st.publicAt, "POST", requestText("POST", "/_/logo", "")).expect(t, "POST", 405)
 	newSite(t, nil).get("/_/logo").expect(t, "without a logo", 404)
 }
 
 func TestSignInIsOfferedOnlyWithADashboard(t *testing.T) {
 	signIn := regexp.MustCompile(`<a [^>]*href="/_/">Sign in</a>`)
-	if body := newSite(t, nil).get("/").body; !signIn.MatchString(body) {
-		t.Errorf("got\n%s", body)
-	}
+	body := newSite(t, nil).get("/").body
+	expect.That(t, signIn.MatchString(body), "got\n%s", body)
 	without := newSite(t, func(o *Options) { o.NoDashboard = true })
-	if body := without.get("/").body; signIn.MatchString(body) {
-		t.Errorf("without a dashboard: got\n%s", body)
-	}
+	body = without.get("/").body
+	expect.That(t, !signIn.MatchString(body), "without a dashboard: got\n%s", body)
 	for path, want := range map[string]int{
 		"/_/": 404, "/_": 404, "/_/sign-in": 404, "/_/setup?code=x": 404, "/_/assets/x/style.css": 404, "/_/docs": 200,
 	} {
-		if r := without.get(path); r.status != want || want == 404 && strings.Contains(r.body, "password") {
-			t.Errorf("%s: got %d, want %d", path, r.status, want)
-		}
+		r := without.get(path)
+		expect.That(t, r.status == want && (want != 404 || !strings.Contains(r.body, "password")), "%s: got %d, want %d", path, r.status, want)
 	}
 }
 
 func TestABrandThatWasNotCheckedIsRefused(t *testing.T) {
 	st := newSite(t, nil)
 	for _, b := range []brand.Brand{{Name: "a\nb"}, {SupportURL: "javascript:alert(1)"}} {
-		if _, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "https://sho.rt", Brand: b}); err == nil {
-			t.Errorf("%+v: taken", b)
-		}
+		expect.That(t, expect.Err(NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "https://sho.rt", Brand: b})) != nil, "%+v: taken", b)
 	}
 }

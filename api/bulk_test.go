@@ -10,6 +10,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // bulk sends a body of a media type, and returns "created existing failed: statuses".
@@ -21,12 +22,11 @@ func (st *site) bulk(contentType, body string, lines ...string) (string, bulkAns
 	if r.status != 200 {
 		return "", answer, r
 	}
-	must(st.t, json.Unmarshal([]byte(r.body), &answer))
+	expect.OK(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for i, item := range answer.Results {
-		if item.Index != i || (item.Link == nil) == (item.Problem == nil) || item.Problem != nil && item.Problem.Status != item.Status {
-			st.t.Errorf("result %d is %+v", i, item)
-		}
+		expect.That(st.t, item.Index == i && (item.Link == nil) != (item.Problem == nil) && (item.Problem == nil || item.Problem.Status == item.Status),
+			"result %d is %+v", i, item)
 		text += fmt.Sprint(" ", item.Status)
 	}
 	return text, answer, r
@@ -51,33 +51,24 @@ func TestABulkMakesItsLinksAndSaysWhatEachBecame(t *testing.T) {
 	} {
 		st := newSite(t, nil)
 		got, answer, r := st.bulk(contentType, body)
-		if got != bulkOutcome {
-			t.Fatalf("%s: got %q %+v, want %q", contentType, got, r, bulkOutcome)
-		}
+		expect.MustEqual(t, got, bulkOutcome, "%s %+v", contentType, r)
 		for _, i := range []int{0, 1} {
 			st.get("/"+answer.Results[i].Link.Code).expect(t, fmt.Sprintf("%s: result %d", contentType, i), 302)
 		}
-		if p := answer.Results[4].Problem; p.Code != "invalid" || len(p.Errors) != 2 {
-			t.Errorf("%s: got %+v", contentType, p)
-		}
-		if p := answer.Results[3].Problem; p.Code != "alias_taken" || p.Type != "urn:shunt:problem:alias_taken" {
-			t.Errorf("%s: got %+v", contentType, p)
-		}
-		if got := st.metric(`shunt_link_writes_total{op="create",result="ok"}`); got != "3" {
-			t.Errorf("%s: %s writes are counted, want 3", contentType, got)
-		}
+		p := answer.Results[4].Problem
+		expect.That(t, p.Code == "invalid" && len(p.Errors) == 2, "%s: got %+v", contentType, p)
+		p = answer.Results[3].Problem
+		expect.That(t, p.Code == "alias_taken" && p.Type == "urn:shunt:problem:alias_taken", "%s: got %+v", contentType, p)
+		expect.Equal(t, st.metric(`shunt_link_writes_total{op="create",result="ok"}`), "3", "%s writes are counted", contentType)
 	}
 }
 
 func TestALineThatIsNotJSONIsARefusedItem(t *testing.T) {
 	st := newSite(t, nil)
 	got, answer, r := st.bulk("application/x-ndjson", "{\n{\"url\":\"https://a.example/\"}\n\"\xff\"\n"+`{"url":"https://a.example/\ud800"}`)
-	if got != "1 0 3: 400 201 400 400" {
-		t.Fatalf("got %q %+v", got, r)
-	}
-	if p := answer.Results[0].Problem; p.Code != "malformed_json" {
-		t.Errorf("got %+v", p)
-	}
+	expect.MustEqual(t, got, "1 0 3: 400 201 400 400", "%+v", r)
+	p := answer.Results[0].Problem
+	expect.Equal(t, p.Code, "malformed_json", "got %+v", p)
 }
 
 func TestAMalformedBulkIsRefusedWhole(t *testing.T) {
@@ -98,13 +89,10 @@ func TestAMalformedBulkIsRefusedWhole(t *testing.T) {
 		"1,001 elements":     {"application/json", "[" + strings.ReplaceAll(many, "\n", ",") + "]", 422, "invalid"},
 		"1,001 lines":        {"application/x-ndjson", many, 422, "invalid"},
 	} {
-		if _, _, r := st.bulk(c.contentType, c.body); r.status != c.status || r.problem() != c.problem {
-			t.Errorf("%s: got %d %s, want %d %s", name, r.status, r.body, c.status, c.problem)
-		}
+		_, _, r := st.bulk(c.contentType, c.body)
+		r.expect(t, name, c.status, problemOf(c.problem))
 	}
-	if got := st.engine.Metrics().Links; got != 0 {
-		t.Errorf("%d links are there, want none", got)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 0, "links are there")
 }
 
 func TestABulkMayBeLargeButItsItemsMayNot(t *testing.T) {
@@ -114,15 +102,10 @@ func TestABulkMayBeLargeButItsItemsMayNot(t *testing.T) {
 	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 64), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
 	got, answer, r := st.bulk("application/x-ndjson", body)
-	if !strings.HasPrefix(got, "998 0 2: 201 ") || !strings.HasSuffix(got, " 201 413 422") {
-		t.Fatalf("got %.100q %d", got, r.status)
-	}
-	if n := len(answer.Results[999].Problem.Errors); n != problem.MaxErrors {
-		t.Errorf("%d errors of an item are told, want %d", n, problem.MaxErrors)
-	}
-	if _, _, r := st.bulk("application/json", strings.Repeat(" ", links.MaxBulkBytes+1)); r.status != 413 {
-		t.Errorf("more than 8 MiB: got %d", r.status)
-	}
+	expect.MustThat(t, strings.HasPrefix(got, "998 0 2: 201 ") && strings.HasSuffix(got, " 201 413 422"), "got %.100q %d", got, r.status)
+	expect.Equal(t, len(answer.Results[999].Problem.Errors), problem.MaxErrors, "errors of an item are told")
+	_, _, r = st.bulk("application/json", strings.Repeat(" ", links.MaxBulkBytes+1))
+	r.expect(t, "more than 8 MiB", 413)
 }
 
 func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
@@ -134,14 +117,9 @@ func TestARepeatedBulkGetsTheFirstAnswerAgain(t *testing.T) {
 	st.call("DELETE", "/links/one", "")
 	_, _, again = st.bulk("application/x-ndjson", body, "Idempotency-Key: k")
 	links, _, _ := strings.Cut(first.body, `{"index":3,`) // the rest says what is in the way now
-	if !strings.HasPrefix(again.body, links) {
-		t.Errorf("after a deletion: got\n%s\nwant\n%s", again.body, links)
-	}
-	if _, _, r := st.bulk("application/x-ndjson", body+"\n", "Idempotency-Key: k"); r.problem() != "idempotency_mismatch" {
-		t.Errorf("another body: got %+v", r)
-	}
+	expect.That(t, strings.HasPrefix(again.body, links), "after a deletion: got\n%s\nwant\n%s", again.body, links)
+	_, _, r := st.bulk("application/x-ndjson", body+"\n", "Idempotency-Key: k")
+	r.expect(t, "another body", problemOf("idempotency_mismatch"))
 	st.call("POST", "/shorten", bulkTexts[1], "Idempotency-Key: k").expect(t, "another request", problemOf("idempotency_mismatch"))
-	if got := st.engine.Metrics().Links; got != 1 {
-		t.Errorf("%d links are there, want 1", got)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 1, "links are there")
 }

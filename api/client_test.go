@@ -16,6 +16,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // This file tests the Go client against the real server. The client's own package tests what the
@@ -71,7 +72,7 @@ func (st *site) goClient(token string, dial func() (net.Conn, error)) (*client.C
 	r.DialContext = func(context.Context, string, string) (net.Conn, error) { return dial() }
 	st.t.Cleanup(r.CloseIdleConnections)
 	c, err := client.New("http://127.0.0.1:8080", token, &client.Options{Transport: r, Retry: client.Retry{BaseWait: time.Millisecond}})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return c, r
 }
 
@@ -86,21 +87,17 @@ type tour struct {
 // must fails the test if a call did.
 func (t *tour) must(err error) {
 	t.Helper()
-	must(t, err)
+	expect.OK(t, err)
 }
 
 func (t *tour) want(what string, got, want any) {
 	t.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
-	}
+	expect.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "%s: got %v, want %v", what, got, want)
 }
 
 func (t *tour) wantError(err error, want client.Kind) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("got %v, want %s", err, string(want))
-	}
+	expect.Error(t, err, want)
 }
 
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
@@ -113,9 +110,8 @@ func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 		"POST /session": true, "DELETE /session": true, "GET /openapi.json": true, "GET /openapi-3.0.json": true,
 	}
 	for _, e := range st.endpoints() {
-		if name := e.method + " " + e.path; !left[name] && !r.succeeded[name] {
-			t.Errorf("%s was not called with success", name)
-		}
+		name := e.method + " " + e.path
+		expect.That(t, left[name] || r.succeeded[name], "%s was not called with success", name)
 	}
 }
 
@@ -136,9 +132,7 @@ func makeLinks(t *tour) {
 		CreatedAt: expires.Add(-time.Hour), UpdatedAt: expires.Add(-time.Hour), ExpiresAt: expires, MaxHits: 9, Title: "A",
 		Tags: []string{"x", "y"}, ForwardQuery: true, Version: a.Version,
 	}))
-	if !strings.HasPrefix(raw, `{"code":"a","short_url":`) || a.Version == 0 {
-		t.Errorf("got raw %s, version %d", raw, a.Version)
-	}
+	expect.That(t, strings.HasPrefix(raw, `{"code":"a","short_url":`) && a.Version != 0, "got raw %s, version %d", raw, a.Version)
 	again, err := t.Shorten(t.Context(), draft)
 	t.must(err)
 	t.want("the same alias again", again.Version, a.Version)
@@ -175,9 +169,7 @@ func importLinks(t *tour) {
 	_, err = t.Import(t.Context(), nil)
 	t.wantError(err, client.ErrInvalid)
 	_, err = t.Import(t.Context(), links, client.IdempotencyKey("k"))
-	if err == nil || !strings.Contains(err.Error(), "has no use for") {
-		t.Errorf("a key for an import: got %v", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "has no use for"), "a key for an import: got %v", err)
 }
 
 func editLinks(t *tour) {
@@ -426,9 +418,8 @@ func TestALostAnswerToTheGoClientMakesOneLink(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := newSite(t, nil)
 			caller, r := st.goClient(st.token, st.cutting(2))
-			if err := c.make(caller); (err != nil) != c.lost {
-				t.Errorf("got %v, want an error: %v", err, c.lost)
-			}
+			err := c.make(caller)
+			expect.That(t, (err != nil) == c.lost, "got %v, want an error: %v", err, c.lost)
 			if got := st.engine.Metrics().Links; got != c.links || r.requests.Load() != c.requests || len(r.keys) != 1 {
 				t.Errorf("%d links by %d requests with keys %v, want %d by %d with one", got, r.requests.Load(), r.keys, c.links, c.requests)
 			}
@@ -451,19 +442,15 @@ func TestTheGoClientReportsChangesWhoseAnswersAreLost(t *testing.T) {
 	_, err := cut().Update(ctx, "b", client.Edit{Title: client.Set("B")}, client.IfVersion(1))
 	wantDoubt(t, "an edit of a version", err, client.ErrPreconditionFailed)
 	wantDoubt(t, "a deletion", cut().Delete(ctx, "b"), client.ErrNotFound)
-	if _, err := cut().IssueToken(ctx, client.TokenDraft{Name: "lost"}); err == nil {
-		t.Error("a token whose answer was lost: got no error")
-	}
+	expect.That(t, expect.Err(cut().IssueToken(ctx, client.TokenDraft{Name: "lost"})) != nil, "a token whose answer was lost: got no error")
 	tokens, err := cut().Tokens(ctx)
-	if lost := slices.ContainsFunc(tokens, func(t client.Token) bool { return t.Name == "lost" }); err != nil || !lost || len(tokens) != 2 {
-		t.Errorf("got %v, %v, want the token whose answer was lost, once", tokens, err)
-	}
+	lost := slices.ContainsFunc(tokens, func(t client.Token) bool { return t.Name == "lost" })
+	expect.That(t, err == nil && lost && len(tokens) == 2, "got %v, %v, want the token whose answer was lost, once", tokens, err)
 }
 
 // wantDoubt checks for the error of a repeat that finds the effect of the earlier attempt.
 func wantDoubt(t *testing.T, what string, err error, want client.Kind) {
 	t.Helper()
-	if !errors.Is(err, want) || !strings.Contains(err.Error(), "an earlier attempt may have been done") {
-		t.Errorf("%s: got %v, want %s and doubt", what, err, string(want))
-	}
+	expect.That(t, errors.Is(err, want) && strings.Contains(err.Error(), "an earlier attempt may have been done"),
+		"%s: got %v, want %s and doubt", what, err, string(want))
 }

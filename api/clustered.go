@@ -158,10 +158,9 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 // answerPeer answers the own request of another node.
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
-		return c.grantCaps(ctx, peer)
+		return c.lead(ctx, peer, c.grantCaps)
 	}
-	copies := path == cluster.LinksPath || path == cluster.BackupPath
-	if copies && c.state.Edge() {
+	if (path == cluster.LinksPath || path == cluster.BackupPath) && c.state.Edge() {
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")
 	}
 	if path == cluster.LinksPath && ctx.IsGet() {
@@ -170,32 +169,32 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	if err := peer.Full(); err != nil {
 		return err
 	}
-	if path == cluster.BackupPath && ctx.IsGet() {
+	switch {
+	case path == cluster.BackupPath && ctx.IsGet():
 		return c.sendCopy(ctx, peer, false, func(w io.Writer) error { return c.backup(peer.Name, w) })
-	}
-	if path == cluster.CopiesPath && ctx.IsPost() {
-		return c.takeCopy(ctx, peer)
-	}
-	if path == cluster.OutboxPath && ctx.IsGet() {
-		if err := peer.In(ctx, c.state); err != nil {
-			return err
-		}
+	case path == cluster.CopiesPath && ctx.IsPost():
+		return c.lead(ctx, peer, c.takeCopy)
+	case path == cluster.OutboxPath && ctx.IsGet():
 		return c.answerOutbox(ctx, peer)
-	}
-	if path == cluster.UsesPath && ctx.IsPost() {
-		return c.takeUses(ctx, peer)
+	case path == cluster.UsesPath && ctx.IsPost():
+		return c.lead(ctx, peer, c.takeUses)
 	}
 	return problem.New(problem.NotFound, "nodes have no such path")
 }
 
-// grantCaps answers a node that asks about links with a cap, if this one leads.
-func (c *clustered) grantCaps(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+// lead answers what only the node that leads may answer.
+func (c *clustered) lead(ctx *fasthttp.RequestCtx, peer cluster.Peer, answer func(*fasthttp.RequestCtx) error) error {
 	if err := peer.In(ctx, c.state); err != nil {
 		return err
 	}
 	if !c.state.Leads() {
-		return problem.New(problem.Stale, notLeading)
+		return problem.New(problem.Stale, "this node does not lead the cluster; nothing was changed")
 	}
+	return answer(ctx)
+}
+
+// grantCaps answers a node that asks about links with a cap.
+func (c *clustered) grantCaps(ctx *fasthttp.RequestCtx) error {
 	asks, err := cluster.ReadCapAsks(ctx.PostBody())
 	if err != nil {
 		return err
@@ -233,14 +232,8 @@ func notAdmitted(name string, err error) error {
 	return err
 }
 
-// takeCopy notes that another full node is about to give a copy, if this one leads.
-func (c *clustered) takeCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	if err := peer.In(ctx, c.state); err != nil {
-		return err
-	}
-	if !c.state.Leads() {
-		return problem.New(problem.Stale, notLeading)
-	}
+// takeCopy notes that another full node is about to give a copy.
+func (c *clustered) takeCopy(ctx *fasthttp.RequestCtx) error {
 	name, edge, err := cluster.ReadCopy(ctx.PostBody())
 	if err != nil {
 		return err
@@ -249,16 +242,8 @@ func (c *clustered) takeCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer) error 
 	return notAdmitted(name, c.noteCopy(ctx, name, edge))
 }
 
-const notLeading = "this node does not lead the cluster; nothing was changed"
-
-// takeUses notes when tokens were last used at another full node, if this one leads.
-func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
-	if err := peer.In(ctx, c.state); err != nil {
-		return err
-	}
-	if !c.state.Leads() {
-		return problem.New(problem.Stale, notLeading)
-	}
+// takeUses notes when tokens were last used at another full node.
+func (c *clustered) takeUses(ctx *fasthttp.RequestCtx) error {
 	uses, err := account.ReadUses(ctx.PostBody())
 	if err != nil {
 		return problem.New(problem.BadRequest, "%s", err.Error())
@@ -269,6 +254,9 @@ func (c *clustered) takeUses(ctx *fasthttp.RequestCtx, peer cluster.Peer) error 
 
 // answerOutbox gives a full node the hits that this node has counted and that one has not.
 func (c *clustered) answerOutbox(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(ctx, c.state); err != nil {
+		return err
+	}
 	q, err := cluster.ParseOutboxQuery(ctx.QueryArgs())
 	if err != nil {
 		return err

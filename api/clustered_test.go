@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // clusterState is that of a node which leads or is cut off.
@@ -32,7 +33,7 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 	st := newSiteOn(t, func(o *engine.Options) { o.Cluster = true }, func(o *Options) {
 		o.Cluster = Cluster{State: state, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
 	})
-	must(t, st.engine.Lead(t.Context(), func() {}))
+	expect.OK(t, st.engine.Lead(t.Context(), func() {}))
 	return st, state
 }
 
@@ -96,23 +97,17 @@ func TestTheLeaderDecidesRedirectsOfALinkWithACap(t *testing.T) {
 	want(410, "User-Agent: Googlebot/2.1")
 	state.leads.Store(false)
 	want(410) // all nodes know that it is used up
-	if d, err := st.engine.Read(keyOf("capped")); err != nil || d.Hits != 3 || d.State != engine.StateExhausted {
-		t.Errorf("the link: %+v, %v", d, err)
-	}
+	d, err := st.engine.Read(keyOf("capped"))
+	expect.That(t, err == nil && d.Hits == 3 && d.State == engine.StateExhausted, "the link: %+v, %v", d, err)
 }
 
 // TestACapWithoutALeaderIsNotUsedUp: the node must not redirect, and says that it may later.
 func TestACapWithoutALeaderIsNotUsedUp(t *testing.T) {
 	st, _ := newClusteredSite(t)
 	st.shorten(`{"url": "https://example.com/", "alias": "capped", "max_hits": 10}`)
-	r := st.get("/capped", "Accept: application/json")
-	if r.status != 503 || r.problem() != "cap_elsewhere" || r.header.Get("Retry-After") != "1" {
-		t.Errorf("status %d, Retry-After %q: %s", r.status, r.header.Get("Retry-After"), r.body)
-	}
+	st.get("/capped", "Accept: application/json").expect(t, "status", 503, problemOf("cap_elsewhere"), header("Retry-After", "1"))
 	st.get("/capped", "Accept: text/html").expect(t, "the page", 503, "One moment")
-	if got := st.metric(`shunt_redirect_misses_total{reason="elsewhere"}`); got != "2" {
-		t.Errorf("%s redirects are counted that nobody decided, want 2", got)
-	}
+	expect.Equal(t, st.metric(`shunt_redirect_misses_total{reason="elsewhere"}`), "2", "redirects are counted that nobody decided")
 }
 
 // TestANodeWithoutItsClusterOnlyRedirects asks for everything that can be read, for a redirect, and as a
@@ -122,9 +117,8 @@ func TestANodeWithoutItsClusterOnlyRedirects(t *testing.T) {
 	state := new(clusterState)
 	state.stale.Store(true)
 	st := newSite(t, func(o *Options) { o.Cluster.State = state })
-	if _, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "x", Owner: 1, Target: "http://a/"}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "x", Owner: 1, Target: "http://a/"})
+	expect.OK(t, err)
 	for _, path := range []string{"/links", "/links/x", "/export", "/stats", "/stats/x", "/stats/x/live", "/misses", "/audit", "/tokens", "/users", "/me", "/openapi.json", "/openapi-3.0.json"} {
 		st.call("GET", path, "").expect(t, "GET "+path, 503, problemOf("stale"), header("Retry-After", "1"))
 	}

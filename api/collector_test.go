@@ -3,6 +3,8 @@ package api
 import (
 	"strconv"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestEndedConnectionsAreInTheMetricsByReason(t *testing.T) {
@@ -13,8 +15,6 @@ func TestEndedConnectionsAreInTheMetricsByReason(t *testing.T) {
 	st.connections.Address.Store(4)
 	st.connections.PlainHTTP.Store(5)
 	for i, reason := range []string{"late", "idle", "evicted", "address", "plain_http"} {
-		if got := st.metric(`shunt_connections_ended_total{reason="` + reason + `"}`); got != strconv.Itoa(i+1) {
-			t.Errorf("%s: got %s, want %d", reason, got, i+1)
-		}
+		expect.Equal(t, st.metric(`shunt_connections_ended_total{reason="`+reason+`"}`), strconv.Itoa(i+1), "%s, want %d", reason, i+1)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"shunt/api/docs"
 	"shunt/api/ops"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // An answer and a request that are as documented. Each fault below changes one thing in them.
@@ -91,18 +92,13 @@ var contractFaults = map[string]func(x *exchanged){
 func TestAnUndocumentedExchangeFailsItsTest(t *testing.T) {
 	for version, text := range map[string][]byte{"3.1": documentText, "3.0": docs.OpenAPI30().Body} {
 		c, err := newContract(text)
-		if err != nil {
-			t.Fatalf("version %s: %v", version, err)
-		}
-		if err := c.hold(createdExchange()); err != nil {
-			t.Errorf("version %s, what is documented: got %v, want no error", version, err)
-		}
+		expect.OK(t, err, "version %s", version)
+		err = c.hold(createdExchange())
+		expect.That(t, err == nil, "version %s, what is documented: got %v, want no error", version, err)
 		for name, fault := range contractFaults {
 			x := createdExchange()
 			fault(x)
-			if err := c.hold(x); err == nil {
-				t.Errorf("version %s, %s: got no error", version, name)
-			}
+			expect.That(t, c.hold(x) != nil, "version %s, %s: got no error", version, name)
 		}
 	}
 }
@@ -129,16 +125,12 @@ func TestAnIncompleteDocumentFails(t *testing.T) {
 	long(t)
 	for what, change := range forgotten {
 		text := strings.ReplaceAll(string(documentText), change[0], change[1])
-		if text == string(documentText) {
-			t.Errorf("%s: the document does not have %s", what, change[0])
-		}
+		expect.That(t, text != string(documentText), "%s: the document does not have %s", what, change[0])
 		c, err := newContract([]byte(text))
 		if err == nil {
 			err = c.hold(createdExchange())
 		}
-		if err == nil {
-			t.Errorf("it forgets %s: got no error", what)
-		}
+		expect.That(t, err != nil, "it forgets %s: got no error", what)
 	}
 }
 
@@ -155,14 +147,10 @@ func TestExamplesOfLinesAndEventsFitTheirSchemas(t *testing.T) {
 						continue
 					}
 					shown++
-					if err := c.holdLines(response.Value, x); err != nil {
-						t.Errorf("%s, example %s: %v", operation.name, name, err)
-					}
+					expect.NoError(t, c.holdLines(response.Value, x), "%s, example %s", operation.name, name)
 				}
 			}
 		}
 	}
-	if shown < 3 {
-		t.Errorf("there are %d examples of lines and events, want the export's and the live figures'", shown)
-	}
+	expect.That(t, shown >= 3, "there are %d examples of lines and events, want the export's and the live figures'", shown)
 }

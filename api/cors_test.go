@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // corsOf is what an answer says to browsers of other origins.
@@ -48,9 +50,8 @@ func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 				lines = c.lines // a browser sends no token with those
 			}
 			r := send(t, st.publicAt, c.method, requestText(c.method, c.path, "", lines...))
-			if got := corsOf(r.header); r.status != c.status || got != c.want {
-				t.Errorf("got %d, %q\nwant %d, %q", r.status, got, c.status, c.want)
-			}
+			got := corsOf(r.header)
+			expect.That(t, r.status == c.status && got == c.want, "got %d, %q\nwant %d, %q", r.status, got, c.status, c.want)
 		})
 	}
 }

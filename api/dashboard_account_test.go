@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
@@ -18,26 +19,23 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	there, third := st.browse("ann@example.com"), st.browse("ann@example.com")
 	ben := st.browseAs("ben@example.com", account.RoleMember)
 	p := here.open("/_/account")
-	if n := strings.Count(p.body, `data-label="Last use"`); n != 3 || strings.Count(p.body, "this one") != 1 {
-		t.Errorf("got %d sessions: %s", n, p.text())
-	}
+	n := strings.Count(p.body, `data-label="Last use"`)
+	expect.That(t, n == 3 && strings.Count(p.body, "this one") == 1, "got %d sessions: %s", n, p.text())
 	sessions, err := st.accounts.ListSessions(2)
-	check(t, err)
+	expect.NoError(t, err)
 	c, err := st.accounts.AuthenticateSession(cookieValue(there))
-	check(t, err)
+	expect.NoError(t, err)
 	for _, of := range []*plainBrowser{ben, there} { // a session of somebody else is not ended
 		of.post("/_/account/sessions", formType, "session="+c.SessionID)
-		if p := there.get("/_/account"); (p.status == 200) != (of == ben) {
-			t.Errorf("got %d", p.status)
-		}
+		p := there.get("/_/account")
+		expect.Equal(t, p.status == 200, of == ben, "got %d", p.status)
 	}
 	c, err = st.accounts.AuthenticateSession(cookieValue(third))
-	check(t, err)
+	expect.NoError(t, err)
 	here.post("/_/account/sessions", formType, "session="+c.SessionID)
 	here.open("/_/account").want("The session has ended.")
-	if p := third.get("/_/account"); p.status != 303 || len(sessions) != 3 {
-		t.Errorf("the third session: got %d", p.status)
-	}
+	p = third.get("/_/account")
+	expect.That(t, p.status == 303 && len(sessions) == 3, "the third session: got %d", p.status)
 	for _, none := range []string{"", "none", strings.Repeat("x", 1000)} {
 		here.post("/_/account/sessions", formType, "session="+none).expect(t, fmt.Sprintf("%.10q", none), 303)
 	}
@@ -52,19 +50,14 @@ func TestSigningOutEverywhereEndsSessionsAndStreamsAtOnce(t *testing.T) {
 	here := st.browseAs("ann@example.com", account.RoleMember)
 	there := st.browse("ann@example.com")
 	c, r := liveAt(t, st.realAddress(), "/_/live", there.cookie, "Accept-Encoding: gzip")
-	if c == nil {
-		t.Fatalf("got %+v", r)
-	}
-	if c.header.Get("Content-Encoding") != "" || c.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("got %v", c.header)
-	}
+	expect.MustThat(t, c != nil, "got %+v", r)
+	expect.That(t, c.header.Get("Content-Encoding") == "" && c.header.Get("Cache-Control") == "no-store", "got %v", c.header)
 	c.want(soon, figuresEvent(0, 0))
 	here.post("/_/account/sessions", formType, "session=all")
 	c.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
 	st.awaitStreams(0)
-	if p := there.get("/_/account"); p.status != 303 || here.cookie != "" {
-		t.Errorf("got %d, with %q", p.status, here.cookie)
-	}
+	p := there.get("/_/account")
+	expect.That(t, p.status == 303 && here.cookie == "", "got %d, with %q", p.status, here.cookie)
 }
 
 func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
@@ -81,15 +74,13 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 		return here.submit(form.with("current-password", current, "new-password", new))
 	}
 	for range 5 { // not counted: they say nothing about the password
-		if p := change("wrong", "short"); p.status != 422 || p.at("new-error") == "" || p.at("current-error") != "" {
-			t.Fatalf("a short one: got %d %s", p.status, p.text())
-		}
+		p := change("wrong", "short")
+		expect.MustThat(t, p.status == 422 && p.at("new-error") != "" && p.at("current-error") == "", "a short one: got %d %s", p.status, p.text())
 	}
 	for i, want := range []int{422, 422, 429} {
 		p := change("wrong", "another password")
-		if p.status != want || want == 422 && p.at("current-error") != "Is not your password." || strings.Contains(p.body, "another password") {
-			t.Errorf("%d: got %d %s", i, p.status, p.text())
-		}
+		expect.That(t, p.status == want && (want != 422 || p.at("current-error") == "Is not your password.") &&
+			!strings.Contains(p.body, "another password"), "%d: got %d %s", i, p.status, p.text())
 	}
 	st.now.Add(60_000)
 	change(password, "another password").expect(t, "", 303)
@@ -104,22 +95,18 @@ func TestAFormThatIsTooLongToKeepSaysSo(t *testing.T) {
 	for n, lost := range map[int]bool{8: false, 47 << 10: false, 50 << 10: true} {
 		form := (&htmlForm{action: "/_/links/new"}).with("title", strings.Repeat("ä", n/6), "new-password", password)
 		p := b.submit(form)
-		if got := strings.Contains(p.text(), "too long to keep"); p.status != 401 || got != lost || strings.Contains(p.body, password) {
-			t.Errorf("%d bytes: got %d, lost %v", n, p.status, got)
-		}
+		got := strings.Contains(p.text(), "too long to keep")
+		expect.That(t, p.status == 401 && got == lost && !strings.Contains(p.body, password), "%d bytes: got %d, lost %v", n, p.status, got)
 		again := b.fill(p, "/_/sign-in", "email", "ann@example.com", "password", "wrong") // a wrong password loses nothing
 		answer := b.submit(again.form("/_/sign-in").with("password", password))
-		if answer.status != 303 || answer.header.Get("Location") != "/_/links/new" {
-			t.Fatalf("%d bytes: got %d to %s", n, answer.status, answer.header.Get("Location"))
-		}
+		expect.MustThat(t, answer.status == 303 && answer.header.Get("Location") == "/_/links/new",
+			"%d bytes: got %d to %s", n, answer.status, answer.header.Get("Location"))
 		b.ask("HEAD", "/_/links/new", "", "")
 		b.get("/_/tokens")
 		if got := b.open("/_/links/new").form("/_/links/new").values.Get("title"); (got == form.values.Get("title")) == lost {
 			t.Errorf("%d bytes: %d are filled in", n, len(got))
 		}
-		if got := b.open("/_/links/new").form("/_/links/new").values.Get("title"); got != "" {
-			t.Errorf("%d bytes: it is filled in twice", n)
-		}
+		expect.Equal(t, b.open("/_/links/new").form("/_/links/new").values.Get("title"), "", "%d bytes: it is filled in twice", n)
 		b.cookie = ""
 	}
 }
@@ -131,9 +118,7 @@ func TestAKeptFormKeepsTheOwnerInItsPath(t *testing.T) {
 	admin.cookie = ""
 	p := admin.post("/_/link/x/edit?owner=all", formType, url.Values{"title": {"other"}}.Encode())
 	answer := admin.submit(p.form("/_/sign-in").with("email", "owner@example.com", "password", password))
-	if to := answer.header.Get("Location"); to != "/_/link/x/edit?owner=all" {
-		t.Fatalf("got %q", to)
-	}
+	expect.MustEqual(t, answer.header.Get("Location"), "/_/link/x/edit?owner=all")
 	admin.open("/_/link/x/edit?owner=all").want("Nothing has been sent yet")
 }
 
@@ -146,11 +131,8 @@ func TestHostilePathsAreMissingPages(t *testing.T) {
 		"/_/users/-1", "/_/users/99999999999999999999", "/_/users/%31%00", "/_/tokens/%0d%0aX:y/revoke", "/_/assets/", "/_/assets/0/style.css", "/_/logo", "/_/\x80",
 	} {
 		p := b.get(path)
-		if p.status != 404 && p.status != 400 || p.header.Get("X") != "" || p.status == 404 && !slices.Contains([]string{"text/html; charset=utf-8"}, p.header.Get("Content-Type")) {
-			t.Errorf("%.60q: got %d %.200s", path, p.status, p.text())
-		}
+		expect.That(t, (p.status == 404 || p.status == 400) && p.header.Get("X") == "" &&
+			(p.status != 404 || slices.Contains([]string{"text/html; charset=utf-8"}, p.header.Get("Content-Type"))), "%.60q: got %d %.200s", path, p.status, p.text())
 	}
-	if strings.Contains(st.log.String(), "level=ERROR") {
-		t.Errorf("got the log\n%s", st.log)
-	}
+	expect.That(t, !strings.Contains(st.log.String(), "level=ERROR"), "got the log\n%s", st.log)
 }

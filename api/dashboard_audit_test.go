@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
@@ -24,9 +25,7 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 		"created a link one url: https://a.example/ owner: 1 title: First")
 	only := b.open("/_/audit?code=one&actor=admin")
 	only.want("edited a link one", "created a link one")
-	if strings.Contains(only.text(), "several") {
-		t.Errorf("a filter by code shows %s", only.text())
-	}
+	expect.That(t, !strings.Contains(only.text(), "several"), "a filter by code shows %s", only.text())
 	b.open("/_/audit?actor=nobody").want("No change matches this search. Clear the search")
 	b.open("/_/link/one?owner=all").want("(all changes)")
 	b.open("/_/users/3").want("Changes by this user")
@@ -51,12 +50,10 @@ func TestTheSearchOfTheAuditLogHasItsErrorsAtItsFields(t *testing.T) {
 			t.Errorf("%s: the script searches in a form with an error", c.query)
 		}
 	}
-	if p := b.get("/_/audit?from=x&code=a%2Fb&to=y"); strings.Count(p.body, `aria-invalid="true"`) != 3 {
-		t.Errorf("got %s, want three errors", p.body)
-	}
-	if p := b.get("/_/audit?cursor=x"); p.status != 422 || !strings.Contains(p.text(), "The address of this page: is not a cursor") {
-		t.Errorf("got %d %s", p.status, p.text())
-	}
+	p := b.get("/_/audit?from=x&code=a%2Fb&to=y")
+	expect.Equal(t, strings.Count(p.body, `aria-invalid="true"`), 3, "got %s", p.body)
+	p = b.get("/_/audit?cursor=x")
+	expect.That(t, p.status == 422 && strings.Contains(p.text(), "The address of this page: is not a cursor"), "got %d %s", p.status, p.text())
 }
 
 func TestTheLastDayOfAnAuditSearchIsIncluded(t *testing.T) {
@@ -68,9 +65,8 @@ func TestTheLastDayOfAnAuditSearchIsIncluded(t *testing.T) {
 		"to=9999-12-31": true, "to=9999-12-30": true, "from=2026-01-02&to=9999-12-31": true, "from=9999-12-31&to=9999-12-31": false,
 		"to=2527-06-23": true, "to=2527-06-24": true, "from=2600-01-01&to=2700-01-01": false, "from=0001-01-01&to=9999-12-31": true, "to=0001-01-01": false,
 	} {
-		if p := b.open("/_/audit?" + query); strings.Contains(p.text(), "created a link one") != found {
-			t.Errorf("%s: got %s, want the link: %t", query, p.text(), found)
-		}
+		p := b.open("/_/audit?" + query)
+		expect.That(t, strings.Contains(p.text(), "created a link one") == found, "%s: got %s, want the link: %t", query, p.text(), found)
 	}
 }
 
@@ -97,9 +93,7 @@ func TestALongValueOfTheAuditLogIsFolded(t *testing.T) {
 	if folds := strings.Count(p.body, "<details><summary>"); folds != 3 { // of the target twice, and of the title
 		t.Errorf("got %d folds, want 3", folds)
 	}
-	if n := strings.Count(p.body, was); n != 2 {
-		t.Errorf("the page has the target %d times, want once in each of 2 entries", n)
-	}
+	expect.Equal(t, strings.Count(p.body, was), 2, "the page has the target times")
 }
 
 func TestTheAuditLogSaysTheWayInOfEachActor(t *testing.T) {
@@ -110,13 +104,12 @@ func TestTheAuditLogSaysTheWayInOfEachActor(t *testing.T) {
 	st.shorten(`{"url":"https://a.example/","alias":"token"}`)
 	invited := st.person("new@example.com", account.RoleMember)
 	code, _, err := st.accounts.NewSetupCode(account.Caller{}, invited.ID)
-	check(t, err)
+	expect.NoError(t, err)
 	guest := st.visitor()
 	guest.follow(guest.open("/_/setup?code="+code).form("/_/setup").with("password", password))
 	b.open("/_/audit").want("owner@example.com in the dashboard", "Somebody on the server by a local command", "Somebody with a setup link used a setup link")
-	if text := b.open("/_/audit?code=token").text(); !regexp.MustCompile(`admin with token \w{16} created a link token`).MatchString(text) {
-		t.Errorf("got %s", text)
-	}
+	text := b.open("/_/audit?code=token").text()
+	expect.That(t, regexp.MustCompile(`admin with token \w{16} created a link token`).MatchString(text), "got %s", text)
 }
 
 func TestAnAuditLogOfOneLinkOrUserLeadsToItsPage(t *testing.T) {
@@ -133,13 +126,9 @@ func TestAnAuditLogOfOneLinkOrUserLeadsToItsPage(t *testing.T) {
 		"code=gone": nil, "code=never": nil, "actor=nobody": nil, "actor=99": nil, "": nil, "code=one&from=x": nil,
 	} {
 		p := b.get("/_/audit?" + query)
-		if strings.Count(p.body, ">Open the ") != len(want) {
-			t.Errorf("%s: got %s, want %q", query, p.body, want)
-		}
+		expect.Equal(t, strings.Count(p.body, ">Open the "), len(want), "%s: got %s, want %q", query, p.body, want)
 		for _, text := range want {
-			if !strings.Contains(p.body, text) {
-				t.Errorf("%s: got %s, want %s", query, p.body, text)
-			}
+			expect.Contains(t, p.body, text, query)
 		}
 	}
 	b.open("/_/link/one?owner=all")
@@ -161,32 +150,22 @@ func TestThePagesOfTheAuditLogKeepEveryFilter(t *testing.T) {
 		t.Errorf("the filters are lost: %s", next.text())
 	}
 	for _, field := range []string{`name="actor" value="admin"`, `name="code" value="one"`, `name="from" type="date" value="2026-01-02"`, `name="to" type="date" value="2026-01-02"`} {
-		if !strings.Contains(next.body, field) {
-			t.Errorf("the form has lost %s", field)
-		}
+		expect.That(t, strings.Contains(next.body, field), "the form has lost %s", field)
 	}
-	if got, want := next.linked(t, "first"), "/_/audit?"+search; got != want {
-		t.Errorf("the first page: got %s, want %s", got, want)
-	}
+	expect.Equal(t, next.linked(t, "first"), "/_/audit?"+search, "the first page")
 	end := b.open("/_/audit?" + search + "&cursor=1")
 	end.want("There are no more changes that match. Back to the first page")
-	if got, want := end.linked(t, "first"), "/_/audit?"+search; got != want {
-		t.Errorf("after the last page: got %s, want %s", got, want)
-	}
+	expect.Equal(t, end.linked(t, "first"), "/_/audit?"+search, "after the last page")
 	end = b.open("/_/audit?cursor=1")
 	end.want("There are no more changes. Back to the first page")
-	if got := end.linked(t, "first"); got != "/_/audit" {
-		t.Errorf("after the last page: got %s", got)
-	}
+	expect.Equal(t, end.linked(t, "first"), "/_/audit", "after the last page")
 }
 
 // linked returns the address of the one link of a page that has that relation.
 func (p *shown) linked(t *testing.T, rel string) string {
 	t.Helper()
 	links := regexp.MustCompile(`rel="`+rel+`" href="([^"]+)"`).FindAllStringSubmatch(p.body, -1)
-	if len(links) != 1 {
-		t.Fatalf("%s: got %d links rel=%s, want 1", p.path, len(links), rel)
-	}
+	expect.MustEqual(t, len(links), 1, "%s links rel=%s", p.path, rel)
 	return strings.ReplaceAll(links[0][1], "&amp;", "&")
 }
 
@@ -198,12 +177,8 @@ func TestTheAuditLogHasPages(t *testing.T) {
 	}
 	p := b.open("/_/audit?actor=admin&from=2026-01-01")
 	p.want("p69", "p20", "Older")
-	if strings.Contains(p.text(), "p19") || strings.Contains(p.text(), "Newest") {
-		t.Fatalf("got %s", p.body)
-	}
+	expect.MustThat(t, !strings.Contains(p.text(), "p19") && !strings.Contains(p.text(), "Newest"), "got %s", p.body)
 	next := b.open(p.linked(t, "next"))
 	next.want("Newest", "p19", "p00")
-	if strings.Contains(next.text(), "p20") || strings.Contains(next.text(), "Older") {
-		t.Errorf("got %s", next.text())
-	}
+	expect.That(t, !strings.Contains(next.text(), "p20") && !strings.Contains(next.text(), "Older"), "got %s", next.text())
 }

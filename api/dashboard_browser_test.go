@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // formType is the media type of a form.
@@ -60,14 +61,10 @@ func (b *plainBrowser) ask(method, path, contentType, body string) *shown {
 		lines = append(lines, "Content-Type: "+contentType)
 	}
 	r := send(b.st.t, b.at, method, requestText(method, path, body, lines...))
-	if r.status >= 500 && r.status != 503 {
-		b.st.t.Errorf("%s %s: got %d %s", method, path, r.status, r.body)
-	}
+	expect.That(b.st.t, r.status < 500 || r.status == 503, "%s %s: got %d %s", method, path, r.status, r.body)
 	b.keepCookie(r)
 	doc, err := html.Parse(strings.NewReader(r.body))
-	if err != nil {
-		b.st.t.Fatal(err)
-	}
+	expect.OK(b.st.t, err)
 	p := &shown{r, b.st.t, path, doc}
 	p.wantGuarded()
 	return p
@@ -94,9 +91,7 @@ func (p *shown) wantGuarded() {
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
 	} {
-		if got := p.header.Get(name); got != want {
-			p.t.Errorf("%s (%d): got %s: %q, want %q", p.path, p.status, name, got, want)
-		}
+		expect.Equal(p.t, p.header.Get(name), want, "%s (%d): got %s", p.path, p.status, name)
 	}
 	for n := range p.doc.Descendants() {
 		if n.Type == html.ElementNode {
@@ -121,9 +116,7 @@ func (p *shown) wantNothingInline(n *html.Node) {
 			bad = bad || !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "?") && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://")
 		}
 	}
-	if bad {
-		p.t.Errorf("%s (%d) has <%s %v>", p.path, p.status, n.Data, n.Attr)
-	}
+	expect.That(p.t, !bad, "%s (%d) has <%s %v>", p.path, p.status, n.Data, n.Attr)
 }
 
 // get asks for a page, which need not be there.
@@ -136,9 +129,7 @@ func (b *plainBrowser) get(path string) *shown {
 func (b *plainBrowser) open(path string) *shown {
 	b.st.t.Helper()
 	p := b.get(path)
-	if p.status != 200 {
-		b.st.t.Fatalf("GET %s: got %d %s", path, p.status, p.text())
-	}
+	expect.MustEqual(b.st.t, p.status, 200, "GET %s %s", path, p.text())
 	return p
 }
 
@@ -169,9 +160,7 @@ func (b *plainBrowser) fill(p *shown, action string, pairs ...string) *shown {
 func (b *plainBrowser) follow(f *htmlForm) *shown {
 	b.st.t.Helper()
 	p := b.submit(f)
-	if p.status != 303 {
-		b.st.t.Fatalf("POST %s: got %d %s, want 303", f.action, p.status, p.text())
-	}
+	expect.MustEqual(b.st.t, p.status, 303, "POST %s %s", f.action, p.text())
 	return b.open(p.header.Get("Location"))
 }
 
@@ -289,9 +278,7 @@ func (p *shown) text() string {
 func (p *shown) want(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
-		if !strings.Contains(p.text(), text) {
-			p.t.Errorf("%s (%d) does not say %q: %s", p.path, p.status, text, p.text())
-		}
+		expect.That(p.t, strings.Contains(p.text(), text), "%s (%d) does not say %q: %s", p.path, p.status, text, p.text())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 const bulk = "/_/links/bulk"
@@ -36,22 +37,18 @@ func TestSeveralAddressesGetResultsByLine(t *testing.T) {
 	page := b.submit(form)
 	page.want("2 links are ready, 2 lines were refused")
 	lines := outcomes(page)
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "1 https://a.example/ http://127.0.0.1:8080/") ||
-		!strings.HasPrefix(lines[1], `3 https://b.example/?x="<i> http://127.0.0.1:8080/`) ||
-		lines[2] != "4 nonsense Must be an absolute address, with http:// or https:// before it." ||
-		!strings.HasPrefix(lines[3], "5 https://c.example/xxx") || !strings.Contains(lines[3], "8192") || len(lines[3]) > 500 {
-		t.Fatalf("got %d %.3000q", page.status, lines)
-	}
+	expect.MustThat(t, len(lines) == 4 && strings.HasPrefix(lines[0], "1 https://a.example/ http://127.0.0.1:8080/") &&
+		strings.HasPrefix(lines[1], `3 https://b.example/?x="<i> http://127.0.0.1:8080/`) &&
+		lines[2] == "4 nonsense Must be an absolute address, with http:// or https:// before it." && strings.HasPrefix(lines[3], "5 https://c.example/xxx") &&
+		strings.Contains(lines[3], "8192") && len(lines[3]) <= 500, "got %d %.3000q", page.status, lines)
 	for i, short := range strings.Fields(page.at("short-addresses")) {
 		o := st.object(strings.TrimPrefix(short, "http://127.0.0.1:8080/"))
-		if want := []string{"https://a.example/", `https://b.example/?x="<i>`}[i]; o.URL != want || !slices.Equal(o.Tags, []string{"news", "x"}) {
-			t.Errorf("%s: got %+v, want %s", short, o, want)
-		}
+		want := []string{"https://a.example/", `https://b.example/?x="<i>`}[i]
+		expect.That(t, o.URL == want && slices.Equal(o.Tags, []string{"news", "x"}), "%s: got %+v, want %s", short, o, want)
 	}
 	again := b.submit(form)
-	if got := outcomes(again); st.engine.Metrics().Links != 2 || !slices.Equal(got[:2], lines[:2]) {
-		t.Errorf("the same form again: %d links, %.500q", st.engine.Metrics().Links, got)
-	}
+	got := outcomes(again)
+	expect.That(t, st.engine.Metrics().Links == 2 && slices.Equal(got[:2], lines[:2]), "the same form again: %d links, %.500q", st.engine.Metrics().Links, got)
 	rest := page.form(bulk)
 	if got := rest.values.Get("addresses"); !strings.HasPrefix(got, "nonsense\r\nhttps://c.example/xxx") || rest.values.Get("key") == form.values.Get("key") {
 		t.Errorf("the next form: got %.60q, key %q", got, rest.values.Get("key"))
@@ -74,9 +71,7 @@ func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {
 			t.Errorf("%s: got %d %q, want %q", name, page.status, got, c.want)
 		}
 	}
-	if n := st.engine.Metrics().Links; n != 0 {
-		t.Errorf("got %d links", n)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 0, "links")
 }
 
 // fasthttp keeps the memory of a form's fields for later requests.
@@ -102,9 +97,7 @@ func TestHostileTextsOfABulkAreNotShownWhole(t *testing.T) {
 func TestTagsAreRefusedWhateverTheFirstLineIs(t *testing.T) {
 	_, b := withAnn(t, nil)
 	page := b.submit(b.open(bulk).form(bulk).with("addresses", "\xff\r\nhttps://a.example/", "tags", "x, "+strings.Repeat("x", 65)))
-	if got := page.at("tags-error"); got != "Tag 2: must be at most 64 bytes." {
-		t.Errorf("got %d %q", page.status, got)
-	}
+	expect.Equal(t, page.at("tags-error"), "Tag 2: must be at most 64 bytes.", "got %d", page.status)
 }
 
 func manyTags(n int) string {
@@ -123,9 +116,8 @@ func TestALargeFormNeedsASession(t *testing.T) {
 		fmt.Fprintf(&text, "https://a.example/%d?%s\r\n", i, strings.Repeat("x=&", 1000))
 	}
 	form := b.open(bulk).form(bulk).with("addresses", text.String())
-	if n := len(form.values.Encode()); n < 6<<20 || n > 8<<20 {
-		t.Fatalf("the form has %d bytes", n)
-	}
+	n := len(form.values.Encode())
+	expect.MustThat(t, n >= 6<<20 && n <= 8<<20, "the form has %d bytes", n)
 	for name, lines := range map[string][]string{
 		"nobody": nil, "a wrong session": {"Cookie: shunt_session=x"}, "a token": {"Authorization: Bearer " + st.token},
 	} {
@@ -145,7 +137,6 @@ func TestAFormOfSeveralLinksCountsEach(t *testing.T) {
 	b := st.browse("ann@example.com")
 	b.at = st.from("192.0.2.1")
 	page := b.submit(b.open(bulk).form(bulk).with("addresses", strings.Repeat("https://a.example/\r\n", 500)))
-	if page.status != 429 || page.header.Get("Retry-After") == "" || page.form(bulk).values.Get("addresses") == "" || st.engine.Metrics().Links != 0 {
-		t.Errorf("got %d %.300s", page.status, page.text())
-	}
+	expect.That(t, page.status == 429 && page.header.Get("Retry-After") != "" && page.form(bulk).values.Get("addresses") != "" &&
+		st.engine.Metrics().Links == 0, "got %d %.300s", page.status, page.text())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // withAnn returns a site and the browser of a member.
@@ -25,9 +26,8 @@ func withAnn(t *testing.T, change func(*Options)) (*site, *plainBrowser) {
 func (st *site) object(code string) (o linkObject) {
 	st.t.Helper()
 	r := st.call("GET", "/links/"+code+"?owner=all", "")
-	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 200 {
-		st.t.Fatalf("%s: got %d %s, %v", code, r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &o)
+	expect.MustThat(st.t, err == nil && r.status == 200, "%s: got %d %s, %v", code, r.status, r.body, err)
 	return o
 }
 
@@ -39,16 +39,13 @@ func TestAFormMakesALinkOfAllItsFields(t *testing.T) {
 	made.want("The link is ready.", "http://127.0.0.1:8080/full", "The link does not redirect now: it is disabled.")
 	o := st.object("full")
 	got := fmt.Sprintf("%s|%s|%q|%v|%d|%d|%v|%v", o.URL, o.Title, o.Tags, o.ExpiresAt.Format(time.RFC3339), *o.MaxHits, o.RedirectStatus, o.ForwardQuery, o.State)
-	if want := `https://a.example/x?y=1#z|A <title>|["news" "a, b" "ü"]|2027-03-04T05:06:00Z|100|308|true|disabled`; got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.Equal(t, got, `https://a.example/x?y=1#z|A <title>|["news" "a, b" "ü"]|2027-03-04T05:06:00Z|100|308|true|disabled`)
 	made = b.follow(b.open("/_/links/new?url=https://b.example/&alias=other").form("/_/links/new"))
 	if got := made.at("made-address"); got != "http://127.0.0.1:8080/other" || !strings.Contains(made.body, `<img src="/other.svg"`) {
 		t.Errorf("the page after a form that was filled by its address: got %q %s", got, made.text())
 	}
-	if again := b.open(made.path); again.at("made-address") != "http://127.0.0.1:8080/other" || strings.Contains(again.text(), "is ready") {
-		t.Errorf("loaded again: got %s", again.text())
-	}
+	again := b.open(made.path)
+	expect.That(t, again.at("made-address") == "http://127.0.0.1:8080/other" && !strings.Contains(again.text(), "is ready"), "loaded again: got %s", again.text())
 }
 
 func TestAFormThatIsSentTwiceMakesOneLink(t *testing.T) {
@@ -62,16 +59,12 @@ func TestAFormThatIsSentTwiceMakesOneLink(t *testing.T) {
 	sending.Wait()
 	first := <-places
 	for range cap(places) - 1 {
-		if got := <-places; got != first || !strings.HasPrefix(got, "/_/links?made=") {
-			t.Errorf("got %q, want %q", got, first)
-		}
+		got := <-places
+		expect.That(t, got == first && strings.HasPrefix(got, "/_/links?made="), "got %q, want %q", got, first)
 	}
-	if n := st.engine.Metrics().Links; n != 1 {
-		t.Errorf("got %d links, want 1", n)
-	}
-	if got := b.submit(form.with("url", "https://b.example/")).header.Get("Location"); got == first || got == "" {
-		t.Errorf("another address in the same form: got %q", got)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
+	got := b.submit(form.with("url", "https://b.example/")).header.Get("Location")
+	expect.That(t, got != first && got != "", "another address in the same form: got %q", got)
 }
 
 func TestALinkThatIsThereIsSaidToBe(t *testing.T) {
@@ -126,21 +119,17 @@ func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 				continue
 			}
 			field := page.element(id)
-			if !has(field, "autofocus") || attribute(field, "aria-invalid") != "true" || !strings.Contains(attribute(field, "aria-describedby"), id+"-error") {
-				t.Errorf("%s: the field does not say that it is wrong: %v", name, field.Attr)
-			}
+			expect.That(t, has(field, "autofocus") && attribute(field, "aria-invalid") == "true" &&
+				strings.Contains(attribute(field, "aria-describedby"), id+"-error"), "%s: the field does not say that it is wrong: %v", name, field.Attr)
 			again := page.form("/_/links/new")
 			for _, of := range []string{"url", "alias", "title", "tags", "expires_at", "max_hits", "key"} {
-				if got, want := again.values.Get(of), strings.TrimSpace(typed.values.Get(of)); got != want && !strings.Contains(want, "\xff") {
-					t.Errorf("%s: %s is %q, want what was typed, %q", name, of, got, want)
-				}
+				got, want := again.values.Get(of), strings.TrimSpace(typed.values.Get(of))
+				expect.That(t, got == want || strings.Contains(want, "\xff"), "%s: %s is %q, want what was typed, %q", name, of, got, want)
 			}
-			if details := page.all("details", "more"); len(details) != 1 || !has(details[0], "open") {
-				t.Errorf("%s: the details are not unfolded", name)
-			}
-			if strings.Contains(page.body, "secret.example") || st.engine.Metrics().Links != before || strings.Contains(page.body, "<script>alert") {
-				t.Errorf("%s: got %s", name, page.body)
-			}
+			details := page.all("details", "more")
+			expect.That(t, len(details) == 1 && has(details[0], "open"), "%s: the details are not unfolded", name)
+			expect.That(t, !strings.Contains(page.body, "secret.example") && st.engine.Metrics().Links == before &&
+				!strings.Contains(page.body, "<script>alert"), "%s: got %s", name, page.body)
 		}
 	}
 }
@@ -153,9 +142,7 @@ func TestAFullDiskKeepsWhatWasTyped(t *testing.T) {
 	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x"))
 	disk.full.Store(true)
 	for deadline := time.Now().Add(patienceOfTests); st.metric("shunt_read_only") != "1"; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the full disk is not noticed")
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "the full disk is not noticed")
 	}
 	for path, fields := range map[string][]string{
 		"/_/links/new": {"url", "https://b.example/"}, "/_/links/bulk": {"addresses", "https://b.example/"}, "/_/link/x/edit": {"title", "other"},
@@ -167,9 +154,7 @@ func TestAFullDiskKeepsWhatWasTyped(t *testing.T) {
 		page.want("Nothing can be changed at present", "Whoever runs this server has to make room on its disk.")
 	}
 	b.submit(b.open("/_/link/x/delete").form("/_/link/x/delete")).expect(t, "a delete", 503)
-	if got := listedOn(b.open("/_/links")); got != "x" {
-		t.Errorf("the list: got %q", got)
-	}
+	expect.Equal(t, listedOn(b.open("/_/links")), "x", "the list")
 }
 
 func TestPagesOfLinksSayThatTheStoreIsLoading(t *testing.T) {
@@ -180,9 +165,8 @@ func TestPagesOfLinksSayThatTheStoreIsLoading(t *testing.T) {
 		b.get(path).expect(t, path, 503, some("Retry-After"))
 	}
 	page := b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/"))
-	if got := page.form("/_/links/new").values.Get("url"); page.status != 503 || got != "https://a.example/" {
-		t.Errorf("a new link: got %d, the form with %q", page.status, got)
-	}
+	got := page.form("/_/links/new").values.Get("url")
+	expect.That(t, page.status == 503 && got == "https://a.example/", "a new link: got %d, the form with %q", page.status, got)
 }
 
 func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
@@ -196,9 +180,7 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 	} {
 		b.cookie = st.logIn("ann@example.com")
 		form := b.open(path).form(path).with(fields...)
-		if r := st.as([]string{b.cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
-			t.Fatal(r)
-		}
+		st.as([]string{b.cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
 		signIn := b.submit(form)
 		signIn.want("Sign in again")
 		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", password))
@@ -208,12 +190,10 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 		b.cookie = "Cookie: " + cookie
 		page := b.open(r.header.Get("Location"))
 		page.want("Nothing has been sent yet")
-		if got, want := page.form(path).values.Encode(), form.values.Encode(); page.path != path || got != want {
-			t.Errorf("%s, filled again:\n got %s\nwant %s", page.path, got, want)
-		}
-		if o := st.object("x"); st.engine.Metrics().Links != 1 || o.URL != "https://a.example/" {
-			t.Errorf("%s: something was sent", path)
-		}
+		got, want := page.form(path).values.Encode(), form.values.Encode()
+		expect.That(t, page.path == path && got == want, "%s, filled again:\n got %s\nwant %s", page.path, got, want)
+		o := st.object("x")
+		expect.That(t, st.engine.Metrics().Links == 1 && o.URL == "https://a.example/", "%s: something was sent", path)
 	}
 }
 
@@ -223,9 +203,8 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 	b := st.browse("ann@example.com")
 	b.follow(b.open("/_/links").form("/_/links").with("url", "shop.example/spring?a=b", "alias", "x"))
 	b.submit(b.open(bulk).form(bulk).with("addresses", "www.example.org\r\nmailto:ann@example.com"))
-	if got := st.object("x").URL; got != "https://shop.example/spring?a=b" || st.engine.Metrics().Links != 2 {
-		t.Errorf("got %s, %d links", got, st.engine.Metrics().Links)
-	}
+	got := st.object("x").URL
+	expect.That(t, got == "https://shop.example/spring?a=b" && st.engine.Metrics().Links == 2, "got %s, %d links", got, st.engine.Metrics().Links)
 }
 
 func TestFormsRefuseHostileTargets(t *testing.T) {
@@ -239,19 +218,15 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 	var several []string
 	for _, h := range hostileTargets(t) {
 		for _, form := range []*htmlForm{create, edit} {
-			if page := b.submit(form.with("url", h.target)); page.status < 400 || page.at("link-url-error") == "" {
-				t.Errorf("line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
-			}
+			page := b.submit(form.with("url", h.target))
+			expect.That(t, page.status >= 400 && page.at("link-url-error") != "", "line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
 		}
 		if strings.TrimSpace(h.target) != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
 			several = append(several, h.target)
 		}
 	}
 	page := b.submit(b.open(bulk).form(bulk).with("addresses", strings.Join(several, "\r\n")))
-	if n := len(page.all("span", "error")); page.status != 200 || n != len(several) || n < 400 || st.engine.Metrics().Links != 1 {
-		t.Errorf("several: got %d, %d of %d refused", page.status, n, len(several))
-	}
-	if got, want := st.get("/x").header.Get("Location"), "https://good.example/"; got != want {
-		t.Errorf("the link leads to %s, want %s", got, want)
-	}
+	n := len(page.all("span", "error"))
+	expect.That(t, page.status == 200 && n == len(several) && n >= 400 && st.engine.Metrics().Links == 1, "several: got %d, %d of %d refused", page.status, n, len(several))
+	expect.Equal(t, st.get("/x").header.Get("Location"), "https://good.example/", "the link leads to")
 }

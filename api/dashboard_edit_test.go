@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 const editX = "/_/link/x/edit"
@@ -18,9 +19,7 @@ func withX(t *testing.T, fields string) (*site, *plainBrowser) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
 	token := st.issue(account.CallerOf(ann), memberScopes...)
-	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/","alias":"x",`+fields+`}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/","alias":"x",`+fields+`}`).need(t, "", 201)
 	return st, st.browse("ann@example.com")
 }
 
@@ -80,9 +79,8 @@ func TestAnEditThatChangesNothingSaysSo(t *testing.T) {
 	st, b := withX(t, `"title":"t","expires_at":"2026-01-02T04:00:05.678Z"`)
 	before := st.object("x")
 	b.follow(b.open(editX).form(editX)).want("Nothing was changed.")
-	if after := st.object("x"); fmt.Sprint(deref(after)) != fmt.Sprint(deref(before)) {
-		t.Errorf("got %+v, want %+v", after, before)
-	}
+	after := st.object("x")
+	expect.Equal(t, fmt.Sprint(deref(after)), fmt.Sprint(deref(before)), "got %+v, want %+v", after, before)
 }
 
 func TestErrorsOfAnEditStandAtTheirFields(t *testing.T) {
@@ -92,14 +90,12 @@ func TestErrorsOfAnEditStandAtTheirFields(t *testing.T) {
 		"title": {strings.Repeat("x", 600), "Must be at most 512 bytes."},
 	} {
 		page := b.submit(b.open(editX).form(editX).with(field, c[0]))
-		if got := page.at("link-" + field + "-error"); page.status != 422 || !strings.HasPrefix(got, c[1]) {
-			t.Errorf("%s: got %d %q", field, page.status, got)
-		}
+		got := page.at("link-" + field + "-error")
+		expect.That(t, page.status == 422 && strings.HasPrefix(got, c[1]), "%s: got %d %q", field, page.status, got)
 		b.follow(page.form(editX).with(field, map[string]string{"url": "https://a.example/", "title": "t"}[field]))
 	}
-	if o := st.object("x"); o.Title != "t" || o.URL != "https://a.example/" || o.ExpiresAt != nil {
-		t.Errorf("got %+v", o)
-	}
+	o := st.object("x")
+	expect.That(t, o.Title == "t" && o.URL == "https://a.example/" && o.ExpiresAt == nil, "got %+v", o)
 }
 
 func TestAnEditThatCrossedAnotherIsShownAndRepeated(t *testing.T) {
@@ -110,17 +106,14 @@ func TestAnEditThatCrossedAnotherIsShownAndRepeated(t *testing.T) {
 	page.want("This link was saved elsewhere while you edited it.", "Now: theirs", "Now: empty", "Now: no", "Changed by the other edit.")
 	form := page.form(editX)
 	got := fmt.Sprint(page.status, form.values["title"], form.values["tags"], form.values["max_hits"], form.values["expires_at"], form.values["disabled"])
-	if want := "412[mine][b][][2030-01-01T00:00][on]"; strings.ReplaceAll(got, " ", "") != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, strings.ReplaceAll(got, " ", ""), "412[mine][b][][2030-01-01T00:00][on]", "got %s", got)
 	if o := st.object("x"); o.Title != "theirs" {
 		t.Errorf("it was saved: %+v", o)
 	}
 	b.follow(form).want("The link is saved.")
 	o := st.object("x")
-	if got, want := fmt.Sprint(o.Title, o.Tags, o.MaxHits, o.State, o.ExpiresAt.Year()), "mine[b]<nil>disabled2030"; strings.ReplaceAll(got, " ", "") != want {
-		t.Errorf("sent again: got %s, want %s", got, want)
-	}
+	got, want := fmt.Sprint(o.Title, o.Tags, o.MaxHits, o.State, o.ExpiresAt.Year()), "mine[b]<nil>disabled2030"
+	expect.Equal(t, strings.ReplaceAll(got, " ", ""), want, "sent again: got %s", got)
 	b.submit(form.with("version", "nonsense")).expect(t, "a damaged version", 412)
 }
 
@@ -158,9 +151,7 @@ func TestAnAdminEditsTheLinkOfSomebodyElse(t *testing.T) {
 	st.person("boss@example.com", account.RoleAdmin)
 	boss := st.browse("boss@example.com")
 	form := boss.open(editX+"?owner=all").form(editX).with("title", "new")
-	if r := st.as([]string{boss.cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
-		t.Fatal(r)
-	}
+	st.as([]string{boss.cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
 	r := boss.submit(boss.submit(form).form("/_/sign-in").with("email", "boss@example.com", "password", password))
 	boss.cookie, _, _ = strings.Cut("Cookie: "+r.header.Get("Set-Cookie"), ";")
 	_, value, _ := strings.Cut(boss.cookie, "=")

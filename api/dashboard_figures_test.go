@@ -10,6 +10,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/chart"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // visits makes n hits of links, by n visitors, at a time.
@@ -18,12 +19,10 @@ func (st *site) visits(at time.Time, n int, codes ...string) {
 	st.now.Store(at.UnixMilli())
 	for _, code := range codes {
 		for i := range n {
-			if r := st.get("/"+code, fmt.Sprintf("User-Agent: Firefox/%d", i), "Referer: https://"+code+".example/"); r.status != 302 {
-				st.t.Fatal(r)
-			}
+			st.get("/"+code, fmt.Sprintf("User-Agent: Firefox/%d", i), "Referer: https://"+code+".example/").need(st.t, "", 302)
 		}
 	}
-	must(st.t, st.engine.Flush())
+	expect.OK(st.t, st.engine.Flush())
 }
 
 // stats returns the figures that the API has.
@@ -37,9 +36,8 @@ func (st *site) stats(query string) (f struct {
 }) {
 	st.t.Helper()
 	r := st.call("GET", "/stats"+query, "")
-	if err := json.Unmarshal([]byte(r.body), &f); err != nil || r.status != 200 {
-		st.t.Fatalf("%s: got %d %s, %v", query, r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &f)
+	expect.MustThat(st.t, err == nil && r.status == 200, "%s: got %d %s, %v", query, r.status, r.body, err)
 	return f
 }
 
@@ -64,7 +62,7 @@ func (st *site) ownFigures() *plainBrowser {
 	if err == nil {
 		_, err = st.accounts.EditUser(account.CallerOf(admin), admin.ID, account.UserEdit{Email: &email, Password: &chosen})
 	}
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.browse(email)
 }
 
@@ -110,9 +108,8 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 				for _, bucket := range want.Series {
 					rows = append(rows, fmt.Sprintf("%d %d", bucket.Hits, bucket.Unique))
 				}
-				if got := chartOf(page); strings.Join(got, ", ") != strings.Join(rows, ", ") {
-					t.Errorf("%s: the chart has %q, want %q", path, got, rows)
-				}
+				got := chartOf(page)
+				expect.Equal(t, strings.Join(got, ", "), strings.Join(rows, ", "), "%s: the chart has %q, want %q", path, got, rows)
 			}
 			for _, l := range st.stats("?" + query + "&top=10").Top {
 				b.open("/_/?period=" + period).want(fmt.Sprintf("%s %d %d", l.Code, l.Hits, l.Unique))
@@ -146,16 +143,12 @@ func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
 							titles = append(titles, textOf(n))
 						}
 					}
-					if got := strings.Join(titles, ", "); got != kept.titles {
-						t.Errorf("%s: got %q, want %q", path, got, kept.titles)
-					}
+					expect.Equal(t, strings.Join(titles, ", "), kept.titles, path)
 				}
 			}
 			overview := b.open("/_/")
 			for _, text := range []string{"yesterday", "the 7 days before", "the 30 days before"} {
-				if got, want := strings.Contains(overview.text(), text), strings.Contains(kept.compared, text); got != want {
-					t.Errorf("compared with %s: got %v, want %v", text, got, want)
-				}
+				expect.Equal(t, strings.Contains(overview.text(), text), strings.Contains(kept.compared, text), "compared with %s", text)
 			}
 			for _, from := range []string{"2026-03-19", "2026-03-20"} {
 				b.open("/_/link/x?from=" + from).want("1 hit and 1 visitor")
@@ -171,13 +164,12 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 	b := st.ownFigures()
 	for _, now := range []string{"2025-12-31T23:59:59.999Z", "2026-01-01T00:00:00Z", "2026-01-01T12:00:00Z", "2026-01-02T00:00:00Z"} {
 		at, err := time.Parse(time.RFC3339Nano, now)
-		must(t, err)
+		expect.OK(t, err)
 		st.now.Store(at.UnixMilli())
 		for _, path := range []string{"/_/", "/_/link/x"} {
 			for _, period := range []string{"24h", "48h", "30d", "400d"} {
-				if rows := chartOf(b.open(path + "?period=" + period)); len(rows) < 24 {
-					t.Errorf("%s: %s has a chart of %d", now, path, len(rows))
-				}
+				rows := chartOf(b.open(path + "?period=" + period))
+				expect.That(t, len(rows) >= 24, "%s: %s has a chart of %d", now, path, len(rows))
 			}
 		}
 	}
@@ -195,9 +187,8 @@ func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 	st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
 	page := st.ownFigures().open("/_/link/x?from=2019-01-01")
 	page.want("A chart shows at most 1,000 days.", "1 hit and 1 visitor", "x.example")
-	if rows := chartOf(page); len(rows) > 0 || chart.MaxBuckets != 1000 {
-		t.Errorf("got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
-	}
+	rows := chartOf(page)
+	expect.That(t, len(rows) == 0 && chart.MaxBuckets == 1000, "got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
 }
 
 func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
@@ -213,13 +204,11 @@ func TestTheOverviewSaysWhereToBeginUntilALinkIsHit(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
 	const hint = "Begin here"
-	if p := st.ownFigures().open("/_/"); !strings.Contains(p.text(), hint) {
-		t.Errorf("without hits: got %s", p.text())
-	}
+	p := st.ownFigures().open("/_/")
+	expect.Contains(t, p.text(), hint, "without hits")
 	st.visits(time.UnixMilli(st.now.Load()), 1, "x")
-	if p := st.ownFigures().open("/_/"); strings.Contains(p.text(), hint) {
-		t.Errorf("with a hit: got %s", p.text())
-	}
+	p = st.ownFigures().open("/_/")
+	expect.That(t, !strings.Contains(p.text(), hint), "with a hit: got %s", p.text())
 }
 
 func TestALongBreakdownIsFoldedWhole(t *testing.T) {

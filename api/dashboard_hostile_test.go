@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // hostileValues are sent in each field of each form, and as each parameter of a page.
@@ -50,13 +51,10 @@ func (w *formWalk) visit(address string) {
 func wantHarmless(p *shown) {
 	p.t.Helper()
 	for n := range p.doc.Descendants() {
-		if n.Data == "hostile" && n.Type == html.ElementNode {
-			p.t.Errorf("%s: what was sent became an element", p.path)
-		}
+		expect.That(p.t, n.Data != "hostile" || n.Type != html.ElementNode, "%s: what was sent became an element", p.path)
 	}
-	if p.header.Get("Injected") != "" || strings.ContainsAny(p.header.Get("Location"), "\r\n\x00<") || p.status >= 500 {
-		p.t.Errorf("%s: got %d %v", p.path, p.status, p.header)
-	}
+	expect.That(p.t, p.header.Get("Injected") == "" && !strings.ContainsAny(p.header.Get("Location"), "\r\n\x00<") && p.status < 500,
+		"%s: got %d %v", p.path, p.status, p.header)
 }
 
 func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
@@ -71,9 +69,7 @@ func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
 
 	w := formWalk{b: b, seen: make(map[string]bool)}
 	w.visit("/_/")
-	if len(w.pages) < 17 || len(w.forms) < 16 {
-		t.Fatalf("found %d pages and %d forms: %v", len(w.pages), len(w.forms), w.pages)
-	}
+	expect.MustThat(t, len(w.pages) >= 17 && len(w.forms) >= 16, "found %d pages and %d forms: %v", len(w.pages), len(w.forms), w.pages)
 	cases := 0
 	turn := func() bool { cases++; return cases%stride == 0 }
 	for _, page := range w.pages {

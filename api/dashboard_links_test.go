@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 var memberScopes = []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
@@ -30,9 +31,7 @@ func (st *site) linksOf(token string, n int) {
 		for i := first; i < min(n, first+1000); i++ {
 			items = append(items, fmt.Sprintf(`{"url":"https://h%d.example/p","alias":"l%d","title":"T%d","tags":["t%d"]}`, i%7, i, i, i%2))
 		}
-		if r := st.callAs(token, "POST", "/shorten/bulk", "["+strings.Join(items, ",")+"]"); r.status != 200 {
-			st.t.Fatal(r)
-		}
+		st.callAs(token, "POST", "/shorten/bulk", "["+strings.Join(items, ",")+"]").need(st.t, "", 200)
 	}
 }
 
@@ -49,23 +48,17 @@ func TestPagesOfLinksAreThoseOfTheAPI(t *testing.T) {
 			for n := 1; path != ""; n++ {
 				page := b.open(path)
 				want, r := st.list(token, query+"&limit=50&cursor="+cursor)
-				if got := listedOn(page); got != want.codes() {
-					t.Fatalf("page %d: got %q, want %q (%s)", n, got, want.codes(), r.body)
-				}
+				expect.MustEqual(t, listedOn(page), want.codes(), "page %d (%s)", n, r.body)
 				pages = append(pages, path)
 				path = page.link("Older")
-				if (path == "") != (want.NextCursor == nil) {
-					t.Fatalf("page %d: the next is %q, want %v", n, path, want.NextCursor)
-				}
+				expect.MustEqual(t, path == "", want.NextCursor == nil, "page %d: the next is %q, want %v", n, path, want.NextCursor)
 				if path != "" {
 					cursor = *want.NextCursor
 				}
 			}
 			for n := len(pages) - 1; n > 0; n-- {
 				newer := b.open(pages[n]).link("Newer")
-				if got, want := listedOn(b.open(newer)), listedOn(b.open(pages[n-1])); got != want {
-					t.Errorf("back from page %d: got %q, want %q", n+1, got, want)
-				}
+				expect.Equal(t, listedOn(b.open(newer)), listedOn(b.open(pages[n-1])), "back from page %d", n+1)
 			}
 		})
 	}
@@ -79,15 +72,13 @@ func TestLinksAreFoundByTheirState(t *testing.T) {
 	st.now.Add(time.Hour.Milliseconds())
 	for state, want := range map[string]string{"active": "on", "disabled": "off", "expired": "old", "exhausted": ""} {
 		page := b.open("/_/links?q=&tag=&state=" + state)
-		if got := listedOn(page); got != want || page.form("/_/links").values.Get("key") == "" {
-			t.Errorf("%s: got %q, want %q", state, got, want)
-		}
+		got := listedOn(page)
+		expect.That(t, got == want && page.form("/_/links").values.Get("key") != "", "%s: got %q, want %q", state, got, want)
 		if want == "" {
 			continue
 		}
-		if badges := page.all("span", "badge"); len(badges) != 1 || textOf(badges[0]) != state {
-			t.Errorf("%s: got %d badges", state, len(badges))
-		}
+		badges := page.all("span", "badge")
+		expect.That(t, len(badges) == 1 && textOf(badges[0]) == state, "%s: got %d badges", state, len(badges))
 	}
 	b.get("/_/links?state=dead").expect(t, "an unknown state", 422)
 }
@@ -100,9 +91,7 @@ func TestALinkIsFoundByItsPastedShortAddress(t *testing.T) {
 		b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", alias))
 	}
 	for _, q := range []string{"http://127.0.0.1:8080/two", "127.0.0.1:8080/two", " TWO "} {
-		if got := listedOn(b.open("/_/links?q=" + url.QueryEscape(q))); got != "two" {
-			t.Errorf("%q: got %q", q, got)
-		}
+		expect.Equal(t, listedOn(b.open("/_/links?q="+url.QueryEscape(q))), "two", "%q", q)
 	}
 }
 
@@ -114,9 +103,7 @@ func TestAnEmptyListSaysHowToGoOn(t *testing.T) {
 	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/"))
 	page := b.open("/_/links?q=zzz&tag=x")
 	page.want("Nothing was found.")
-	if got := page.link("Show all links"); got != "/_/links" {
-		t.Errorf("got %q", got)
-	}
+	expect.Equal(t, page.link("Show all links"), "/_/links")
 }
 
 // A page costs 10,000 entries at most, and says so if nothing was found among them.
@@ -124,16 +111,12 @@ func TestASearchThatGoesOnSaysSo(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
 	token := st.issue(account.CallerOf(ann), memberScopes...)
-	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://rare.example/","alias":"rare"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(token, "POST", "/shorten", `{"url":"https://rare.example/","alias":"rare"}`).need(t, "", 201)
 	st.linksOf(token, 10_010)
 	b := st.browse("ann@example.com")
 	page := b.open("/_/links?q=rare")
 	page.want("Nothing found so far.")
-	if got := listedOn(b.open(page.link("Search on"))); got != "rare" {
-		t.Errorf("the next page: got %q", got)
-	}
+	expect.Equal(t, listedOn(b.open(page.link("Search on"))), "rare", "the next page")
 }
 
 func TestAWrongSearchIsAnErrorOfThePage(t *testing.T) {
@@ -147,9 +130,7 @@ func TestAWrongSearchIsAnErrorOfThePage(t *testing.T) {
 	} {
 		page := b.get("/_/links?" + query)
 		page.want(want)
-		if page.status != 422 || page.element("results") == nil {
-			t.Errorf("%.20s: got %d %s", query, page.status, page.body)
-		}
+		expect.That(t, page.status == 422 && page.element("results") != nil, "%.20s: got %d %s", query, page.status, page.body)
 	}
 }
 
@@ -160,28 +141,17 @@ func TestAdminsSeeTheLinksOfOthersOnRequest(t *testing.T) {
 	member, boss := st.browse("ann@example.com"), st.browse("boss@example.com")
 	member.follow(member.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "anns", "tags", "x"))
 	boss.follow(boss.open("/_/links").form("/_/links").with("url", "https://b.example/", "alias", "own"))
-	if got := listedOn(boss.open("/_/links")); got != "own" {
-		t.Errorf("an admin's own: got %q", got)
-	}
+	expect.Equal(t, listedOn(boss.open("/_/links")), "own", "an admin's own")
 	for owner, want := range map[string]string{"all": "own anns", fmt.Sprint(ann.ID): "anns"} {
 		page := boss.open("/_/links?owner=" + owner)
-		if got := listedOn(page); got != want {
-			t.Errorf("owner=%s: got %q, want %q", owner, got, want)
-		}
-		if path := page.link("http://127.0.0.1:8080/anns"); path != "/_/link/anns?owner="+owner {
-			t.Errorf("owner=%s: the page of the link is %q", owner, path)
-		}
-		if path := page.link("x"); path != "/_/links?owner="+owner+"&tag=x" {
-			t.Errorf("owner=%s: the tag leads to %q", owner, path)
-		}
+		expect.Equal(t, listedOn(page), want, "owner=%s", owner)
+		expect.Equal(t, page.link("http://127.0.0.1:8080/anns"), "/_/link/anns?owner="+owner, "owner=%s: the page of the link", owner)
+		expect.Equal(t, page.link("x"), "/_/links?owner="+owner+"&tag=x", "owner=%s: the tag leads to", owner)
 	}
 	boss.open("/_/links?owner=all").want("ann@example.com")
-	if page := member.open("/_/links"); page.element("owner") != nil {
-		t.Error("a member has the field owner")
-	}
-	if page := member.get("/_/links?owner=all"); page.status != 403 || strings.Contains(page.body, "own") && page.element("short-own") != nil {
-		t.Errorf("a member asks for all links: got %d", page.status)
-	}
+	expect.That(t, member.open("/_/links").element("owner") == nil, "a member has the field owner")
+	page := member.get("/_/links?owner=all")
+	expect.That(t, page.status == 403 && (!strings.Contains(page.body, "own") || page.element("short-own") == nil), "a member asks for all links: got %d", page.status)
 }
 
 func TestForeignLinksAreMissingOnPages(t *testing.T) {
@@ -198,16 +168,14 @@ func TestForeignLinksAreMissingOnPages(t *testing.T) {
 				foreign.want(offer)
 				got = strings.ReplaceAll(got, offer, "")
 			}
-			if foreign.status != 404 || got != missing.text() {
-				t.Errorf("%s as %s: got %d %s, want %s", path, email, foreign.status, foreign.text(), missing.text())
-			}
+			expect.That(t, foreign.status == 404 && got == missing.text(),
+				"%s as %s: got %d %s, want %s", path, email, foreign.status, foreign.text(), missing.text())
 		}
 		for path, body := range map[string]string{"/edit": "url=http://b/&version=1&before=", "/delete": "version=1", "/disabled": "disabled=true"} {
 			b.post("/_/link/foreign"+path, formType, body).expect(t, fmt.Sprintf("POST %s as %s", path, email), 404)
 		}
 	}
-	if page := st.browse("ann@example.com").open("/_/links?made=foreign"); strings.Contains(page.text(), "foreign") {
-		t.Errorf("the page that shows what was made shows a foreign link: %s", page.text())
-	}
+	page := st.browse("ann@example.com").open("/_/links?made=foreign")
+	expect.That(t, !strings.Contains(page.text(), "foreign"), "the page that shows what was made shows a foreign link: %s", page.text())
 	st.call("GET", "/links/foreign", "").expect(t, "the link was changed", `"url":"http://a/"`, `"state":"active"`)
 }

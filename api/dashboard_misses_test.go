@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
@@ -21,12 +22,8 @@ func TestMissesAreShownWithAWayToMakeThem(t *testing.T) {
 	p := b.open("/_/misses")
 	p.want("spring-sale 3 exact Create this link", "-_- 1 exact")
 	for _, want := range []string{`href="/_/links/new?alias=spring-sale"`, `href="/_/links/new?alias=-_-"`} {
-		if !strings.Contains(p.body, want) {
-			t.Errorf("no %s in %s", want, p.body)
-		}
+		expect.That(t, strings.Contains(p.body, want), "no %s in %s", want, p.body)
 	}
 	st.shorten(`{"url":"http://a/","alias":"spring-sale"}`)
-	if p := b.open("/_/misses"); strings.Contains(p.body, "spring-sale") {
-		t.Error("a code that has a link by now is still a miss")
-	}
+	expect.That(t, !strings.Contains(b.open("/_/misses").body, "spring-sale"), "a code that has a link by now is still a miss")
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // TestFiguresAreResetOnAPageWithoutScript also resets a link that was edited meanwhile.
@@ -39,9 +40,7 @@ func TestAnAdminGivesALinkAwayOnAPage(t *testing.T) {
 	page := b.open("/_/link/x/owner")
 	page.want("Give x to another user", "Owner owner@example.com")
 	refused := b.submit(page.form("/_/link/x/owner").with("to", "nobody@example.com"))
-	if refused.status != 422 || refused.at("to-error") != "There is no such user." {
-		t.Errorf("to nobody: got %d %q", refused.status, refused.at("to-error"))
-	}
+	expect.That(t, refused.status == 422 && refused.at("to-error") == "There is no such user.", "to nobody: got %d %q", refused.status, refused.at("to-error"))
 	given := b.follow(refused.form("/_/link/x/owner").with("to", " ANN@example.com"))
 	if given.want("The link now belongs to ann@example.com.", "Owner user 3"); given.path != "/_/link/x?owner=3" {
 		t.Errorf("given away: got %s", given.path)
@@ -62,9 +61,7 @@ func TestLinksOfADeletedUserAreGivenToAnotherOnAPage(t *testing.T) {
 	page := b.open("/_/users/3/delete")
 	for to, want := range map[string]string{"9": "There is no such user.", "3": "Must be another user than the one who is deleted."} {
 		p := b.submit(page.form("/_/users/3/delete").with("move_links_to", to))
-		if p.status != 422 || p.at("move-error") != want {
-			t.Errorf("to %s: got %d %q, want %q", to, p.status, p.at("move-error"), want)
-		}
+		expect.That(t, p.status == 422 && p.at("move-error") == want, "to %s: got %d %q, want %q", to, p.status, p.at("move-error"), want)
 	}
 	b.follow(page.form("/_/users/3/delete").with("move_links_to", "owner@example.com")).
 		want("The user ann@example.com is deleted.", "The links are those of owner@example.com now.")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestPagesWaitForAHeavyPlaceAndTheAPIDoesNot(t *testing.T) {
@@ -15,7 +16,7 @@ func TestPagesWaitForAHeavyPlaceAndTheAPIDoesNot(t *testing.T) {
 	var releases []func()
 	for range maxHeavyReadsCaller {
 		release, err := st.calls.BeginHeavy(account.CallerOf(ann))
-		check(t, err)
+		expect.NoError(t, err)
 		releases = append(releases, release)
 	}
 	opened := make(chan *shown, 1)

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/engine/expect"
 )
 
 // pathOf returns a path of a page: of the link x, of its tag t, of user 2, of the token that is named.
@@ -49,13 +50,13 @@ var everyField = url.Values{
 func (st *site) state() string {
 	st.t.Helper()
 	users, err := st.accounts.ListUsers()
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	var text strings.Builder
 	for _, u := range users {
 		sessions, err := st.accounts.ListSessions(u.ID)
-		check(st.t, err)
+		expect.NoError(st.t, err)
 		tokens, err := st.accounts.ListTokens(u.ID)
-		check(st.t, err)
+		expect.NoError(st.t, err)
 		fmt.Fprint(&text, u, len(sessions), len(tokens))
 	}
 	return text.String() + fmt.Sprint(st.engine.Metrics().Links) + st.call("GET", "/links/x?owner=2", "").body
@@ -67,15 +68,14 @@ func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser,
 	t.Helper()
 	st := newSite(t, nil)
 	admin := st.browseAs("owner@example.com", account.RoleAdmin)
-	if p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&tags=t&key=k"); p.status != 303 {
-		t.Fatal(p.reply)
-	}
+	p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&tags=t&key=k")
+	expect.MustThat(t, p.status == 303, "%v", p.reply)
 	admin.open("/_/link/x") // which shows the notice of the form
 	u, err := st.accounts.UserByName("owner@example.com")
-	check(t, err)
+	expect.NoError(t, err)
 	st.issue(account.CallerOf(u), account.LinksRead)
 	tokens, err := st.accounts.ListTokens(u.ID)
-	check(t, err)
+	expect.NoError(t, err)
 	for _, p := range dashboard.Pages() {
 		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, tokens[0].ID)) })
 	}
@@ -95,13 +95,10 @@ func TestEveryPageOpensGuardedAndAnswersHEAD(t *testing.T) {
 		}
 		got := admin.get(path)
 		head := admin.ask("HEAD", path, "", "")
-		if got.status != want || head.status != want || head.body != "" {
-			t.Errorf("got %d, HEAD %d %q", got.status, head.status, head.body)
-		}
+		expect.That(t, got.status == want && head.status == want && head.body == "", "got %d, HEAD %d %q", got.status, head.status, head.body)
 		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "X-Content-Type-Options", "Cache-Control"} { // on redirects, too
-			if got.header.Get(name) == "" || head.header.Get(name) != got.header.Get(name) {
-				t.Errorf("%s: got %q, HEAD %q", name, got.header.Get(name), head.header.Get(name))
-			}
+			expect.That(t, got.header.Get(name) != "" && head.header.Get(name) == got.header.Get(name),
+				"%s: got %q, HEAD %q", name, got.header.Get(name), head.header.Get(name))
 		}
 	})
 }
@@ -114,16 +111,11 @@ func TestACompressedPageIsTheSamePage(t *testing.T) {
 		plain := admin.get(path)
 		r := st.get(path, admin.cookie, "Accept-Encoding: gzip, deflate, br, zstd")
 		z, err := gzip.NewReader(strings.NewReader(r.body))
-		if err != nil {
-			t.Fatalf("got %+v: %v", r.header, err)
-		}
+		expect.OK(t, err, "got %+v", r.header)
 		text, err := io.ReadAll(z)
-		if err != nil || string(text) != plain.body && !strings.Contains(plain.body, `name="key"`) || r.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("got %d bytes (%v), want %d: %v", len(text), err, len(plain.body), r.header)
-		}
-		if !strings.Contains(r.header.Get("Vary"), "Accept-Encoding") {
-			t.Errorf("got Vary: %q", r.header.Get("Vary"))
-		}
+		expect.That(t, err == nil && (string(text) == plain.body || strings.Contains(plain.body, `name="key"`)) &&
+			r.header.Get("Cache-Control") == "no-store", "got %d bytes (%v), want %d: %v", len(text), err, len(plain.body), r.header)
+		expect.Contains(t, r.header.Get("Vary"), "Accept-Encoding")
 	})
 }
 
@@ -147,9 +139,7 @@ func TestEveryFormOfAnotherSiteIsRefusedAndChangesNothing(t *testing.T) {
 				got.want("open http://127.0.0.1:8080/_/ in this browser")
 			}
 		}
-		if after := st.state(); after != before {
-			t.Errorf("it has changed\n%s\nto\n%s", before, after)
-		}
+		expect.Equal(t, st.state(), before, "it has changed")
 	})
 }
 
@@ -178,9 +168,7 @@ func TestEveryPageOfUsersAsksToSignIn(t *testing.T) {
 				t.Errorf("%s: got %d %s", name, got.status, got.body)
 			}
 		}
-		if after := st.state(); after != before {
-			t.Errorf("it has changed\n%s\nto\n%s", before, after)
-		}
+		expect.Equal(t, st.state(), before, "it has changed")
 	})
 }
 
@@ -197,12 +185,8 @@ func TestMembersMissAllThatIsNotTheirs(t *testing.T) {
 		before := st.state()
 		none := ben.get("/_/nothing")
 		got := ben.askFor(p, path)
-		if got.status != 404 || p.Method == "GET" && p.Admins && got.body != none.body {
-			t.Errorf("got %d %s", got.status, got.text())
-		}
-		if after := st.state(); after != before {
-			t.Errorf("it has changed\n%s\nto\n%s", before, after)
-		}
+		expect.That(t, got.status == 404 && (p.Method != "GET" || !p.Admins || got.body == none.body), "got %d %s", got.status, got.text())
+		expect.Equal(t, st.state(), before, "it has changed")
 	})
 }
 
@@ -243,9 +227,7 @@ func TestEveryPageIsCountedByItsRow(t *testing.T) {
 		}
 	})
 	for _, text := range []string{"/_/link/x", "/_/users/2", "/_/none", "owner@"} {
-		if strings.Contains(seen.String(), text) {
-			t.Errorf("the metrics have %s", text)
-		}
+		expect.That(t, !strings.Contains(seen.String(), text), "the metrics have %s", text)
 	}
 }
 

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 	st := newSite(t, nil)
-	check(t, st.accounts.RevokeToken(account.Caller{}, 1, st.tokenID()))
+	expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, 1, st.tokenID()))
 	_, code := st.setupLink(`{}`)
 	b := st.visitor()
 	path := "/_/setup?code=" + code
@@ -22,18 +23,14 @@ func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 	}
 	form := b.open(path).form("/_/setup").with("email", "ann@example.com", "password", st.secret("another password"))
 	answer := b.submit(form)
-	if to := answer.header.Get("Location"); answer.status != 303 || to != "/_/welcome" {
-		t.Fatalf("got %d to %s", answer.status, to)
-	}
+	to := answer.header.Get("Location")
+	expect.MustThat(t, answer.status == 303 && to == "/_/welcome", "got %d to %s", answer.status, to)
 	b.submit(form).expect(t, "sent twice", 303, header("Location", "/_/welcome"))
 	p := b.open("/_/welcome")
 	token := st.secret(p.at("token"))
-	if r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`); r.status != 201 || !strings.Contains(p.at("curl"), token) {
-		t.Errorf("the token: got %d, with the line %s", r.status, p.at("curl"))
-	}
-	if again := b.open("/_/welcome"); strings.Contains(again.body, token) {
-		t.Error("the token is shown twice")
-	}
+	r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`)
+	expect.That(t, r.status == 201 && strings.Contains(p.at("curl"), token), "the token: got %d, with the line %s", r.status, p.at("curl"))
+	expect.That(t, !strings.Contains(b.open("/_/welcome").body, token), "the token is shown twice")
 	for _, p := range []*shown{st.visitor().get(path), st.visitor().submit(form)} {
 		if p.want("This link does not work"); p.status != 404 || strings.Contains(p.body, code) {
 			t.Errorf("the used code: got %d %s", p.status, p.body)
@@ -47,9 +44,7 @@ func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 func (st *site) tokenID() string {
 	st.t.Helper()
 	tokens, err := st.accounts.ListTokens(1)
-	if err != nil || len(tokens) != 1 {
-		st.t.Fatal(tokens, err)
-	}
+	expect.MustThat(st.t, err == nil && len(tokens) == 1, "%v %v", tokens, err)
 	return tokens[0].ID
 }
 
@@ -78,15 +73,13 @@ func TestTriesOfSetupCodesAreLimitedButNotTypingErrors(t *testing.T) {
 	form := b.open("/_/setup?code=" + code).form("/_/setup")
 	for range 20 {
 		st.now.Add(1000) // for the limit of all calls
-		if p := b.submit(form.with("email", "ann", "password", "x")); p.status != 422 {
-			t.Fatalf("a typing error: got %d %s", p.status, p.text())
-		}
+		p := b.submit(form.with("email", "ann", "password", "x"))
+		expect.MustEqual(t, p.status, 422, "a typing error %s", p.text())
 	}
 	for i, want := range []int{404, 404, 429} {
 		st.now.Add(1000)
-		if p := b.get("/_/setup?code=" + code[1:] + "A"); p.status != want || want == 429 && p.header.Get("Retry-After") == "" {
-			t.Errorf("wrong code %d: got %d, want %d", i, p.status, want)
-		}
+		p := b.get("/_/setup?code=" + code[1:] + "A")
+		expect.That(t, p.status == want && (want != 429 || p.header.Get("Retry-After") != ""), "wrong code %d: got %d, want %d", i, p.status, want)
 	}
 	st.now.Add(1000)
 	b.submit(form.with("email", "ann@example.com", "password", password)).expect(t, "the right one after that", 429)

@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // signIn fills in the form to sign in on the page at path.
@@ -27,9 +28,7 @@ func TestAVisitorSignsInAndOut(t *testing.T) {
 	b.get("/_/").expect(t, "before", 303, header("Location", "/_/sign-in"))
 	p := b.signIn("/_/sign-in", "ANN@example.com", password)
 	p.want("Hits today")
-	if p.path != "/_/" || !strings.HasPrefix(b.cookie, "Cookie: shunt_session=") {
-		t.Errorf("got %s with %q", p.path, b.cookie)
-	}
+	expect.That(t, p.path == "/_/" && strings.HasPrefix(b.cookie, "Cookie: shunt_session="), "got %s with %q", p.path, b.cookie)
 	b.get("/_/sign-in?next=/_/tokens").expect(t, "signing in again", 303, header("Location", "/_/tokens"))
 	old := b.cookie
 	if p := b.fill(p, "/_/sign-out"); p.path != "/_/sign-in" || b.cookie != "" {
@@ -49,13 +48,10 @@ func TestAVisitorReturnsToThePageThatWasAskedFor(t *testing.T) {
 	} {
 		b := st.visitor()
 		p := b.get(asked)
-		if p.status != 303 {
-			t.Fatalf("%s: got %d", asked, p.status)
-		}
+		expect.MustEqual(t, p.status, 303, asked)
 		answer := b.submit(b.open(p.header.Get("Location")).form("/_/sign-in").with("email", "ann@example.com", "password", password))
-		if got := answer.header.Get("Location"); answer.status != 303 || got != want {
-			t.Errorf("%s: got %d to %q, want %q", asked, answer.status, got, want)
-		}
+		got := answer.header.Get("Location")
+		expect.That(t, answer.status == 303 && got == want, "%s: got %d to %q, want %q", asked, answer.status, got, want)
 	}
 	for _, evil := range []string{"//evil.example", "/_/\\evil.example", "/_/../evil", "/_/%2e%2e/evil", "https://evil.example/_/", "/evil", "/_/x\r\nX: y", "/_/setup?code=x"} {
 		b := st.visitor()
@@ -64,9 +60,8 @@ func TestAVisitorReturnsToThePageThatWasAskedFor(t *testing.T) {
 		} {
 			b.cookie = ""
 			answer := b.submit(form.with("email", "ann@example.com", "password", password))
-			if got := answer.header.Get("Location"); answer.status != 303 || got != "/_/" || answer.header.Get("X") != "" {
-				t.Errorf("%s: got %d to %q, want the overview", evil, answer.status, got)
-			}
+			got := answer.header.Get("Location")
+			expect.That(t, answer.status == 303 && got == "/_/" && answer.header.Get("X") == "", "%s: got %d to %q, want the overview", evil, answer.status, got)
 		}
 	}
 }
@@ -80,10 +75,9 @@ func TestSigningInHasTheMessagesAndLimitsOfTheAPI(t *testing.T) {
 	for i, want := range []int{401, 401, 429} {
 		p, r := b.submit(form), api.ask("POST", "/api/v1/session", `{"email":"ann@example.com","password":"wrong \"<b>"}`)
 		var body problem.Body
-		check(t, json.Unmarshal([]byte(r.body), &body))
-		if p.status != want || r.status != want || p.header.Get("Retry-After") != r.header.Get("Retry-After") || b.cookie != "" {
-			t.Errorf("%d: got %d and %d, want %d; Retry-After %q and %q", i, p.status, r.status, want, p.header.Get("Retry-After"), r.header.Get("Retry-After"))
-		}
+		expect.NoError(t, json.Unmarshal([]byte(r.body), &body))
+		expect.That(t, p.status == want && r.status == want && p.header.Get("Retry-After") == r.header.Get("Retry-After") && b.cookie == "",
+			"%d: got %d and %d, want %d; Retry-After %q and %q", i, p.status, r.status, want, p.header.Get("Retry-After"), r.header.Get("Retry-After"))
 		p.want(body.Detail[1:])
 		if v := p.form("/_/sign-in").values; v.Get("email") != "ann@example.com" || v.Get("next") != "/_/links" || v.Get("password") != "" || strings.Contains(p.body, "<b>") {
 			t.Errorf("the form again: got %v", v)
@@ -92,9 +86,7 @@ func TestSigningInHasTheMessagesAndLimitsOfTheAPI(t *testing.T) {
 	b.submit(form.with("password", password)).expect(t, "the right password after that", 429)
 	st.now.Add(60_000)
 	b.submit(form.with("password", password)).expect(t, "later", 303, header("Location", "/_/links"))
-	if got := st.metric("shunt_auth_failures_total"); got != "4" {
-		t.Errorf("auth_failures_total: got %s, want 4", got)
-	}
+	expect.Equal(t, st.metric("shunt_auth_failures_total"), "4", "auth_failures_total")
 }
 
 func TestALinkOnAnotherSiteLeadsThroughAPageOfOurs(t *testing.T) {
@@ -111,9 +103,7 @@ func TestALinkOnAnotherSiteLeadsThroughAPageOfOurs(t *testing.T) {
 		if want, _ = url.PathUnescape(want); got != want || strings.Contains(p.body, "<b") && strings.Contains(p.body, "\"><b") {
 			t.Errorf("%s: got the link %q, want %q", path, p.link("Continue"), want)
 		}
-		if !strings.Contains(p.body, `http-equiv="refresh" content="0; url=/_/`) {
-			t.Errorf("%s: got %s", path, p.body)
-		}
+		expect.Contains(t, p.body, `http-equiv="refresh" content="0; url=/_/`, path)
 	}
 	b.get("/_/nothing").expect(t, "no page", 404)
 	for referer, want := range map[string]int{"http://elsewhere.example/": 200, "http://elsewhere.example/_/links": 303, "http://any.example/_/links": 303, "": 303, "%zz": 303} {
@@ -156,9 +146,8 @@ func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
 			st.secret(p.at("token"))
 		}
 		own := strings.Contains(strings.Join(c.lines, ""), "127.0.0.1:8080")
-		if r := send(t, b.at, "POST", requestText("POST", "/api/v1/shorten", `{"url":"http://a/"}`, append(c.lines, b.cookie, "Content-Type: application/json")...)); (r.status == 201) != own {
-			t.Errorf("%s: the API: got %d, whose rule is stricter", name, r.status)
-		}
+		r := send(t, b.at, "POST", requestText("POST", "/api/v1/shorten", `{"url":"http://a/"}`, append(c.lines, b.cookie, "Content-Type: application/json")...))
+		expect.That(t, (r.status == 201) == own, "%s: the API: got %d, whose rule is stricter", name, r.status)
 	}
 }
 
@@ -193,7 +182,5 @@ func TestAStalledStoreIsSaidOnPagesThatAreStillRead(t *testing.T) {
 	}
 	unhang()
 	b.follow(form)
-	if p := b.open("/_/links"); strings.Contains(p.text(), "does not answer") {
-		t.Error("after a write it is still said")
-	}
+	expect.That(t, !strings.Contains(b.open("/_/links").text(), "does not answer"), "after a write it is still said")
 }

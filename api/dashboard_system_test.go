@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/engine/expect"
 )
 
 func TestTheSystemPageHasEveryMetric(t *testing.T) {
@@ -30,14 +31,10 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 	}
 	metrics := send(t, st.adminAt, "GET", requestText("GET", "/metrics", "")).body
 	for _, m := range regexp.MustCompile(`(?m)^# TYPE (\S+) `).FindAllStringSubmatch(metrics, -1) {
-		if !shown[m[1]] {
-			t.Errorf("the page does not show %s", m[1])
-		}
+		expect.That(t, shown[m[1]], "the page does not show %s", m[1])
 		delete(shown, m[1])
 	}
-	if len(shown) > 0 {
-		t.Errorf("the page shows what is not a metric: %v", shown)
-	}
+	expect.That(t, len(shown) == 0, "the page shows what is not a metric: %v", shown)
 	p.want("Everything works.", "Data on disk about ", "in all: tables 2.0 MiB, log of writes with the room reserved for it 1.0 MiB, journal of hits ",
 		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test, running since ")
 	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
@@ -58,12 +55,11 @@ func TestEachMetricOfTheServerHasWords(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	groups, err := st.metrics.Facts()
-	must(t, err)
+	expect.OK(t, err)
 	for _, g := range groups {
 		for _, f := range g.Facts {
-			if strings.HasPrefix(f.Metric, "shunt_") && g.Title == "Other metrics" || f.Words == "" {
-				t.Errorf("%s has no words in the table", f.Metric)
-			}
+			expect.That(t, (!strings.HasPrefix(f.Metric, "shunt_") || g.Title != "Other metrics") && f.Words != "",
+				"%s has no words in the table", f.Metric)
 		}
 	}
 	b.open("/_/system")
@@ -77,7 +73,5 @@ func TestTheSystemPageSaysWhatIsNotWell(t *testing.T) {
 	st.now.Add(2 * 60_000)
 	p := b.open("/_/system")
 	p.want("Needs attention", "Figures were not written to the disk for 1h2m0s.", "Check the disk and the server's log.")
-	if strings.Contains(p.text(), "Everything works") {
-		t.Errorf("got %s", p.text())
-	}
+	expect.That(t, !strings.Contains(p.text(), "Everything works"), "got %s", p.text())
 }

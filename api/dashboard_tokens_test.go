@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestANewTokenIsShownOnceAndWorks(t *testing.T) {
@@ -13,9 +14,7 @@ func TestANewTokenIsShownOnceAndWorks(t *testing.T) {
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	p := b.open("/_/tokens")
 	p.want("You have no token.", "Read links", "Change links", "Read figures", "Manage tokens")
-	if strings.Contains(p.text(), "Administer") {
-		t.Error("a member is offered the scope admin")
-	}
+	expect.That(t, !strings.Contains(p.text(), "Administer"), "a member is offered the scope admin")
 	p = b.fill(p, "/_/tokens", "name", "newsletter", "expires", "30")
 	token := st.secret(p.at("token"))
 	p.want("newsletter", "Read links, Change links, Read figures", "2026-02-01 03:04 UTC", "It is shown only now.")
@@ -23,9 +22,8 @@ func TestANewTokenIsShownOnceAndWorks(t *testing.T) {
 		t.Errorf("the line for curl: got %s", line)
 	}
 	st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`).expect(t, "a link with the token", 201)
-	if again := b.open("/_/tokens"); strings.Contains(again.body, token) || !strings.Contains(again.text(), "newsletter") {
-		t.Error("a reload shows the token again, or not its name")
-	}
+	again := b.open("/_/tokens")
+	expect.That(t, !strings.Contains(again.body, token) && strings.Contains(again.text(), "newsletter"), "a reload shows the token again, or not its name")
 }
 
 func TestATokenFormSentTwiceMakesOneToken(t *testing.T) {
@@ -41,9 +39,8 @@ func TestATokenFormSentTwiceMakesOneToken(t *testing.T) {
 	sending.Wait()
 	p := b.open("/_/tokens")
 	st.secret(p.at("token"))
-	if n := strings.Count(p.body, `data-label="Allows"`); n != 1 || p.at("token") == "" {
-		t.Errorf("got %d tokens, want 1", n)
-	}
+	n := strings.Count(p.body, `data-label="Allows"`)
+	expect.That(t, n == 1 && p.at("token") != "", "got %d tokens, want 1", n)
 }
 
 func TestAFormWithAnotherNameMakesAnotherToken(t *testing.T) {
@@ -55,9 +52,8 @@ func TestAFormWithAnotherNameMakesAnotherToken(t *testing.T) {
 			st.secret(token)
 		}
 	}
-	if p := b.open("/_/tokens"); strings.Count(p.body, `data-label="Allows"`) != 2 {
-		t.Errorf("got %s, want two tokens", p.text())
-	}
+	p = b.open("/_/tokens")
+	expect.Equal(t, strings.Count(p.body, `data-label="Allows"`), 2, "got %s", p.text())
 }
 
 func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
@@ -65,10 +61,8 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	p := b.open("/_/tokens")
 	p = b.fill(p, "/_/tokens", "name", " ", "scope-", "", "expires", "date", "date", "2020-01-01")
-	if p.status != 422 || p.at("name-error") != "Must not be empty." || p.at("scopes-error") != "Must name a scope." ||
-		p.at("expires-error") != "Must be in the future." {
-		t.Errorf("got %d: %q, %q, %q", p.status, p.at("name-error"), p.at("scopes-error"), p.at("expires-error"))
-	}
+	expect.That(t, p.status == 422 && p.at("name-error") == "Must not be empty." && p.at("scopes-error") == "Must name a scope." &&
+		p.at("expires-error") == "Must be in the future.", "got %d: %q, %q, %q", p.status, p.at("name-error"), p.at("scopes-error"), p.at("expires-error"))
 	if f := p.form("/_/tokens"); f.values.Get("name") != " " || f.values.Get("expires") != "date" || f.values.Get("date") != "2020-01-01" || f.values.Has("scope") {
 		t.Errorf("what was typed is lost: %v", f)
 	}
@@ -78,9 +72,8 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 		}
 	}
 	p = b.fill(p, "/_/tokens", "name", "x", "scope", "stats:read", "expires", "date", "date", "10000-01-01")
-	if p.status != 422 || p.at("expires-error") != "Choose a day, such as 2026-11-21." {
-		t.Errorf("the year 10000: got %d %q", p.status, p.at("expires-error"))
-	}
+	expect.That(t, p.status == 422 && p.at("expires-error") == "Choose a day, such as 2026-11-21.",
+		"the year 10000: got %d %q", p.status, p.at("expires-error"))
 	for scope, want := range map[string]string{"admin": "must be a scope that you have", "x": "must be one of"} {
 		if p := b.fill(p, "/_/tokens", "name", "x", "scope", scope, "expires", "never"); p.status != 422 || !strings.Contains(p.text(), want) {
 			t.Errorf("scope %s: got %d %s", scope, p.status, p.text())
@@ -99,9 +92,7 @@ func TestARevokedTokenEndsAtOnce(t *testing.T) {
 	token := st.secret(p.at("token"))
 	_, rest, _ := strings.Cut(p.body, `href="/_/tokens/`)
 	path := "/_/tokens/" + rest[:strings.Index(rest, `"`)]
-	if r := st.callAs(token, "GET", "/links", ""); r.status != 200 {
-		t.Fatal(r)
-	}
+	st.callAs(token, "GET", "/links", "").need(t, "", 200)
 	for _, missing := range []string{path, "/_/tokens/none/revoke"} {
 		who := other
 		if missing != path {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // upload sends a file with the form of the page to import.
@@ -22,17 +23,12 @@ func TestAMemberExportsAndIsToldWhereToPaste(t *testing.T) {
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	p := b.open("/_/transfer")
 	p.want("You have no links", "An admin can import a file")
-	if strings.Contains(p.body, "owner=all") || strings.Contains(p.body, "multipart") || !strings.Contains(p.body, `href="/_/links/bulk"`) {
-		t.Errorf("got %s", p.body)
-	}
-	if r := st.as([]string{b.cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"mine"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	expect.That(t, !strings.Contains(p.body, "owner=all") && !strings.Contains(p.body, "multipart") && strings.Contains(p.body, `href="/_/links/bulk"`),
+		"got %s", p.body)
+	st.as([]string{b.cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"mine"}`).need(t, "", 201)
 	p = b.open("/_/transfer")
 	p.want("You have 1 link.")
-	if !strings.Contains(p.body, `href="/api/v1/export?include=unique" download="links.ndjson" data-export data-total="1"`) {
-		t.Errorf("got %s", p.body)
-	}
+	expect.Contains(t, p.body, `href="/api/v1/export?include=unique" download="links.ndjson" data-export data-total="1"`)
 	st.get("/api/v1/export?include=unique", b.cookie, ownPage).expect(t, "the export", 200, `"code":"mine"`)
 }
 
@@ -41,18 +37,14 @@ func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	st.person("ben@example.com", account.RoleMember)
 	form := b.open("/_/transfer").form("/_/transfer")
-	if form.values.Get("owner") != "2" {
-		t.Errorf("the owner at first: got %v, want the admin", form)
-	}
+	expect.Equal(t, form.values.Get("owner"), "2", "the owner at first: got %v", form)
 	text := "\ufeff" + `{"code":"one","url":"http://a/","hits":5}` + "\r\n\n" + `{"code":"two","url":"javascript:alert(1)"}` + "\n" +
 		`<script>alert(1)</script>` + "\n" + `{"code":"three","url":"http://b/"}`
 	p := b.upload("3", text)
 	p.want("The import is done", "Created 2", "There already 0", "Refused 2")
 	lines := p.text()[strings.Index(p.text(), "Lines that were refused"):]
 	for _, want := range []string{"3 url: ", "4 is not a JSON object"} {
-		if !strings.Contains(lines, want) {
-			t.Errorf("no %q in %s", want, lines)
-		}
+		expect.That(t, strings.Contains(lines, want), "no %q in %s", want, lines)
 	}
 	st.call("GET", "/links/one?owner=3", "").expect(t, "a link", 200, `"hits":5`)
 	b.upload("3", text).want("Created 0", "There already 2", "Refused 2")
@@ -69,9 +61,7 @@ func TestAFileIsImportedInSlices(t *testing.T) {
 	}
 	p := b.upload("2", text.String())
 	p.want("Created 1,700", "Refused 2", "503 ", "1505 ")
-	if n := st.engine.Metrics().Links; n != 1700 {
-		t.Errorf("got %d links, want 1700", n)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 1700, "links")
 	b.open("/_/transfer").want("You have 1,700 links.")
 }
 
@@ -97,9 +87,8 @@ func TestABadUploadIsExplained(t *testing.T) {
 		{"x", "{}", "owner-error", "Must be the number of a user."},
 		{"99", "{}", "owner-error", "Is not the id of a user."},
 	} {
-		if p := b.upload(c.owner, c.text); p.status != 422 || p.at(c.at) != c.want {
-			t.Errorf("%+v: got %d %q", c, p.status, p.at(c.at))
-		}
+		p := b.upload(c.owner, c.text)
+		expect.That(t, p.status == 422 && p.at(c.at) == c.want, "%+v: got %d %q", c, p.status, p.at(c.at))
 	}
 	for contentType, body := range map[string]string{
 		formType: "owner=2&file=x", "multipart/form-data": "x",
@@ -108,9 +97,7 @@ func TestABadUploadIsExplained(t *testing.T) {
 	}
 	lines := []string{b.cookie, "Sec-Fetch-Site: cross-site", "Content-Type: multipart/form-data; boundary=xyz"}
 	send(t, st.publicAt, "POST", requestText("POST", "/_/transfer", "--xyz--\r\n", lines...)).expect(t, "from another site", 403)
-	if n := st.engine.Metrics().Links; n != 0 {
-		t.Errorf("got %d links, want 0", n)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 0, "links")
 }
 
 func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
@@ -119,9 +106,8 @@ func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
 	p := b.upload("2", `{"code":"newest","url":"http://a/","hits":5}`+"\n"+`{"code":"middle","url":"http://a/"}`+"\n"+`{"code":"oldest","url":"http://a/"}`)
 	p.want("Created 3", "Show the links", "You have 3 links.", "Visitors are not imported")
 	list := b.open("/_/links").body
-	if n, m, o := strings.Index(list, `short-newest`), strings.Index(list, `short-middle`), strings.Index(list, `short-oldest`); n < 0 || n > m || m > o {
-		t.Errorf("the list has them at %d, %d and %d", n, m, o)
-	}
+	n, m, o := strings.Index(list, `short-newest`), strings.Index(list, `short-middle`), strings.Index(list, `short-oldest`)
+	expect.That(t, n >= 0 && n <= m && m <= o, "the list has them at %d, %d and %d", n, m, o)
 	p = b.open("/_/link/newest")
 	p.want("Visitors not known visitors of imported hits are not known", "5 imported hits have no time: they are in the total only, not in the chart")
 	b.open("/_/").want("5 imported hits have no time: they are in no window, so not in the chart")

@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/ops"
+	"shunt/engine/expect"
 )
 
 func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
@@ -18,9 +19,8 @@ func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/setup-link", "/_/users/1/delete", "/_/transfer"} {
 		b.post(path, formType, "email=x%40example.com&role=admin&links=keep").expect(t, "POST "+path, 404)
 	}
-	if users, err := st.accounts.ListUsers(); err != nil || len(users) != 2 {
-		t.Errorf("got %d users (%v), want 2", len(users), err)
-	}
+	users, err := st.accounts.ListUsers()
+	expect.That(t, err == nil && len(users) == 2, "got %d users (%v), want 2", len(users), err)
 }
 
 func TestAnInvitationShowsASetupLinkOnce(t *testing.T) {
@@ -30,22 +30,16 @@ func TestAnInvitationShowsASetupLinkOnce(t *testing.T) {
 	link := p.at("setup-link")
 	prefix := "http://127.0.0.1:8080/_/setup?code="
 	code, found := strings.CutPrefix(link, prefix)
-	if !found || p.at("main") == "" {
-		t.Fatalf("got the link %q: %s", link, p.text())
-	}
+	expect.MustThat(t, found && p.at("main") != "", "got the link %q: %s", link, p.text())
 	st.secret(code)
 	p.want("The user ben@example.com is added.", "works once, for one hour", "this user cannot sign in yet")
-	if u, err := st.accounts.LookUpSetupCode(code); err != nil || u.Name != "ben@example.com" || u.Role != account.RoleMember {
-		t.Errorf("the link is of %+v (%v)", u, err)
-	}
-	if again := b.open("/_/users/3"); strings.Contains(again.body, code) {
-		t.Error("a reload shows the link again")
-	}
+	u, err := st.accounts.LookUpSetupCode(code)
+	expect.That(t, err == nil && u.Name == "ben@example.com" && u.Role == account.RoleMember, "the link is of %+v (%v)", u, err)
+	expect.That(t, !strings.Contains(b.open("/_/users/3").body, code), "a reload shows the link again")
 	b.open("/_/users").want("ben@example.com 3 member not set", "3 users")
 	p = b.fill(b.open("/_/users/2"), "/_/users/2/setup-link")
-	if other := st.secret(p.at("setup-link")); !strings.HasPrefix(other, prefix) || other == link {
-		t.Errorf("another link: got %q", other)
-	}
+	other := st.secret(p.at("setup-link"))
+	expect.That(t, strings.HasPrefix(other, prefix) && other != link, "another link: got %q", other)
 }
 
 // A browser shows the answer to the last of two equal requests.
@@ -55,24 +49,19 @@ func TestAnInvitationSentTwiceShowsItsLink(t *testing.T) {
 	form := b.open("/_/users").form("/_/users").with("email", "ben@example.com", "role", "member")
 	b.submit(form)
 	p := b.follow(form)
-	if st.secret(p.at("setup-link")) == "" || p.path != "/_/users/3" {
-		t.Errorf("%s shows no setup link: %s", p.path, p.text())
-	}
+	expect.That(t, st.secret(p.at("setup-link")) != "" && p.path == "/_/users/3", "%s shows no setup link: %s", p.path, p.text())
 }
 
 func TestASetupLinkIsShownOnlyWithItsUser(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	form := b.open("/_/users/2").form("/_/users/2/setup-link")
-	if r := b.post("/_/users/2/setup-link", formType, form.values.Encode()); r.status != 303 {
-		t.Fatal(r)
-	}
+	r := b.post("/_/users/2/setup-link", formType, form.values.Encode())
+	expect.MustThat(t, r.status == 303, "%v", r)
 	for _, path := range []string{"/_/users/1", "/_/tokens"} {
 		b.open(path).expect(t, path+" shows the link of another page", without("setup?code="))
 	}
-	if p := b.open("/_/users/2"); st.secret(p.at("setup-link")) == "" {
-		t.Error("the page of the user does not show the link")
-	}
+	expect.That(t, st.secret(b.open("/_/users/2").at("setup-link")) != "", "the page of the user does not show the link")
 }
 
 func TestABadInvitationChangesNothing(t *testing.T) {
@@ -84,13 +73,10 @@ func TestABadInvitationChangesNothing(t *testing.T) {
 		{"x@example.com", "king", "role-error", "Must be admin or member."},
 	} {
 		p := b.fill(b.open("/_/users"), "/_/users", "email", c.email, "role", c.role)
-		if p.status != 422 || p.at(c.at) != c.want || p.form("/_/users").values.Get("email") != c.email {
-			t.Errorf("%+v: got %d %q", c, p.status, p.at(c.at))
-		}
+		expect.That(t, p.status == 422 && p.at(c.at) == c.want && p.form("/_/users").values.Get("email") == c.email, "%+v: got %d %q", c, p.status, p.at(c.at))
 	}
-	if users, err := st.accounts.ListUsers(); err != nil || len(users) != 2 {
-		t.Errorf("got %d users (%v), want 2", len(users), err)
-	}
+	users, err := st.accounts.ListUsers()
+	expect.That(t, err == nil && len(users) == 2, "got %d users (%v), want 2", len(users), err)
 }
 
 func TestAnAdminChangesAddressAndRole(t *testing.T) {
@@ -99,9 +85,8 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 	st.person("ben@example.com", account.RoleMember)
 	p := b.fill(b.open("/_/users/3"), "/_/users/3", "email", "o'hara+b&c@example.com", "role", "admin")
 	p.want("The changes are saved.", "o'hara+b&c@example.com")
-	if u, err := st.accounts.UserByName("o'hara+b&c@example.com"); err != nil || u.ID != 3 || u.Role != account.RoleAdmin {
-		t.Errorf("got %+v (%v)", u, err)
-	}
+	u, err := st.accounts.UserByName("o'hara+b&c@example.com")
+	expect.That(t, err == nil && u.ID == 3 && u.Role == account.RoleAdmin, "got %+v (%v)", u, err)
 	if p := b.fill(p, "/_/users/3", "email", "owner@example.com"); p.status != 422 || p.at("email-error") != "A user with this address exists already." {
 		t.Errorf("a taken address: got %d %s", p.status, p.text())
 	}
@@ -116,11 +101,10 @@ func TestAnAdminChangesAddressAndRole(t *testing.T) {
 func TestTheLastAdminStays(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
-	check(t, st.calls.RemoveUser(account.Caller{}, 1, ops.LinksOfRemoved{Keep: true}))
+	expect.NoError(t, st.calls.RemoveUser(account.Caller{}, 1, ops.LinksOfRemoved{Keep: true}))
 	p := b.fill(b.open("/_/users/2"), "/_/users/2", "role", "member")
-	if want := "This is the last admin; make somebody else an admin first."; p.status != 422 || p.at("role-error") != want {
-		t.Errorf("demoted: got %d %q, want %q", p.status, p.at("role-error"), want)
-	}
+	want := "This is the last admin; make somebody else an admin first."
+	expect.That(t, p.status == 422 && p.at("role-error") == want, "demoted: got %d %q, want %q", p.status, p.at("role-error"), want)
 	p = b.fill(b.open("/_/users/2/delete"), "/_/users/2/delete")
 	p.want("This is the last admin; make somebody else an admin first.", "This is you.")
 	p.expect(t, "deleted", 422)
@@ -148,9 +132,8 @@ func TestDeletingAUserSpellsOutTheLinks(t *testing.T) {
 	p := b.open("/_/users/3/delete")
 	p.want("Delete ann@example.com?", "Keep 3 links of this user", "under the user number 3, which nobody else ever gets")
 	p = b.fill(p, "/_/users/3/delete")
-	if want := "This user has links. Say who gets them, choose to keep them, or delete them first."; p.status != 422 || p.at("links-error") != want {
-		t.Errorf("without a word about the links: got %d %q", p.status, p.at("links-error"))
-	}
+	want := "This user has links. Say who gets them, choose to keep them, or delete them first."
+	expect.That(t, p.status == 422 && p.at("links-error") == want, "without a word about the links: got %d %q", p.status, p.at("links-error"))
 	b.submit(p.form("/_/users/3/delete").with("links", "keep")) // and once more, as by a double click
 	b.fill(p, "/_/users/3/delete", "links", "keep").want("The user ann@example.com is deleted.", "The links of user 3 go on redirecting. Show the links of user 3", "2 users")
 	st.get("/x1").expect(t, "a link", 302)
@@ -165,16 +148,14 @@ func TestLinksAreCountedUpToALimit(t *testing.T) {
 		st.shorten(`{"url":"http://a/"}`)
 	}
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	for limit, want := range map[uint64]string{2: "2 true", 3: "3 false", 4: "3 false"} {
 		n, more, err := st.calls.CountLinks(account.CallerOf(admin), admin.ID, limit)
-		if got := fmt.Sprint(n, more); got != want || err != nil {
-			t.Errorf("limit %d: got %s (%v), want %s", limit, got, err, want)
-		}
+		got := fmt.Sprint(n, more)
+		expect.That(t, got == want && err == nil, "limit %d: got %s (%v), want %s", limit, got, err, want)
 	}
-	if _, _, err := st.calls.CountLinks(account.CallerOf(ann), admin.ID, 4); err == nil {
-		t.Error("a member counts the links of others")
-	}
+	_, _, err = st.calls.CountLinks(account.CallerOf(ann), admin.ID, 4)
+	expect.That(t, err != nil, "a member counts the links of others")
 }
 
 func TestManyUsersAreShownByPages(t *testing.T) {
@@ -182,18 +163,14 @@ func TestManyUsersAreShownByPages(t *testing.T) {
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	for i := range 120 {
 		_, err := st.accounts.AddUser(account.UserDraft{Email: fmt.Sprintf("user%d@example.com", i), Role: account.RoleMember})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	count := func(p *shown) int { return strings.Count(p.body, `data-label="Number"`) }
-	if p := b.open("/_/users"); count(p) != 100 || !strings.Contains(p.body, `href="/_/users?from=100"`) {
-		t.Errorf("the first page has %d rows", count(p))
-	}
-	if p := b.open("/_/users?from=100"); count(p) != 22 || !strings.Contains(p.body, `href="/_/users">Before`) {
-		t.Errorf("the second page has %d rows", count(p))
-	}
-	if p := b.open("/_/users?q=USER11"); count(p) != 11 {
-		t.Errorf("a search finds %d", count(p))
-	}
+	p := b.open("/_/users")
+	expect.That(t, count(p) == 100 && strings.Contains(p.body, `href="/_/users?from=100"`), "the first page has %d rows", count(p))
+	p = b.open("/_/users?from=100")
+	expect.That(t, count(p) == 22 && strings.Contains(p.body, `href="/_/users">Before`), "the second page has %d rows", count(p))
+	expect.Equal(t, count(b.open("/_/users?q=USER11")), 11, "a search finds")
 	b.open("/_/users?q=%22%3E%3Cscript%3E").want("No user has an address like this.")
 }
 
@@ -203,8 +180,7 @@ func TestAnAdminIsLedToALinkOfSomebodyElse(t *testing.T) {
 	admin, member := st.browseAs("other@example.com", account.RoleAdmin), st.browseAs("ann@example.com", account.RoleMember)
 	const offer = "Look among the links of all users"
 	for _, page := range []string{"", "/edit", "/delete"} {
-		p := admin.get("/_/link/theirs" + page)
-		p.expect(t, page, 404, `href="/_/link/theirs`+page+`?owner=all"`)
+		admin.get("/_/link/theirs"+page).expect(t, page, 404, `href="/_/link/theirs`+page+`?owner=all"`)
 		member.get("/_/link/theirs"+page).expect(t, "a member, "+page, 404, without(offer))
 	}
 	admin.get("/_/link/none").expect(t, "no such link", 404, without(offer))

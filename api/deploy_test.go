@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // The rules, the runbook and the dashboard in cmd/deploy name metrics. A query for a name that no
@@ -47,7 +49,7 @@ func gatherLive(t *testing.T) *liveMetrics {
 func readDeploy(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return string(text)
 }
 
@@ -68,9 +70,7 @@ func rulesIn(t *testing.T, path string) (names []string, queries []query) {
 		}
 		name := text[at[4]:at[5]]
 		expr := ruleExpr.FindStringSubmatch(text[at[0]:end])
-		if expr == nil {
-			t.Fatalf("%s: %s has no expression", path, name)
-		}
+		expect.MustThat(t, expr != nil, "%s: %s has no expression", path, name)
 		names, queries = append(names, name), append(queries, query{where: name, expr: expr[1]})
 	}
 	return names, queries
@@ -90,12 +90,11 @@ func dashboardQueries(t *testing.T) (queries []query) {
 			List []struct{ Name, Type, Definition string }
 		}
 	}
-	must(t, json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard))
+	expect.OK(t, json.Unmarshal([]byte(readDeploy(t, dashboardFile)), &dashboard))
 	ids := map[int]bool{}
 	for _, p := range dashboard.Panels {
-		if ids[p.ID] || (p.Type != "row") != (len(p.Targets) > 0 && p.Description != "") {
-			t.Errorf("panel %d, %q: its id is not unique, or it lacks a query or a description", p.ID, p.Title)
-		}
+		expect.That(t, !ids[p.ID] && (p.Type != "row") == (len(p.Targets) > 0 && p.Description != ""),
+			"panel %d, %q: its id is not unique, or it lacks a query or a description", p.ID, p.Title)
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			queries = append(queries, query{p.Title, target.Expr, target.LegendFormat})
@@ -126,26 +125,21 @@ var given = []string{"job", "instance"}
 func (live *liveMetrics) hold(t *testing.T, q query, recorded []string) {
 	t.Helper()
 	known, uses := slices.Clone(given), metricUse.FindAllStringSubmatch(q.expr, -1)
-	if len(uses) == 0 {
-		t.Errorf("%s: %q asks for no metric", q.where, q.expr)
-	}
+	expect.That(t, len(uses) != 0, "%s: %q asks for no metric", q.where, q.expr)
 	for _, use := range uses {
 		name := use[1]
 		labels, there := live.labels[name]
 		if strings.Contains(name, ":") {
 			there = slices.Contains(recorded, name)
 		}
-		if !there && name != "up" {
-			t.Errorf("%s: there is no metric %s", q.where, name)
-		}
+		expect.That(t, there || name == "up", "%s: there is no metric %s", q.where, name)
 		for label := range labels {
 			known = append(known, label)
 		}
 		for _, m := range matcher.FindAllStringSubmatch(use[2], -1) {
 			values, has := labels[m[1]]
-			if !has && !slices.Contains(given, m[1]) || has && m[2] == "=" && !slices.Contains(values, m[3]) {
-				t.Errorf("%s: %s has no %s=%q", q.where, name, m[1], m[3])
-			}
+			expect.That(t, (has || slices.Contains(given, m[1])) && (!has || m[2] != "=" || slices.Contains(values, m[3])),
+				"%s: %s has no %s=%q", q.where, name, m[1], m[3])
 		}
 	}
 	for _, by := range grouping.FindAllStringSubmatch(q.expr, -1) {
@@ -156,9 +150,7 @@ func (live *liveMetrics) hold(t *testing.T, q query, recorded []string) {
 		}
 	}
 	for _, label := range legendName.FindAllStringSubmatch(q.legend, -1) {
-		if !slices.Contains(known, label[1]) {
-			t.Errorf("%s: legend {{%s}}: its metrics have %q", q.where, label[1], known)
-		}
+		expect.That(t, slices.Contains(known, label[1]), "%s: legend {{%s}}: its metrics have %q", q.where, label[1], known)
 	}
 }
 
@@ -167,9 +159,8 @@ func TestRulesAndDashboardAskForLiveMetricsOnly(t *testing.T) {
 	recorded, queries := rulesIn(t, prometheusFolder+"rules/recording.yml")
 	_, alerts := rulesIn(t, prometheusFolder+"rules/alerts.yml")
 	panels := dashboardQueries(t)
-	if len(recorded) < 5 || len(alerts) < 15 || len(panels) < 30 {
-		t.Fatalf("found %d recording rules, %d alerts and %d queries of the dashboard", len(recorded), len(alerts), len(panels))
-	}
+	expect.MustThat(t, len(recorded) >= 5 && len(alerts) >= 15 && len(panels) >= 30,
+		"found %d recording rules, %d alerts and %d queries of the dashboard", len(recorded), len(alerts), len(panels))
 	for _, q := range slices.Concat(queries, alerts, panels) {
 		live.hold(t, q, recorded)
 	}
@@ -192,17 +183,11 @@ func TestEveryAlertHasASectionOfTheRunbookAndACase(t *testing.T) {
 	}
 	slices.Sort(titles)
 	slices.Sort(alerts)
-	if !slices.Equal(titles, slices.Compact(alerts)) {
-		t.Errorf("the runbook has %q, the rules %q", titles, alerts)
-	}
+	expect.Slices(t, titles, slices.Compact(alerts), "the runbook, the rules %q", alerts)
 	for _, name := range alerts {
-		if !strings.Contains(rules, "runbook: RUNBOOK.md#"+strings.ToLower(name)+"\n") {
-			t.Errorf("%s does not name its section of the runbook", name)
-		}
+		expect.Contains(t, rules, "runbook: RUNBOOK.md#"+strings.ToLower(name)+"\n", "%s does not name its section of the runbook", name)
 		for _, want := range []string{"\n        exp_alerts: []\n", "\n        exp_alerts:\n"} {
-			if !strings.Contains(cases, "alertname: "+name+want) {
-				t.Errorf("%s: no case has%s", name, want)
-			}
+			expect.Contains(t, cases, "alertname: "+name+want, "%s: no case has%s", name, want)
 		}
 	}
 }
@@ -210,14 +195,10 @@ func TestEveryAlertHasASectionOfTheRunbookAndACase(t *testing.T) {
 func TestTheRunbooksCommandsFindLiveMetrics(t *testing.T) {
 	live, runbook := gatherLive(t), readDeploy(t, prometheusFolder+"RUNBOOK.md")
 	for _, m := range runbookName.FindAllStringSubmatch(runbook, -1) {
-		if live.labels[m[1]] == nil {
-			t.Errorf("there is no metric %s", m[1])
-		}
+		expect.That(t, live.labels[m[1]] != nil, "there is no metric %s", m[1])
 	}
 	commands := runbookGrep.FindAllStringSubmatch(runbook, -1)
-	if len(commands) < 10 {
-		t.Fatalf("found %d commands", len(commands))
-	}
+	expect.MustThat(t, len(commands) >= 10, "found %d commands", len(commands))
 	for _, m := range commands {
 		group := oneGroup.FindStringSubmatch(m[1])
 		if group == nil {
@@ -225,9 +206,7 @@ func TestTheRunbooksCommandsFindLiveMetrics(t *testing.T) {
 		}
 		for alternative := range strings.SplitSeq(group[1], "|") {
 			pattern := strings.Replace(m[1], group[0], alternative, 1)
-			if !regexp.MustCompile("(?m)" + pattern).MatchString(live.text) {
-				t.Errorf("%q finds nothing", pattern)
-			}
+			expect.That(t, regexp.MustCompile("(?m)"+pattern).MatchString(live.text), "%q finds nothing", pattern)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // patienceOfTests is a timeout for hanging tests; nothing is measured with it.
@@ -15,12 +17,10 @@ const patienceOfTests = 20 * time.Second
 func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
-	if _, err := io.WriteString(c, raw); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, expect.Err(io.WriteString(c, raw)))
 	return c, bufio.NewReader(c)
 }
 
@@ -29,7 +29,7 @@ func dial(t *testing.T, addr, raw string) (net.Conn, *bufio.Reader) {
 func sendRaw(t testing.TB, addr, raw string) []byte {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	return exchangeOn(t, c, raw)
 }
 
@@ -38,12 +38,10 @@ func sendRaw(t testing.TB, addr, raw string) []byte {
 func exchangeOn(t testing.TB, c net.Conn, raw string) []byte {
 	t.Helper()
 	defer c.Close()
-	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
 	answers, err := io.ReadAll(c)
-	if err != nil {
-		t.Fatalf("the connection was not closed: %v; got %q", err, answers)
-	}
+	expect.MustThat(t, err == nil, "the connection was not closed: %v; got %q", err, answers)
 	return answers
 }
 
@@ -55,8 +53,7 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	for answer.status == 100 {
 		answer = readReply(t, r, method)
 	}
-	if rest, _ := io.ReadAll(r); len(rest) > 0 {
-		t.Errorf("something comes after the answer %d: %q", answer.status, rest)
-	}
+	rest, _ := io.ReadAll(r)
+	expect.That(t, len(rest) == 0, "something comes after the answer %d: %q", answer.status, rest)
 	return answer
 }

@@ -47,8 +47,8 @@
 // Package redirect decides what a request for a code gets; it does not know fasthttp. For fasthttp,
 // front.go keeps a request and a buffer in a pool for each call, and sets Location with SetCanonical,
 // because fasthttp's own Redirect rewrites targets; what an address may not hold is percent-encoded there.
-// Package visitor classifies the maker of a hit. The country comes from a trusted proxy, in the header that CountryHeader names, or else from the
-// table of addresses in Countries.
+// Package visitor classifies the maker of a hit. The country comes from a trusted proxy, in the header
+// that CountryHeader names, or else from the table of addresses in Countries.
 //
 // # The client's address
 //
@@ -108,12 +108,11 @@
 // how strictly bodies are read. Unknown query parameters are 422, like unknown fields: a request
 // with a misspelt parameter must not get the answer to another question.
 //
-// Links outlive their owner. DELETE /users/{id} refuses a user with links unless links=keep says
-// that they stay: links are printed on paper, and must not die with an account. They stay under the
-// number of the deleted user, which admins name with owner=ID. A transfer to another user was
-// rejected: figures are kept by owner as well as by link, so the new owner's would not add up, and
-// a transfer of a million links is not an atomic write. A link whose creation is under way while
-// its owner is deleted is kept too.
+// Links outlive their owner: they are printed on paper, and must not die with an account. DELETE
+// /users/{id} refuses a user with links. With links=keep they stay under the number of the deleted
+// user, which admins name with owner=ID; a link whose creation is under way stays, too. With
+// move_links_to they are first given to another user, one write for each link, so a user with many
+// takes several requests. What was counted for the former owner stays in that owner's sums.
 //
 // To delete or demote the only admin is 422 with the code last_admin, not a conflict: no repetition
 // helps.

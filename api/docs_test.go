@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestTheReferencePageHasAllOfTheDocument(t *testing.T) {
@@ -15,9 +16,7 @@ func TestTheReferencePageHasAllOfTheDocument(t *testing.T) {
 	doc := theContract().doc
 	want := func(what, markup string) {
 		t.Helper()
-		if !strings.Contains(page, markup) {
-			t.Errorf("the page does not have %s: %s", what, markup)
-		}
+		expect.That(t, strings.Contains(page, markup), "the page does not have %s: %s", what, markup)
 	}
 	for operation := range theContract().operations() {
 		_, path, _ := strings.Cut(operation.name, " ")
@@ -42,30 +41,22 @@ func TestEveryFieldOfTheReferencePageHasAType(t *testing.T) {
 	page := newSite(t, nil).get("/_/docs").body
 	types := regexp.MustCompile(`<td class="type">(?:<a [^>]*>)?([^<]*)`).FindAllStringSubmatch(page, -1)
 	for _, kind := range types {
-		if text := kind[1]; text == "" || strings.HasSuffix(text, " of ") || strings.HasPrefix(text, " ") {
-			t.Errorf("a field is of the type %q", text)
-		}
+		text := kind[1]
+		expect.That(t, text != "" && !strings.HasSuffix(text, " of ") && !strings.HasPrefix(text, " "), "a field is of the type %q", text)
 	}
-	if len(types) < 100 || !strings.Contains(page, ">301 · 302 · 307 · 308 · null<") {
-		t.Errorf("there are %d types; redirect_status is not among them, or not as it should be", len(types))
-	}
+	expect.That(t, len(types) >= 100 && strings.Contains(page, ">301 · 302 · 307 · 308 · null<"),
+		"there are %d types; redirect_status is not among them, or not as it should be", len(types))
 }
 
 func TestEveryLinkWithinTheReferencePageLeadsSomewhere(t *testing.T) {
 	st := newSite(t, nil)
 	page := st.get("/_/docs").body
 	targets := regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1)
-	if len(targets) < 100 {
-		t.Errorf("got %d links", len(targets))
-	}
+	expect.That(t, len(targets) >= 100, "got %d links", len(targets))
 	for _, target := range targets {
 		fragment, within := strings.CutPrefix(target[1], "#")
-		if within && strings.Count(page, `id="`+fragment+`"`) != 1 {
-			t.Errorf("%s leads to %d places", target[1], strings.Count(page, `id="`+fragment+`"`))
-		}
-		if !within && st.get(target[1]).status != 200 {
-			t.Errorf("%s is not there", target[1])
-		}
+		expect.That(t, !within || strings.Count(page, `id="`+fragment+`"`) == 1, "%s leads to %d places", target[1], strings.Count(page, `id="`+fragment+`"`))
+		expect.That(t, within || st.get(target[1]).status == 200, "%s is not there", target[1])
 	}
 }
 
@@ -138,9 +129,8 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 	for _, command := range found {
 		st := newSite(t, nil) // each line is for a new user
 		line := st.prepare(html.UnescapeString(command[1]))
-		if r := st.curl(shellWords(line, st.token)); r.status/100 != 2 {
-			t.Errorf("%s: got %+v", line, r)
-		}
+		r := st.curl(shellWords(line, st.token))
+		expect.Equal(t, r.status/100, 2, "%s: got %+v", line, r)
 	}
 }
 
@@ -161,8 +151,8 @@ func (st *site) prepare(line string) string {
 		return line
 	}
 	admin, err := st.accounts.UserByName(account.AdminName)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	made, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return strings.Replace(line, exampleID, made.ID, 1)
 }

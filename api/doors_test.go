@@ -16,6 +16,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // twoDoors are two sites with the same links: one is asked through fasthttp, the other through
@@ -82,9 +83,7 @@ func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
 	if answer = undated(got); answer != "before"+undated(want) || !strings.Contains(answer, "\r\nDate: then\r\n") {
 		d.t.Errorf("%.60q: got\n%.3000s\nwant\n%.3000s", raw, answer, want)
 	}
-	if r.Closes != wantClosed {
-		d.t.Errorf("%.60q: closes: got %v, want %v", raw, r.Closes, wantClosed)
-	}
+	expect.Equal(d.t, r.Closes, wantClosed, "%.60q: closes", raw)
 	return strings.TrimPrefix(answer, "before"), wantClosed
 }
 
@@ -93,17 +92,13 @@ func (d *twoDoors) ask(from, raw string) (answer string, closes bool) {
 func (d *twoDoors) exchange(from, raw string) (answer []byte, closed bool) {
 	d.t.Helper()
 	c, err := d.dial(from)
-	must(d.t, err)
+	expect.OK(d.t, err)
 	defer c.Close()
 	go io.WriteString(c, raw)
 	var read bytes.Buffer
 	res, err := http.ReadResponse(bufio.NewReader(io.TeeReader(c, &read)), &http.Request{Method: raw[:strings.IndexByte(raw, ' ')]})
-	if err != nil {
-		d.t.Fatalf("%.60q: %v", raw, err)
-	}
-	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		d.t.Fatal(err)
-	}
+	expect.OK(d.t, err, "%.60q", raw)
+	expect.OK(d.t, expect.Err(io.Copy(io.Discard, res.Body)))
 	answer = bytes.Clone(read.Bytes())
 	if !res.Close {
 		return answer, false
@@ -117,9 +112,7 @@ func plainOf(t testing.TB, st *site, from, raw string) *http1.Plain {
 	t.Helper()
 	r := new(http1.Plain)
 	n, _ := http1.NewReader(&st.proxies, redirect.PurposeFields[:]).Read([]byte(raw), netip.MustParseAddr(from), r)
-	if n != len(raw) {
-		t.Fatalf("%.200q is not plain", raw)
-	}
+	expect.MustEqual(t, n, len(raw), "%.200q is not plain", raw)
 	r.NowMs = time.Now().UnixMilli()
 	return r
 }

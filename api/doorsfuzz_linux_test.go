@@ -19,6 +19,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/wiretest"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
@@ -79,15 +80,13 @@ func openDoors(t testing.TB) (all []*doorway) {
 			st.shorten(link)
 		}
 		admin, _, err := st.accounts.EnsureAdmin()
-		check(t, err)
+		expect.NoError(t, err)
 		token, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t", Scopes: []account.Scope{account.LinksRead, account.StatsRead}})
-		check(t, err)
-		if len(text) != len(tokenHere) {
-			t.Fatalf("a token has %d bytes", len(text))
-		}
+		expect.NoError(t, err)
+		expect.MustEqual(t, len(text), len(tokenHere), "a token bytes")
 		name := fmt.Sprintf("@shunt-test-%d-%s", os.Getpid(), d.name) // not a file
 		ln, err := net.Listen("unix", name)
-		must(t, err)
+		expect.OK(t, err)
 		st.serveOn(ln, st.ServePublic)
 		t.Cleanup(st.shutDown)
 		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unix.SockaddrUnix{Name: name}})
@@ -106,7 +105,7 @@ func (w *doorway) figures(t testing.TB) (f figures) {
 	f.front = w.redirects.Counts()
 	var err error
 	f.keep, err = w.engine.Stats(context.Background(), keyOf("keep")) // folds
-	check(t, err)
+	expect.NoError(t, err)
 	f.classes = w.engine.Metrics().Redirects
 	return f
 }
@@ -210,8 +209,8 @@ type doorClient struct {
 
 func (w *doorway) dial(t testing.TB) *doorClient {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	must(t, err)
-	must(t, unix.Connect(fd, &w.addr))
+	expect.OK(t, err)
+	expect.OK(t, unix.Connect(fd, &w.addr))
 	return &doorClient{t: t, door: w.name, fd: fd}
 }
 
@@ -245,9 +244,7 @@ func (c *doorClient) await(done func() bool, what string) {
 		}
 		if runtime.Gosched(); spins > 50 {
 			_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}, &unix.Timespec{Nsec: 50_000}, nil)
-			if spins%256 == 0 && time.Since(begun) > 3*patienceOfTests {
-				c.t.Fatalf("%s: the server does not %s; got %q", c.door, what, c.got)
-			}
+			expect.MustThat(c.t, spins%256 != 0 || time.Since(begun) <= 3*patienceOfTests, "%s: the server does not %s; got %q", c.door, what, c.got)
 		}
 	}
 }
@@ -338,16 +335,14 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	var want string
 	for _, w := range all {
 		r, err := w.engine.LinkReport(t.Context(), keyOf("keep"), engine.Query{AllTime: true, Parts: tally.Visitors | tally.Breakdowns})
-		check(t, err)
+		expect.NoError(t, err)
 		if got := fmt.Sprint(r.Stats, r.Dimensions); w == all[0] {
 			want = got
 		} else if got != want {
 			t.Errorf("%s: got %s, want %s", w.name, got, want)
 		}
 	}
-	if !strings.Contains(want, "example.com") {
-		t.Errorf("got %s, want some referrers", want)
-	}
+	expect.Contains(t, want, "example.com")
 }
 
 // FuzzDoorsAnyBytes compares the doors with any bytes.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A head that does not come to its end is refused through every door with the same bytes, and counted
@@ -20,9 +22,7 @@ func TestALateHeadIsRefusedAlikeThroughEveryDoor(t *testing.T) {
 			want, counted := "", ""
 			everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 				c := dial()
-				if _, err := io.WriteString(c, head); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, expect.Err(io.WriteString(c, head)))
 				answered := make(chan string)
 				go func() {
 					answer, err := io.ReadAll(c)
@@ -42,18 +42,15 @@ func TestALateHeadIsRefusedAlikeThroughEveryDoor(t *testing.T) {
 					case <-time.After(patience):
 						st.public.Sweep()
 					}
-					if second > 40 {
-						t.Fatal("not answered")
-					}
+					expect.MustThat(t, second <= 40, "not answered")
 				}
 				_, metrics, _ := strings.Cut(st.metricsText(), `shunt_http_requests_total{code="408"`)
 				metrics, _, _ = strings.Cut(metrics, "\n")
 				if want == "" {
 					want, counted = got, metrics
 				}
-				if got != want || metrics != counted || !strings.HasPrefix(got, "HTTP/1.1 408 ") {
-					t.Errorf("got\n%s%s\nwant\n%s%s", got, metrics, want, counted)
-				}
+				expect.That(t, got == want && metrics == counted && strings.HasPrefix(got, "HTTP/1.1 408 "),
+					"got\n%s%s\nwant\n%s%s", got, metrics, want, counted)
 			})
 		})
 	}
@@ -69,11 +66,9 @@ func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
 			st.plantAll()
 			click, prefetch := requestText("GET", "/capped", ""), requestText("GET", "/capped", "", prefetchLines[0])
 			answer := func(c net.Conn, ask string) string {
-				if _, err := io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, expect.Err(io.WriteString(c, ask+strings.Replace(ask, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))))
 				all, err := io.ReadAll(c)
-				check(t, err)
+				expect.NoError(t, err)
 				return undated(all)
 			}
 			open := d.open(t, st)
@@ -81,19 +76,14 @@ func TestALoadingServerAnswersAlikeThroughEveryDoor(t *testing.T) {
 			if want == "" {
 				want = got
 			}
-			if got != want || strings.Count(got, "HTTP/1.1 503 ") != 2 || !strings.Contains(got, "\r\nRetry-After: ") {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
-			if ahead := answer(open(), prefetch); ahead != got {
-				t.Errorf("a prefetch: got\n%s\nwant\n%s", ahead, got)
-			}
+			expect.That(t, got == want && strings.Count(got, "HTTP/1.1 503 ") == 2 && strings.Contains(got, "\r\nRetry-After: "),
+				"got\n%s\nwant\n%s", got, want)
+			expect.Equal(t, answer(open(), prefetch), got, "a prefetch")
 			loaded(t, st)
-			if got := answer(open(), prefetch); strings.Count(got, "HTTP/1.1 503 ") != 2 || strings.Contains(got, "Retry-After") {
-				t.Errorf("a prefetch, once it is loaded: got\n%s", got)
-			}
-			if got := answer(open(), click); strings.Count(got, "HTTP/1.1 302 ") != 2 {
-				t.Errorf("once it is loaded: got\n%s", got)
-			}
+			got = answer(open(), prefetch)
+			expect.That(t, strings.Count(got, "HTTP/1.1 503 ") == 2 && !strings.Contains(got, "Retry-After"), "a prefetch, once it is loaded: got\n%s", got)
+			got = answer(open(), click)
+			expect.Equal(t, strings.Count(got, "HTTP/1.1 302 "), 2, "once it is loaded: got\n%s", got)
 		})
 	}
 }

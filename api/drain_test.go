@@ -2,22 +2,23 @@ package api
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"runtime"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	st := newSite(t, nil)
 	for _, serve := range []func(net.Listener) error{st.ServePublic, st.ServeAdmin} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		expect.OK(t, err)
 		st.serveOn(ln, serve)
 		c, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		expect.OK(t, err)
 		defer c.Close()
 	}
 	for st.public.Open() == 0 || st.admin.Open() == 0 {
@@ -25,9 +26,7 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // at most drainFor is needed
 	defer cancel()
-	if err := st.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: got %v", err)
-	}
+	expect.NoError(t, st.Shutdown(ctx), "Shutdown")
 }
 
 // Half a request, and a client that does not read its answer, end with the time of the drain. No handler may still run,
@@ -40,23 +39,17 @@ func TestWhatDoesNotEndIsCutOff(t *testing.T) {
 	body := "POST /api/v1/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + st.token + "\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
 	for _, sent := range []string{"GET /x HTTP/1.1\r\nHo", body} {
 		c, err := st.publicAt.Dial()
-		must(t, err)
+		expect.OK(t, err)
 		defer c.Close()
-		if _, err := io.WriteString(c, sent); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(c, sent)))
 		defer func() {
-			if n, err := io.Copy(io.Discard, c); n > 0 {
-				t.Errorf("%q got %d bytes, %v, want none", sent, n, err)
-			}
+			n, err := io.Copy(io.Discard, c)
+			expect.That(t, n <= 0, "%q got %d bytes, %v, want none", sent, n, err)
 		}()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := st.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: got %v", err)
-	}
-	if open, held := st.public.Open(), st.calls.ExportsHeld(); open > 0 || held > 0 {
-		t.Errorf("%d connections and %d exports are open", open, held)
-	}
+	expect.Error(t, st.Shutdown(ctx), context.Canceled, "Shutdown")
+	open, held := st.public.Open(), st.calls.ExportsHeld()
+	expect.That(t, open <= 0 && held <= 0, "%d connections and %d exports are open", open, held)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/links"
+	"shunt/engine/expect"
 )
 
 // TestTheCallsThatChangeAccountsAreKnown lists all calls that change something, so that a new one is put
@@ -24,10 +25,8 @@ func TestTheCallsThatChangeAccountsAreKnown(t *testing.T) {
 	}
 	slices.Sort(refused)
 	slices.Sort(allowed)
-	if got, want := strings.Join(refused, ", "), "DELETE /tokens/{id}, DELETE /users/{id}, PATCH /users/{id}, POST /setup-links, POST /tokens, POST /users"; got != want {
-		t.Errorf("refused are %s; want %s", got, want)
-	}
-	if got, want := strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, DELETE /tags/{tag}, PATCH /links/{code}, PATCH /tags/{tag}, POST /import, POST /links/{code}/reset, POST /session, POST /shorten, POST /shorten/bulk"; got != want {
-		t.Errorf("allowed are %s; want %s", got, want)
-	}
+	got, want := strings.Join(refused, ", "), "DELETE /tokens/{id}, DELETE /users/{id}, PATCH /users/{id}, POST /setup-links, POST /tokens, POST /users"
+	expect.Equal(t, got, want, "refused")
+	got, want = strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, DELETE /tags/{tag}, PATCH /links/{code}, PATCH /tags/{tag}, POST /import, POST /links/{code}/reset, POST /session, POST /shorten, POST /shorten/bulk"
+	expect.That(t, got == want, "allowed are %s; want %s", got, want)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A door is who answers plain requests on a public listener on a socket: event loops, the lane of
@@ -60,12 +62,8 @@ func (d *door) open(t *testing.T, st *site) (open func() net.Conn) {
 	return func() net.Conn {
 		c, r := dial(t, addr, "")
 		if d.handed {
-			if _, err := io.WriteString(c, requestText("GET", "/robots.txt", "")); err != nil {
-				t.Fatal(err)
-			}
-			if r := readReply(t, r, "GET"); r.status != 200 {
-				t.Fatalf("got %+v", r)
-			}
+			expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/robots.txt", ""))))
+			readReply(t, r, "GET").need(t, "", 200)
 		}
 		return c
 	}

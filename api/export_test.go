@@ -16,6 +16,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // exported makes more links than one page of an export has, and returns how many.
@@ -25,9 +26,7 @@ func (st *site) exported(token string) int {
 	line := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}` + "\n"
 	r := send(st.t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten/bulk", strings.Repeat(line, links),
 		"Authorization: Bearer "+token, "Content-Type: application/x-ndjson"))
-	if r.status != 200 {
-		st.t.Fatalf("got %+v", r)
-	}
+	r.need(st.t, "", 200)
 	return links
 }
 
@@ -35,15 +34,11 @@ func (st *site) exported(token string) int {
 func (st *site) export(token, query string) (net.Conn, io.Reader) {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
-	if _, err := io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token)); err != nil {
-		st.t.Fatal(err)
-	}
+	expect.OK(st.t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/export"+query, "", "Authorization: Bearer "+token))))
 	res, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: "GET"})
-	if err != nil || res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/x-ndjson" {
-		st.t.Fatalf("got %+v, %v", res, err)
-	}
+	expect.MustThat(st.t, err == nil && res.StatusCode == 200 && res.Header.Get("Content-Type") == "application/x-ndjson", "got %+v, %v", res, err)
 	return c, res.Body
 }
 
@@ -73,9 +68,8 @@ func readLines(t *testing.T, body io.Reader) (links []linkObject, broken string,
 			broken = p.Code
 			continue
 		}
-		if err := json.Unmarshal(line, &o); err != nil || o.ShortURL == "" || broken != "" {
-			t.Fatalf("line %.100q: %v", line, err)
-		}
+		err := json.Unmarshal(line, &o)
+		expect.MustThat(t, err == nil && o.ShortURL != "" && broken == "", "line %.100q: %v", line, err)
 		links = append(links, o)
 	}
 	return links, broken, err
@@ -87,27 +81,22 @@ func TestAnExportHasEachLinkOfItsFirstMomentOnce(t *testing.T) {
 	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"https://a.example/"}`)
 	_, body := st.export(st.token, "")
 	first := make([]byte, 100)
-	if _, err := io.ReadFull(body, first); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.ReadFull(body, first)))
 	st.shorten(`{"url":"https://a.example/","alias":"late"}`)
 	links, problem, err := readLines(t, io.MultiReader(bytes.NewReader(first), body))
 	seen := map[string]bool{}
 	for _, o := range links {
 		seen[o.Code] = true
 	}
-	if len(links) != n || len(seen) != n || seen["late"] || problem != "" || err != nil {
-		t.Errorf("got %d links, %d of them different, late: %v, %q, %v", len(links), len(seen), seen["late"], problem, err)
-	}
+	expect.That(t, len(links) == n && len(seen) == n && !seen["late"] && problem == "" && err == nil,
+		"got %d links, %d of them different, late: %v, %q, %v", len(links), len(seen), seen["late"], problem, err)
 	st.awaitExports(0)
 	_, body = st.export(st.token, "?owner=all&include=unique")
-	if links, _, err := readLines(t, body); len(links) != n+2 || err != nil || links[0].Unique == nil {
-		t.Errorf("of all owners: got %d links, %v", len(links), err)
-	}
+	links, _, err = readLines(t, body)
+	expect.That(t, len(links) == n+2 && err == nil && links[0].Unique != nil, "of all owners: got %d links, %v", len(links), err)
 	_, body = st.export(st.member("bob@example.com"), "")
-	if links, _, err := readLines(t, body); len(links) != 0 || err != nil {
-		t.Errorf("of a user without links: got %d, %v", len(links), err)
-	}
+	links, _, err = readLines(t, body)
+	expect.That(t, len(links) == 0 && err == nil, "of a user without links: got %d, %v", len(links), err)
 }
 
 func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
@@ -117,14 +106,14 @@ func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 	}{
 		"revoked": {"unauthorized", func(st *site, token string) {
 			caller, err := st.accounts.Authenticate(token)
-			check(st.t, err)
-			check(st.t, st.accounts.RevokeToken(account.Caller{}, caller.User.ID, caller.TokenID))
+			expect.NoError(st.t, err)
+			expect.NoError(st.t, st.accounts.RevokeToken(account.Caller{}, caller.User.ID, caller.TokenID))
 		}},
 		"shut down": {"overloaded", func(st *site, _ string) {
 			stopped := make(chan struct{})
 			go func() {
 				defer close(stopped)
-				check(st.t, st.Shutdown(context.Background()))
+				expect.NoError(st.t, st.Shutdown(context.Background()))
 			}()
 			st.t.Cleanup(func() { <-stopped })
 			<-st.ending
@@ -136,9 +125,8 @@ func TestABrokenExportEndsWithAProblemWithoutLastChunk(t *testing.T) {
 		_, body := st.export(token, "")
 		c.stop(st, token)
 		links, problem, err := readLines(t, body)
-		if len(links) == 0 || len(links) >= n || problem != c.problem || !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%s: got %d links, problem %q, %v", name, len(links), problem, err)
-		}
+		expect.That(t, len(links) != 0 && len(links) < n && problem == c.problem && errors.Is(err, io.ErrUnexpectedEOF),
+			"%s: got %d links, problem %q, %v", name, len(links), problem, err)
 		st.awaitExports(0)
 	}
 }
@@ -149,7 +137,7 @@ func TestAnExportEndsWhenItsClientGoesAway(t *testing.T) {
 	for range 3 * maxExportsCaller {
 		c, _ := st.export(st.token, "")
 		st.awaitExports(1)
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 		st.awaitExports(0)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // failuresIn returns the lines of a log about failures, without their time.
@@ -56,13 +57,11 @@ func TestEachFailedLoginAndRefusedTokenHasALine(t *testing.T) {
 			} else if way.message != "" {
 				want = []string{`level=WARN msg="` + way.message + `" request_id=the-id`}
 			}
-			if got := failuresIn(st.log.String())[before:]; strings.Join(got, "\n") != strings.Join(want, "\n") {
-				t.Errorf("%s, answered %d: got %q, want %q", name, r.status, got, want)
-			}
+			got := failuresIn(st.log.String())[before:]
+			expect.Equal(t, strings.Join(got, "\n"), strings.Join(want, "\n"), "%s, answered %d: got %q, want %q", name, r.status, got, want)
 		}
-		if strings.Contains(st.log.String(), "typed-wrongly") || strings.Contains(st.log.String(), "ann@") {
-			t.Errorf("what was typed is in the log:\n%s", st.log)
-		}
+		expect.That(t, !strings.Contains(st.log.String(), "typed-wrongly") && !strings.Contains(st.log.String(), "ann@"),
+			"what was typed is in the log:\n%s", st.log)
 	}
 }
 
@@ -77,17 +76,14 @@ func TestOnlyAClientThatAProxyNamesIsInTheLog(t *testing.T) {
 	} {
 		before := len(failuresIn(st.log.String()))
 		send(t, st.from(c.from), "GET", requestText("GET", "/api/v1/me", "", "Authorization: Bearer x", "X-Forwarded-Proto: https", "X-Request-Id: the-id", c.forwarded))
-		got := strings.Join(failuresIn(st.log.String())[before:], "\n")
-		if !strings.Contains(got, c.want) {
-			t.Errorf("from %s, %s: got %s, want %s", c.from, c.forwarded, got, c.want)
-		}
+		expect.Contains(t, strings.Join(failuresIn(st.log.String())[before:], "\n"), c.want, "from %s, %s", c.from, c.forwarded)
 	}
 }
 
 // filterOf returns the patterns of cmd/deploy/fail2ban, as fail2ban puts them together.
 func filterOf(t *testing.T) (patterns []*regexp.Regexp) {
 	text, err := os.ReadFile("../cmd/deploy/fail2ban/filter.d/shunt.conf")
-	must(t, err)
+	expect.OK(t, err)
 	words := []string{"<ADDR>", `(?P<address>[0-9a-f.:]+)`}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " = ")
@@ -98,9 +94,7 @@ func filterOf(t *testing.T) (patterns []*regexp.Regexp) {
 			patterns = append(patterns, regexp.MustCompile(strings.NewReplacer(words...).Replace(strings.TrimPrefix(strings.TrimSpace(line), "failregex = "))))
 		}
 	}
-	if len(patterns) != 2 {
-		t.Fatalf("the filter has %d patterns, want one of text and one of JSON", len(patterns))
-	}
+	expect.MustEqual(t, len(patterns), 2, "the filter patterns")
 	return patterns
 }
 
@@ -123,8 +117,6 @@ func TestTheFilterReadsTheLinesOfFailuresOnly(t *testing.T) {
 				got = m[p.SubexpIndex("address")]
 			}
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", line, got, want)
-		}
+		expect.Equal(t, got, want, line)
 	}
 }

@@ -13,26 +13,23 @@ import (
 	"github.com/maxmind/mmdbwriter/mmdbtype"
 
 	"shunt/api/visitor"
+	"shunt/engine/expect"
 )
 
 // geoIPFile writes a file of networks and their records, and returns its path.
 func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
 	t.Helper()
 	tree, err := mmdbwriter.New(o)
-	must(t, err)
+	expect.OK(t, err)
 	for text, record := range records {
 		_, network, err := net.ParseCIDR(text)
 		if err == nil {
 			err = tree.Insert(network, record)
 		}
-		if err != nil {
-			t.Fatal(text, err)
-		}
+		expect.MustThat(t, err == nil, "%v %v", text, err)
 	}
 	var b bytes.Buffer
-	if _, err := tree.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(tree.WriteTo(&b)))
 	return writeTo(t, "test.mmdb", b.Bytes())
 }
 
@@ -58,6 +55,6 @@ func readCountries(t testing.TB, reserved bool, countries map[string]string) *vi
 		records[network] = countryRecord(code, code)
 	}
 	c, err := visitor.ReadCountries(geoIPFile(t, mmdbwriter.Options{IncludeReservedNetworks: reserved}, records))
-	must(t, err)
+	expect.OK(t, err)
 	return c
 }

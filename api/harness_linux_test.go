@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+
+	"shunt/engine/expect"
 )
 
 var unixListeners atomic.Int64
@@ -22,7 +24,7 @@ func (d unixDialer) Dial() (net.Conn, error) { return net.Dial("unix", string(d)
 func (st *site) servePublic() dialer {
 	name := fmt.Sprintf("@shunt-test-%d-%d", os.Getpid(), unixListeners.Add(1))
 	ln, err := net.Listen("unix", name)
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	return unixDialer(name)
 }

@@ -25,6 +25,7 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -112,7 +113,7 @@ func newSiteOver(t testing.TB, fs vfs.FS) *site {
 
 func loaded(t testing.TB, st *site) *site {
 	t.Helper()
-	must(t, st.engine.Load(t.Context(), func(uint64) {}))
+	expect.OK(t, st.engine.Load(t.Context(), func(uint64) {}))
 	st.run(func(ctx context.Context) error { return st.engine.Run(ctx) })
 	return st
 }
@@ -136,9 +137,9 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		kept.FS = vfs.NewMem()
 	}
 	store, err := storage.Open(filepath.Join(dir, "store"), kept)
-	must(t, err)
+	expect.OK(t, err)
 	st.store = store
-	t.Cleanup(func() { check(t, store.Close()) })
+	t.Cleanup(func() { expect.NoError(t, store.Close()) })
 	st.run(store.Run)
 	engineOptions := engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 2, RingRecords: 1 << 12, Now: clock, Logger: logger,
@@ -149,8 +150,8 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 		tune(&engineOptions)
 	}
 	st.engine, err = engine.Open(store, engineOptions)
-	must(t, err)
-	t.Cleanup(func() { check(t, st.engine.Close()) })
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.NoError(t, st.engine.Close()) })
 	st.table = store.Accounts()
 	st.accounts = account.New(st.table, clock)
 	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
@@ -168,27 +169,12 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	st.publicAt, st.adminAt, st.localAt = st.servePublic(), st.serve(st.ServeAdmin), st.serve(st.ServeLocal)
 	t.Cleanup(st.shutDown)
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	st.token = st.issue(account.CallerOf(admin), account.AllScopes...)
 	return st
 }
 
 func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
-
-// must ends the test if err is an error; after check it goes on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// check may also be called by a server within a fuzz target, where f.Helper would panic.
-func check(t testing.TB, err error) {
-	if err != nil {
-		t.Error(err)
-	}
-}
 
 // run runs fn until the end of the test. It waits for the end of fn before it closes anything that
 // was opened earlier.
@@ -196,9 +182,8 @@ func (st *site) run(fn func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := fn(ctx); err != nil && ctx.Err() == nil {
-			st.t.Error(err)
-		}
+		err := fn(ctx)
+		expect.That(st.t, err == nil || ctx.Err() != nil, "%v", err)
 	})
 	st.t.Cleanup(func() {
 		cancel()
@@ -208,9 +193,8 @@ func (st *site) run(fn func(context.Context) error) {
 
 // shutDown shuts the server down, if it was not shut down yet.
 func (st *site) shutDown() {
-	if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
-		st.t.Error(err)
-	}
+	err := st.Shutdown(context.Background())
+	expect.That(st.t, err == nil || err == errShutDown, "%v", err)
 }
 
 func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryListener {
@@ -221,7 +205,7 @@ func (st *site) serve(serve func(net.Listener) error) *fasthttputil.InmemoryList
 
 func (st *site) serveOn(ln net.Listener, serve func(net.Listener) error) {
 	var serving sync.WaitGroup
-	serving.Go(func() { check(st.t, serve(ln)) })
+	serving.Go(func() { expect.NoError(st.t, serve(ln)) })
 	st.t.Cleanup(serving.Wait) // runs after the Shutdown that is registered later
 }
 
@@ -231,7 +215,7 @@ func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(addr))
 	var serving sync.WaitGroup
-	serving.Go(func() { check(st.t, st.ServePublic(withAddr{ln, at})) })
+	serving.Go(func() { expect.NoError(st.t, st.ServePublic(withAddr{ln, at})) })
 	st.t.Cleanup(func() {
 		_ = ln.Close()
 		serving.Wait()
@@ -242,7 +226,7 @@ func (st *site) from(addr string) *fasthttputil.InmemoryListener {
 func (st *site) issue(c account.Caller, scopes ...account.Scope) string {
 	st.t.Helper()
 	_, text, err := st.accounts.IssueToken(c, account.TokenDraft{Name: "test", Scopes: scopes})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.secret(text)
 }
 
@@ -261,9 +245,7 @@ func (st *site) wantNothingSecretIn(name, text string) {
 	st.secrets.Lock()
 	defer st.secrets.Unlock()
 	for _, secret := range st.secrets.texts {
-		if strings.Contains(text, secret) {
-			st.t.Errorf("%s holds %q:\n%s", name, secret, text)
-		}
+		expect.That(st.t, !strings.Contains(text, secret), "%s holds %q:\n%s", name, secret, text)
 	}
 }
 
@@ -272,7 +254,7 @@ func (st *site) spoil(key string) {
 	st.t.Helper()
 	done := make(chan error, 1)
 	st.table.Write([][2][]byte{{[]byte(key), []byte("{")}}, nil, nil, func(err error) { done <- err })
-	check(st.t, <-done)
+	expect.NoError(st.t, <-done)
 }
 
 // password is the password of every user that logs in.
@@ -282,7 +264,7 @@ const password = "correct horse battery"
 func (st *site) person(email string, role account.Role) account.User {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return u
 }
 
@@ -327,7 +309,7 @@ func (st *site) member(name string, scopes ...account.Scope) string {
 func (st *site) tokenOfNew(name string, role account.Role, scopes ...account.Scope) string {
 	st.t.Helper()
 	u, err := st.accounts.AddUser(account.UserDraft{Email: name, Role: role})
-	must(st.t, err)
+	expect.OK(st.t, err)
 	return st.issue(account.CallerOf(u), scopes...)
 }
 
@@ -374,7 +356,7 @@ func (r reply) fields() string {
 func send(t testing.TB, ln dialer, method, raw string) reply {
 	t.Helper()
 	c, err := ln.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
 	go io.WriteString(c, raw) // the server may answer before it has read all
 	return readReply(t, bufio.NewReader(c), method)
@@ -383,13 +365,9 @@ func send(t testing.TB, ln dialer, method, raw string) reply {
 func readReply(t testing.TB, r *bufio.Reader, method string) reply {
 	t.Helper()
 	res, err := http.ReadResponse(r, &http.Request{Method: method})
-	if err != nil {
-		t.Fatalf("reading the answer: %v", err)
-	}
+	expect.OK(t, err, "reading the answer")
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("reading the body: %v", err)
-	}
+	expect.OK(t, err, "reading the body")
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
@@ -433,9 +411,8 @@ func (st *site) shorten(fields string) linkObject {
 	st.t.Helper()
 	r := st.call("POST", "/shorten", fields)
 	var o linkObject
-	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 201 {
-		st.t.Fatalf("POST /shorten %s: got %d %s (%v), want 201", fields, r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &o)
+	expect.MustThat(st.t, err == nil && r.status == 201, "POST /shorten %s: got %d %s (%v), want 201", fields, r.status, r.body, err)
 	return o
 }
 
@@ -443,9 +420,8 @@ func (st *site) shorten(fields string) linkObject {
 func (st *site) wantStats(code string, hits, unique uint64) {
 	st.t.Helper()
 	r := st.call("GET", "/stats/"+code, "")
-	if want := fmt.Sprintf("{\"hits\":%d,\"unique\":%d}\n", hits, unique); r.status != 200 || r.body != want {
-		st.t.Errorf("stats of %s: got %d %s, want %s", code, r.status, r.body, want)
-	}
+	want := fmt.Sprintf("{\"hits\":%d,\"unique\":%d}\n", hits, unique)
+	r.expect(st.t, fmt.Sprintf("stats of %s", code), 200, bodyOf(want))
 }
 
 // counted returns the numbers of links, of answered redirects and of counted hits.

@@ -12,6 +12,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/ops"
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 // maxHeavyReadsCaller is how many places for heavy reads a caller has.
@@ -32,11 +33,11 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"a"}`)
 	other := st.member("ann@example.com", account.LinksRead)
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	var releases []func()
 	for range maxHeavyReadsCaller {
 		release, err := st.calls.BeginHeavy(account.CallerOf(admin))
-		check(t, err)
+		expect.NoError(t, err)
 		releases = append(releases, release)
 	}
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens"} {
@@ -48,9 +49,8 @@ func TestHeavyReadsAreBoundedForEachCaller(t *testing.T) {
 	st.callAs(other, "GET", "/links", "").expect(t, "another caller", 200)
 	releases[0]()
 	for _, path := range []string{"/links", "/stats", "/stats/a?interval=day", "/tokens", "/links?limit=0"} {
-		if r := st.call("GET", path, ""); r.status == 503 {
-			t.Errorf("%s, when there is a place: got %s", path, r.body)
-		}
+		r := st.call("GET", path, "")
+		expect.That(t, r.status != 503, "%s, when there is a place: got %s", path, r.body)
 	}
 	st.awaitHeavy(maxHeavyReadsCaller - 1)
 }
@@ -70,9 +70,8 @@ func TestHeavyWorkIsQueuedAndNothingElseWaits(t *testing.T) {
 		st.get("/a").expect(t, "a redirect during "+c.path, 302)
 		st.call("GET", "/stats/a", "").expect(t, "two figures during "+c.path, 200)
 		release()
-		if r := <-answered; r.status != 200 && r.status != 401 {
-			t.Errorf("%s: got %d %s, want 200", c.path, r.status, r.body)
-		}
+		r := <-answered
+		expect.That(t, r.status == 200 || r.status == 401, "%s: got %d %s, want 200", c.path, r.status, r.body)
 	}
 }
 
@@ -81,7 +80,7 @@ func (st *site) takeCores() (release func()) {
 	st.t.Helper()
 	places := st.cores.Limits().Places
 	for range places {
-		check(st.t, st.cores.Enter(turnstile.Key{}))
+		expect.NoError(st.t, st.cores.Enter(turnstile.Key{}))
 	}
 	return func() {
 		for range places {
@@ -104,9 +103,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: ops.Patience})
 	*st.calls = *st.newCalls()
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
-	if r := st.call("POST", "/shorten/bulk", "["+item+"]"); r.status != 200 {
-		t.Fatalf("got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten/bulk", "["+item+"]").need(t, "", 200)
 	other := st.member("ann@example.com", account.LinksRead)
 	release := st.takeCores()
 	long, short := make(chan reply, maxHeavyReadsCaller), make(chan reply, 1)
@@ -118,13 +115,11 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st.awaitCostly(maxHeavyReadsCaller + 1)
 	release()
 	(<-short).expect(t, "the short list", 200)
-	if done := len(long); done > 0 {
-		t.Errorf("%d long lists were answered before the short one", done)
-	}
+	done := len(long)
+	expect.That(t, done <= 0, "%d long lists were answered before the short one", done)
 	for range maxHeavyReadsCaller {
-		if r := <-long; r.status != 200 || strings.Count(r.body, `"code"`) != 1000 {
-			t.Errorf("a long list: got %d and %d links", r.status, strings.Count(r.body, `"code"`))
-		}
+		r := <-long
+		expect.That(t, r.status == 200 && strings.Count(r.body, `"code"`) == 1000, "a long list: got %d and %d links", r.status, strings.Count(r.body, `"code"`))
 	}
 }
 
@@ -171,11 +166,11 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 	st := newSite(t, nil)
 	admin, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	var ends []func()
 	for range ops.MaxIssuesCaller {
 		end, err := st.calls.BeginIssue(account.CallerOf(admin))
-		check(t, err)
+		expect.NoError(t, err)
 		ends = append(ends, end)
 	}
 	st.call("POST", "/tokens", `{"name":"x"}`).expect(t, "one more", 503, problemOf("overloaded"))
@@ -190,19 +185,17 @@ func TestManyTokenRequestsDoNotBlockARevocation(t *testing.T) {
 func (st *site) heavyAnswer() net.Conn {
 	st.t.Helper()
 	c, err := st.publicAt.Dial()
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
 	_, err = io.WriteString(c, requestText("GET", "/api/v1/links?limit=1000", "", "Authorization: Bearer "+st.token))
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return c
 }
 
 func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 	st := newSite(t, nil)
 	item := fmt.Sprintf(`{"url":"http://a/%s"}`, strings.Repeat("x", 8000))
-	if r := st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]"); r.status != 200 {
-		t.Fatalf("got %d %s", r.status, r.body)
-	}
+	st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]").need(t, "", 200)
 	slow, gone := st.heavyAnswer(), st.heavyAnswer()
 	for _, c := range []net.Conn{slow, gone} {
 		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // the answer is on its way
@@ -210,7 +203,7 @@ func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 		}
 	}
 	st.awaitHeavy(2)
-	check(t, gone.Close())
+	expect.NoError(t, gone.Close())
 	st.awaitHeavy(1)
 	go func() { _, _ = io.Copy(io.Discard, slow) }()
 	st.awaitHeavy(0)

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // hostileFile has targets that must be refused; its head explains its format.
@@ -28,7 +30,7 @@ var repeated = regexp.MustCompile(`\{([^{}]+)\*(\d+)\}`)
 func hostileTargets(t *testing.T) (all []hostileTarget) {
 	t.Helper()
 	f, err := os.Open(hostileFile)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	var kind string
@@ -44,9 +46,7 @@ func hostileTargets(t *testing.T) (all []hostileTarget) {
 			continue
 		}
 		target, err := strconv.Unquote(line)
-		if err != nil {
-			t.Fatalf("%s:%d: %v", hostileFile, number, err)
-		}
+		expect.OK(t, err, "%s:%d", hostileFile, number)
 		target = repeated.ReplaceAllStringFunc(target, func(s string) string {
 			part := repeated.FindStringSubmatch(s)
 			n, _ := strconv.Atoi(part[2])
@@ -54,7 +54,7 @@ func hostileTargets(t *testing.T) (all []hostileTarget) {
 		})
 		all = append(all, hostileTarget{number, kind, codes, target})
 	}
-	must(t, lines.Err())
+	expect.OK(t, lines.Err())
 	return all
 }
 
@@ -104,27 +104,20 @@ func hostileSite(t *testing.T) *site {
 func TestNoHostileTargetIsAcceptedByAnyWayIn(t *testing.T) {
 	t.Parallel()
 	targets := hostileTargets(t)
-	if len(targets) < 500 {
-		t.Fatalf("got %d targets, want at least 500", len(targets))
-	}
+	expect.MustThat(t, len(targets) >= 500, "got %d targets, want at least 500", len(targets))
 	st := hostileSite(t)
 	st.shorten(`{"url":"https://good.example/","alias":"victim"}`)
 	for way, send := range waysIn {
 		t.Run(way, func(t *testing.T) {
 			for _, h := range targets {
 				r := send(st, jsonText(h.target), strconv.Itoa(h.line))
-				if code := refusalCode(r); r.status < 400 || !slices.Contains(h.codes, code) {
-					t.Errorf("line %d, %s: got %d %q, want one of %v", h.line, h.kind, r.status, code, h.codes)
-				}
+				code := refusalCode(r)
+				expect.That(t, r.status >= 400 && slices.Contains(h.codes, code), "line %d, %s: got %d %q, want one of %v", h.line, h.kind, r.status, code, h.codes)
 			}
 		})
 	}
-	if got, want := st.get("/victim").header.Get("Location"), "https://good.example/"; got != want {
-		t.Errorf("the link that is there leads to %s, want %s", got, want)
-	}
-	if n := st.engine.Metrics().Links; n != 1 {
-		t.Errorf("got %d links, want the one that was there", n)
-	}
+	expect.Equal(t, st.get("/victim").header.Get("Location"), "https://good.example/", "the link that is there leads to")
+	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
 // refusalCode returns the code of the error of the field url, otherwise that of the problem; empty

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // repeatable sends a POST /shorten with an Idempotency-Key.
@@ -21,9 +22,7 @@ func (st *site) repeatable(key, body string) reply {
 func wantSame(t *testing.T, what string, got, want reply) {
 	t.Helper()
 	for _, name := range []string{"ETag", "Location", "Content-Type"} {
-		if got.header.Get(name) != want.header.Get(name) {
-			t.Errorf("%s: got %s %q, want %q", what, name, got.header.Get(name), want.header.Get(name))
-		}
+		got.expect(t, fmt.Sprintf("%s: got %s", what, name), header(name, want.header.Get(name)))
 	}
 	got.expect(t, what, want.status, bodyOf(want.body))
 }
@@ -55,9 +54,8 @@ func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
 				st.shorten(`{"url":"http://there/","alias":"there","title":"with a title","tags":["t"]}`)
 				first := st.repeatable("key", body)
 				var o linkObject
-				if err := json.Unmarshal([]byte(first.body), &o); err != nil || first.status/100 != 2 {
-					t.Fatalf("the first: got %d %s, %v", first.status, first.body, err)
-				}
+				err := json.Unmarshal([]byte(first.body), &o)
+				expect.MustThat(t, err == nil && first.status/100 == 2, "the first: got %d %s, %v", first.status, first.body, err)
 				change(st, o.Code)
 				st.unchanged(t, func() {
 					wantSame(t, "the repeat", st.repeatable("key", body), first)
@@ -106,7 +104,7 @@ func TestAKeyBelongsToOneToken(t *testing.T) {
 	const body = `{"url":"http://a/"}`
 	ann := st.member("ann@example.com")
 	u, err := st.accounts.UserByName("ann@example.com")
-	must(t, err)
+	expect.OK(t, err)
 	local := func(lines ...string) reply {
 		return send(t, st.localAt, "POST", requestText("POST", "/api/v1/shorten", body, append(lines, "Content-Type: application/json", "Idempotency-Key: k")...))
 	}
@@ -119,9 +117,8 @@ func TestAKeyBelongsToOneToken(t *testing.T) {
 	codes := map[string]string{}
 	for name, call := range senders {
 		first := call()
-		if other, seen := codes[first.body]; seen || first.status != 201 {
-			t.Errorf("%s: got %d %s, as %s", name, first.status, first.body, other)
-		}
+		other, seen := codes[first.body]
+		expect.That(t, !seen && first.status == 201, "%s: got %d %s, as %s", name, first.status, first.body, other)
 		codes[first.body] = name
 		wantSame(t, name, call(), first)
 	}
@@ -177,9 +174,8 @@ func TestSixtyFourRacingRepeatsMakeOneLink(t *testing.T) {
 		for _, r := range answers {
 			wantSame(t, body, r, answers[0])
 		}
-		if answers[0].status != 201 || st.engine.Metrics().Links != before+uint64(round)+1 {
-			t.Errorf("%s: got %d %s and %d links", body, answers[0].status, answers[0].body, st.engine.Metrics().Links)
-		}
+		expect.That(t, answers[0].status == 201 && st.engine.Metrics().Links == before+uint64(round)+1,
+			"%s: got %d %s and %d links", body, answers[0].status, answers[0].body, st.engine.Metrics().Links)
 	}
 }
 
@@ -191,9 +187,7 @@ func TestAKeyIsForgottenAfterADay(t *testing.T) {
 	wantSame(t, "a millisecond before", st.repeatable("key", body), first)
 	st.now.Add(1)
 	second := st.repeatable("key", body)
-	if second.status != 201 || second.body == first.body {
-		t.Errorf("after a day: got %d %s, want a new link", second.status, second.body)
-	}
+	expect.That(t, second.status == 201 && second.body != first.body, "after a day: got %d %s, want a new link", second.status, second.body)
 	wantSame(t, "a repeat of the new one", st.repeatable("key", body), second)
 }
 
@@ -212,7 +206,6 @@ func TestTheKeysOfATokenAreBounded(t *testing.T) {
 	st.call("POST", "/shorten", body).expect(t, "without a key", 201)
 	st.callAs(st.member("ann@example.com"), "POST", "/shorten", body, "Idempotency-Key: 3").expect(t, "another token", 201)
 	st.now.Add((24 * time.Hour).Milliseconds())
-	if r := st.repeatable("2", body); r.status != 201 || r.body == first.body {
-		t.Errorf("a key whose time is over takes no room: got %d %s, want a new link", r.status, r.body)
-	}
+	r := st.repeatable("2", body)
+	expect.That(t, r.status == 201 && r.body != first.body, "a key whose time is over takes no room: got %d %s, want a new link", r.status, r.body)
 }

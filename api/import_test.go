@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // importText sends items to POST /import, and returns "created existing failed: statuses".
@@ -16,7 +18,7 @@ func (st *site) importText(items ...string) (string, bulkAnswer) {
 	if r.status != 200 {
 		return fmt.Sprint(r.status, " ", r.problem(), " ", r.fields()), answer
 	}
-	must(st.t, json.Unmarshal([]byte(r.body), &answer))
+	expect.OK(st.t, json.Unmarshal([]byte(r.body), &answer))
 	text := fmt.Sprintf("%d %d %d:", answer.Created, answer.Existing, answer.Failed)
 	for _, item := range answer.Results {
 		text += fmt.Sprint(" ", item.Status)
@@ -30,12 +32,10 @@ func (st *site) exportedLines() (lines []string) {
 	st.t.Helper()
 	for line := range strings.Lines(st.call("GET", "/export", "").body) {
 		var link map[string]any
-		if err := json.Unmarshal([]byte(line), &link); err != nil {
-			st.t.Fatalf("%q: %v", line, err)
-		}
+		expect.OK(st.t, json.Unmarshal([]byte(line), &link), "%q", line)
 		delete(link, "short_url")
 		text, err := json.Marshal(link)
-		must(st.t, err)
+		expect.OK(st.t, err)
 		lines = append(lines, string(text))
 	}
 	return lines
@@ -52,47 +52,37 @@ func TestAnImportedExportKeepsItsCodesTimesAndHits(t *testing.T) {
 	}
 	from.passTime(3600_000)
 	to.passTime(7200_000)
-	if r := from.call("PATCH", "/links/plain", `{"title":"edited"}`); r.status != 200 {
-		t.Fatalf("got %+v", r)
-	}
+	from.call("PATCH", "/links/plain", `{"title":"edited"}`).need(t, "", 200)
 	lines := strings.Split(strings.TrimSpace(from.call("GET", "/export?include=unique", "").body), "\n")
 	slices.Reverse(lines) // an export is the newest first
 	for _, want := range []string{"2 0 0: 201 201", "0 2 0: 200 200"} {
-		if got, _ := to.importText(lines...); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		got, _ := to.importText(lines...)
+		expect.Equal(t, got, want)
 	}
-	if got, want := to.exportedLines(), from.exportedLines(); !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Slices(t, to.exportedLines(), from.exportedLines())
 	for _, want := range []int{308, 308, 410} { // 3 of 5 hits were imported
 		to.get("/full").expect(t, "full redirects with", want)
 	}
-	if got, want := to.call("GET", "/stats/full", "").body, `{"hits":5,"unique":1}`; strings.TrimSpace(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := to.call("GET", "/stats/full", "").body, `{"hits":5,"unique":1}`
+	expect.Equal(t, strings.TrimSpace(got), want, "got %s", got)
 }
 
 func (st *site) passTime(ms int64) { st.now.Add(ms) }
 
 func TestImportedHitsAreInTheTotalButInNoWindow(t *testing.T) {
 	st := newSite(t, nil)
-	if got, _ := st.importText(`{"code":"old","url":"https://a.example/","hits":100,"created_at":"2019-05-04T03:02:01Z"}`); got != "1 0 0: 201" {
-		t.Fatal(got)
-	}
+	got, _ := st.importText(`{"code":"old","url":"https://a.example/","hits":100,"created_at":"2019-05-04T03:02:01Z"}`)
+	expect.MustThat(t, got == "1 0 0: 201", "%v", got)
 	st.get("/old")
 	for target, want := range map[string]string{
 		"/stats/old":                   `{"hits":101,"unique":1}`,
 		"/stats/old?include=countries": `{"hits":101,"unique":1,"countries":[{"value":"other","hits":101}]}`,
 	} {
-		if got := strings.TrimSpace(st.call("GET", target, "").body); got != want {
-			t.Errorf("%s: got %s, want %s", target, got, want)
-		}
+		expect.Equal(t, strings.TrimSpace(st.call("GET", target, "").body), want, target)
 	}
 	var window struct{ Hits, Unique uint64 }
-	if err := json.Unmarshal([]byte(st.call("GET", "/stats/old?interval=day", "").body), &window); err != nil || window.Hits != 1 {
-		t.Errorf("got %+v, %v, want the hit of today", window, err)
-	}
+	err := json.Unmarshal([]byte(st.call("GET", "/stats/old?interval=day", "").body), &window)
+	expect.That(t, err == nil && window.Hits == 1, "got %+v, %v, want the hit of today", window, err)
 }
 
 func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
@@ -101,13 +91,9 @@ func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 	got, _ := st.importText(
 		`{"code":"spring","url":"https://b.example/"}`, `{"code":"SPRING","url":"https://c.example/"}`,
 		`{"code":"Spring","url":"https://d.example/"}`, `{"code":"SPRING","url":"https://e.example/"}`, `{"code":"SPRING","url":"https://c.example/"}`)
-	if want := "2 1 2: 201 201 409 409 200"; got != want {
-		t.Fatalf("got %s, want %s", got, want)
-	}
+	expect.MustEqual(t, got, "2 1 2: 201 201 409 409 200")
 	for code, want := range map[string]string{"Spring": "https://a.example/", "spring": "https://b.example/", "SPRING": "https://c.example/"} {
-		if got := st.get("/" + code).header.Get("Location"); got != want {
-			t.Errorf("%s leads to %s, want %s", code, got, want)
-		}
+		expect.Equal(t, st.get("/"+code).header.Get("Location"), want, "%s leads to", code)
 	}
 	for _, alias := range []string{"sPRING", "spring"} {
 		st.call("POST", "/shorten", `{"url":"https://f.example/","alias":"`+alias+`"}`).expect(t, alias, problemOf("alias_taken"))
@@ -116,9 +102,7 @@ func TestOnlyImportsMayDifferFromTakenCodesByCase(t *testing.T) {
 	if got, want := st.get("/spring").status, 404; got != want {
 		t.Errorf("got %d, want %d", got, want)
 	}
-	if got := st.get("/Spring").header.Get("Location"); got != "https://a.example/" {
-		t.Errorf("the variant of the deleted link leads to %q", got)
-	}
+	expect.Equal(t, st.get("/Spring").header.Get("Location"), "https://a.example/", "the variant of the deleted link leads to")
 }
 
 func TestALinkThatIsOverOrUsedUpIsImported(t *testing.T) {
@@ -126,9 +110,7 @@ func TestALinkThatIsOverOrUsedUpIsImported(t *testing.T) {
 	got, _ := st.importText(
 		`{"code":"over","url":"https://a.example/","expires_at":"2020-01-01T00:00:00Z","created_at":"2019-01-01T00:00:00Z"}`,
 		`{"code":"used","url":"https://a.example/","max_hits":3,"hits":4}`)
-	if want := "2 0 0: 201 201"; got != want {
-		t.Fatalf("got %s, want %s", got, want)
-	}
+	expect.MustEqual(t, got, "2 0 0: 201 201")
 	for _, code := range []string{"over", "used"} {
 		st.get("/"+code).expect(t, code, 410)
 	}
@@ -158,32 +140,24 @@ func TestABadImportIsExplainedAndChangesNothing(t *testing.T) {
 		`"code":"c","url":"https://a.example/","type":"urn:shunt:problem:overloaded"`: "type:unknown",
 	} {
 		r := itemOf(st.call("POST", "/import", "[{"+fields+"}]"))
-		if got := r.fields(); r.status != 422 || got != want {
-			t.Errorf("%s: got %d %s, want %s", fields, r.status, got, want)
-		}
+		got := r.fields()
+		expect.That(t, r.status == 422 && got == want, "%s: got %d %s, want %s", fields, r.status, got, want)
 	}
 	item := `[{"code":"c","url":"https://a.example/"}]`
 	for query, want := range map[string]string{"?owner=all": "owner:range", "?owner=99": "owner:unknown", "?owner=0": "owner:range", "?user=1": "user:unknown"} {
 		st.call("POST", "/import"+query, item).expect(t, query, 422, fieldsOf(want))
 	}
-	if n := st.engine.Metrics().Links; n != 0 {
-		t.Errorf("got %d links, want none", n)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 0, "links")
 }
 
 func TestAnImportMakesLinksForAnotherUser(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", "member")
-	if r := st.call("POST", fmt.Sprintf("/import?owner=%d", ann.ID), `[{"code":"hers","url":"https://a.example/"}]`); r.status != 200 {
-		t.Fatalf("got %+v", r)
-	}
+	st.call("POST", fmt.Sprintf("/import?owner=%d", ann.ID), `[{"code":"hers","url":"https://a.example/"}]`).need(t, "", 200)
 	d, err := st.engine.Read(keyOf("hers"))
-	if err != nil || d.Owner != ann.ID {
-		t.Errorf("got %+v, %v, want owner %d", d, err, ann.ID)
-	}
-	if got, _ := st.importText(`{"code":"hers","url":"https://a.example/"}`); got != "0 0 1: 409" {
-		t.Errorf("the same for another user: got %s", got)
-	}
+	expect.That(t, err == nil && d.Owner == ann.ID, "got %+v, %v, want owner %d", d, err, ann.ID)
+	got, _ := st.importText(`{"code":"hers","url":"https://a.example/"}`)
+	expect.Equal(t, got, "0 0 1: 409", "the same for another user")
 }
 
 // A deleted code stays taken for everybody but its former owner and admins, who alone may import.
@@ -191,17 +165,11 @@ func TestAnImportTakesACodeThatSomebodyElseHasDeleted(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", "member")
 	hers := fmt.Sprintf("/import?owner=%d", ann.ID)
-	if r := st.call("POST", hers, `[{"code":"spring","url":"https://a.example/"}]`); r.status != 200 {
-		t.Fatalf("got %+v", r)
-	}
-	if r := st.call("DELETE", "/links/spring?owner=all", ""); r.status != 204 {
-		t.Fatalf("got %+v", r)
-	}
+	st.call("POST", hers, `[{"code":"spring","url":"https://a.example/"}]`).need(t, "", 200)
+	st.call("DELETE", "/links/spring?owner=all", "").need(t, "", 204)
 	for _, want := range []string{"3 0 0: 201 201 201", "0 3 0: 200 200 200"} {
 		got, _ := st.importText(`{"code":"SPRING","url":"https://b.example/"}`, `{"code":"spring","url":"https://b.example/"}`, `{"code":"Spring","url":"https://b.example/"}`)
-		if got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		expect.Equal(t, got, want)
 	}
 	itemOf(st.call("POST", hers, `[{"code":"spring","url":"https://c.example/"}]`)).expect(t, "for its former owner, afterwards", 409)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // The connections are cut when an answer comes: the server has imported a batch.
@@ -23,7 +24,7 @@ func TestAnImportOverCutConnectionsKeepsOrder(t *testing.T) {
 	c, err := client.New("http://127.0.0.1:8080", st.token, &client.Options{
 		Transport: transport, Retry: client.Retry{Attempts: 10, BaseWait: time.Millisecond},
 	})
-	check(t, err)
+	expect.NoError(t, err)
 	all := func(yield func([]json.RawMessage) bool) {
 		for i := range batches {
 			var b []json.RawMessage
@@ -37,15 +38,14 @@ func TestAnImportOverCutConnectionsKeepsOrder(t *testing.T) {
 	}
 	done := 0
 	for r, err := range c.ImportAll(t.Context(), all) {
-		check(t, err)
+		expect.NoError(t, err)
 		done += r.Created + r.Existing
 	}
-	if got := st.engine.Metrics().Links; done != batches*links || got != batches*links {
-		t.Errorf("got %d results and %d links, want %d", done, got, batches*links)
-	}
+	got := st.engine.Metrics().Links
+	expect.That(t, done == batches*links && got == batches*links, "got %d results and %d links, want %d", done, got, batches*links)
 	next := batches * links
 	for link, err := range c.Export(t.Context(), client.ExportQuery{}) {
-		check(t, err)
+		expect.NoError(t, err)
 		if next--; link.Code != fmt.Sprint("c", next) {
 			t.Fatalf("got %s, want c%d", link.Code, next)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // Bad input: each is refused with its status and problem code, and nothing is created or counted.
@@ -19,9 +20,8 @@ func (st *site) unchanged(t *testing.T, fn func()) {
 	t.Helper()
 	before := st.counted()
 	fn()
-	if after := st.counted(); after != before {
-		t.Errorf("something was created or counted: %s became %s", before, after)
-	}
+	after := st.counted()
+	expect.That(t, after == before, "something was created or counted: %s became %s", before, after)
 }
 
 // Cases are in testdata; -rewrite writes what is answered now.
@@ -87,13 +87,9 @@ func TestABodyMustBeJSONAndOfBoundedSize(t *testing.T) {
 		"chunks over 64 KiB": {send(t, st.publicAt, "POST", "POST /api/v1/shorten HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"+
 			strings.Repeat("4000\r\n"+strings.Repeat(" ", 0x4000)+"\r\n", 5)+"0\r\n\r\n"), 413, "body_too_large"},
 	} {
-		if c.r.status != c.status || c.r.problem() != c.code {
-			t.Errorf("%s: got %d %s, want %d %s", name, c.r.status, c.r.body, c.status, c.code)
-		}
+		expect.That(t, c.r.status == c.status && c.r.problem() == c.code, "%s: got %d %s, want %d %s", name, c.r.status, c.r.body, c.status, c.code)
 	}
-	if got := st.counted(); got != "0 links, 0 redirects" {
-		t.Errorf("something was created: %s", got)
-	}
+	expect.Equal(t, st.counted(), "0 links, 0 redirects", "something was created")
 	for name, r := range map[string]reply{
 		"parameters":     post(good, "Content-Type: Application/JSON ; charset=\"UTF-8\""),
 		"exactly 64 KiB": post(good+strings.Repeat(" ", 64<<10-len(good)), "Content-Type: application/json"),
@@ -116,8 +112,7 @@ func TestATakenAliasIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st.unchanged(t, func() {
-				r := st.callAs(c.token, "POST", "/shorten", fmt.Sprintf(`{"url":%q,"alias":%q}`, c.url, c.alias))
-				r.expect(t, "", 409, problemOf("alias_taken"))
+				st.callAs(c.token, "POST", "/shorten", fmt.Sprintf(`{"url":%q,"alias":%q}`, c.url, c.alias)).expect(t, "", 409, problemOf("alias_taken"))
 			})
 		})
 	}
@@ -137,9 +132,7 @@ func TestADeletedCodeStaysTaken90DaysForOthersOnly(t *testing.T) {
 		r.expect(t, "", status, problemOf(problem))
 	}
 	want(st.call("DELETE", "/links/mine", ""), 204, "")
-	if got := st.get("/mine").status; got != 404 {
-		t.Errorf("a deleted link: got %d, want 404", got)
-	}
+	expect.Equal(t, st.get("/mine").status, 404, "a deleted link")
 	want(st.call("GET", "/stats/mine", ""), 404, "not_found")
 	take := `{"url":"http://b/","alias":"mine"}`
 	want(st.callAs(other, "POST", "/shorten", take), 409, "alias_taken")
@@ -164,8 +157,7 @@ func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 		"nulls are absent":  `{"url":"http://a/","alias":"x","title":null,"max_hits":null}`,
 		"another time zone": `{"url":"http://a/","alias":"x","expires_at":"2030-01-01T01:00:00.500+01:00"}`,
 	} {
-		r := st.call("POST", "/shorten", body)
-		r.expect(t, name, 200, header("Location", "/api/v1/links/x"), header("ETag", `"1"`), `"title":"T"`)
+		st.call("POST", "/shorten", body).expect(t, name, 200, header("Location", "/api/v1/links/x"), header("ETag", `"1"`), `"title":"T"`)
 	}
 	for _, field := range []string{
 		`"url":"http://b/"`, `"redirect_status":302`, `"expires_at":"2030-01-01T00:00:00Z"`, `"max_hits":8`, `"title":""`,
@@ -177,61 +169,23 @@ func TestARepeatedAliasGivesTheLinkIfSentFieldsAgree(t *testing.T) {
 		}
 		st.call("POST", "/shorten", body).expect(t, field, problemOf("alias_taken"))
 	}
-	if got := st.counted(); got != "1 links, 0 redirects" {
-		t.Errorf("got %s, want one link", got)
-	}
+	expect.Equal(t, st.counted(), "1 links, 0 redirects")
 }
 
 func TestInvalidCodesCountNothing(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"abc"}`)
-	for name, c := range map[string]struct {
-		target string
-		status int
-	}{
-		"percent-encoded, other case":  {"/%41bc", 404},
-		"percent-encoded twice":        {"/%2561bc", 404},
-		"percent-encoded slash":        {"/abc%2F", 404},
-		"percent-encoded NUL":          {"/abc%00", 404},
-		"doubled slash":                {"//abc", 404},
-		"doubled slash at the end":     {"/abc//", 404},
-		"dotted":                       {"/./abc", 404},
-		"dot-dotted":                   {"/x/../abc", 404},
-		"dots encoded":                 {"/%2e%2e/abc", 404},
-		"over-long":                    {"/" + strings.Repeat("a", 65), 404},
-		"very long":                    {"/" + strings.Repeat("a", 8_000), 404},
-		"other case":                   {"/ABC", 404},
-		"two segments":                 {"/abc/d", 404},
-		"fragment of another code":     {"/ABC#abc", 404},
-		"beyond ASCII":                 {"/abc\xff", 404},
-		"backslash":                    {"/\\abc", 404},
-		"NUL":                          {"/abc\x00", 400},
-		"control byte":                 {"/abc\x01", 400},
-		"no slash":                     {"abc", 400},
-		"absolute form, other path":    {"http://any.example/x/abc", 404},
-		"absolute form, without path":  {"http://any.example", 200},
-		"absolute form, doubled slash": {"http://any.example//abc", 404},
-		"root":                         {"/", 200},
-		"preview":                      {"/abc+", 200},
-		"QR code":                      {"/abc.svg", 200},
-		"asterisk":                     {"/*", 404},
-		"asterisk form":                {"*", 400},
-		"absolute form, user-info":     {"http://user@any.example/abc", 400},
-		"outside of the API":           {"/api/", 404},
-		"API of another version":       {"/api/v2/me", 404},
-		"API with a trailing slash":    {"/api/v1/me/", 401},
-		"API with a doubled slash":     {"/api//v1/me", 404},
-		"API in other case":            {"/API/v1/me", 404},
-		"reserved":                     {"/api", 404},
-		"reserved, underscore":         {"/_", 404},
-	} {
-		t.Run(name, func(t *testing.T) {
-			st.unchanged(t, func() {
-				r := st.get(c.target, browser)
-				r.expect(t, "", c.status, header("Location", ""))
-			})
+	expect.Lines(t, "testdata/targets.txt", func(t *testing.T, _, target string) (status string) {
+		st.unchanged(t, func() {
+			r := st.get(target, browser)
+			r.expect(t, target, header("Location", ""))
+			status = strconv.Itoa(r.status)
 		})
-	}
+		return status
+	})
+	st.unchanged(t, func() {
+		st.get("/"+strings.Repeat("a", 8_000), browser).expect(t, "a very long one", 404, header("Location", ""))
+	})
 	for _, target := range []string{"/abc", "/abc/", "/abc?x=%00", "http://any.example/abc", "HTTPS://any.example:80/abc/?x", "/abc#x", "/%61bc"} {
 		st.get(target, browser).expect(t, target, 302)
 	}
@@ -242,40 +196,21 @@ func TestMalformedRequestsAreRefusedAndTheConnectionClosed(t *testing.T) {
 	const marker = "SesameOpen" // in every request, and nowhere else
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","redirect_status":307}`)
-	for name, c := range map[string]struct {
-		raw    string
-		status int
-	}{
-		"garbage":                            {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + marker + "\r\n\r\n", 400},
-		"no version":                         {"GET /x" + marker + "\r\n\r\n", 400},
-		"HTTP/2 preface":                     {"PRI * HTTP/2.0\r\n\r\nSM" + marker + "\r\n\r\n", 505},
-		"no host":                            {"GET /x HTTP/1.1\r\nX: " + marker + "\r\n\r\n", 400},
-		"two hosts":                          {"GET /x HTTP/1.1\r\nHost: a\r\nHost: " + marker + "\r\n\r\n", 400},
-		"space before the colon":             {"GET /x HTTP/1.1\r\nHost : " + marker + "\r\n\r\n", 400},
-		"NUL in a header":                    {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + marker + "\x00\r\n\r\n", 400},
-		"header too large":                   {"GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat(marker, 17<<10/len(marker)) + "\r\n\r\n", 431},
-		"GET with two lengths":               {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400},
-		"GET with length and chunks":         {"GET /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		"length and chunks":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		"chunks and length":                  {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n0\r\n\r\n", 400},
-		"length and identity":                {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc", 400},
-		"two lengths":                        {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400},
-		"a transfer coding that we have not": {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
-		"bad chunk":                          {"POST /x HTTP/1.1\r\nHost: " + marker + "\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400},
-	} {
-		t.Run(name, func(t *testing.T) {
-			st.unchanged(t, func() {
-				method, _, _ := strings.Cut(c.raw, " ")
-				r := send(t, st.publicAt, method, c.raw)
-				if r.status != c.status || r.problem() == "" || !r.close {
-					t.Errorf("got %d %s, close %v; want %d, a problem, and the connection closed", r.status, r.body, r.close, c.status)
-				}
-			})
+	refused := func(t *testing.T, _, raw string) (status string) {
+		st.unchanged(t, func() {
+			method, _, _ := strings.Cut(raw, " ")
+			r := send(t, st.publicAt, method, raw)
+			expect.That(t, r.problem() != "" && strings.Contains(raw, marker), "%q: got %s, want a problem", raw, r.body)
+			r.expect(t, raw, closed)
+			status = strconv.Itoa(r.status)
 		})
+		return status
 	}
-	if log := st.log.String(); strings.Contains(log, marker) {
-		t.Errorf("the log holds bytes of requests: %s", log)
-	}
+	expect.Lines(t, "testdata/malformed.txt", refused)
+	large := "GET /x HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat(marker, 17<<10/len(marker)) + "\r\n\r\n"
+	expect.Equal(t, refused(t, "", large), "431", "a header that is too large")
+	log := st.log.String()
+	expect.That(t, !strings.Contains(log, marker), "the log holds bytes of requests: %s", log)
 }
 
 func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
@@ -286,13 +221,11 @@ func TestMalformedRequestsAreCountedOnEveryWayIn(t *testing.T) {
 	send(t, st.publicAt, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc")
 	send(t, st.publicAt, "POST", "POST /x HTTP/1.1\r\nHost : a\r\n\r\n")
 	send(t, st.localAt, "GET", "\x16\x03\x01\r\n\r\n")
-	if got := st.metric(`shunt_http_requests_total{code="400",method="other",route="malformed"}`); got != "5" {
-		t.Errorf("got %s, want 5", got)
-	}
+	expect.Equal(t, st.metric(`shunt_http_requests_total{code="400",method="other",route="malformed"}`), "5")
 }
 
 // A 307 or 308 link redirects any method and ignores the body, but fasthttp reads the body before
-// the handler runs, up to maxBodyBytes. So a client that sends more gets 413, and nothing is
+// the handler runs, up to http1.MaxBodyBytes. So a client that sends more gets 413, and nothing is
 // counted.
 func TestABodyOver64KiBIsTooLargeForEveryLink(t *testing.T) {
 	st := newSite(t, nil)
@@ -322,9 +255,8 @@ func TestAnExpiryIsATimeOrTheEndOfADay(t *testing.T) {
 			},
 			func() reply { return st.call("POST", "/tokens", `{"name":"x","expires_at":"`+text+`"}`) },
 		} {
-			if r := call(); r.status/100 != 2 || !strings.Contains(r.body, `"expires_at":"`+want+`"`) {
-				t.Errorf("%s: got %d %s, want %s", text, r.status, r.body, want)
-			}
+			r := call()
+			expect.That(t, r.status/100 == 2 && strings.Contains(r.body, `"expires_at":"`+want+`"`), "%s: got %d %s, want %s", text, r.status, r.body, want)
 		}
 	}
 	st.call("POST", "/shorten", `{"url":"http://a/","expires_at":"2026-01-01"}`).expect(t, "yesterday", 422, fieldsOf("expires_at:past"))

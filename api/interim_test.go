@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // expecting is the end of a request line, and a head that expects 100.
@@ -51,9 +53,7 @@ func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims 
 	defer c.Close()
 	go func() { _, _ = c.Write([]byte(raw)) }()
 	var got bytes.Buffer
-	if _, err := got.ReadFrom(c); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(got.ReadFrom(c)))
 	all := got.String()
 	r := bufio.NewReader(&got)
 	for redirects+interims > 0 {
@@ -66,7 +66,6 @@ func wantInStep(t *testing.T, c net.Conn, code, raw string, redirects, interims 
 			t.Fatalf("%s: got %+v, want %d redirects and %d interim responses more, in %q", code, answer, redirects, interims, all)
 		}
 	}
-	if rest, _ := r.Peek(1); len(rest) > 0 {
-		t.Errorf("%s: something comes after the last answer in %q", code, all)
-	}
+	rest, _ := r.Peek(1)
+	expect.That(t, len(rest) == 0, "%s: something comes after the last answer in %q", code, all)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // POST /session needs no token, and an answer twenty times as large as its body would help whoever
@@ -21,9 +22,7 @@ func TestABodyOfUnknownFieldsGetsAShortAnswer(t *testing.T) {
 			if err := json.Unmarshal([]byte(r.body), &p); err != nil || r.status != 422 || len(p.Errors) != want {
 				t.Errorf("%s, %d fields: got %d, %v and %d errors, want 422 and %d", path, fields, r.status, err, len(p.Errors), want)
 			}
-			if len(r.body) > 4<<10 {
-				t.Errorf("%s, %d fields: got %d bytes", path, fields, len(r.body))
-			}
+			expect.That(t, len(r.body) <= 4<<10, "%s, %d fields: got %d bytes", path, fields, len(r.body))
 		}
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"shunt/api/account"
 	"shunt/api/limit"
 	"shunt/api/rate"
+	"shunt/engine/expect"
 )
 
 func limitOf(t testing.TB, text string) rate.Limit {
 	t.Helper()
 	l, err := rate.Parse(text)
-	must(t, err)
+	expect.OK(t, err)
 	return l
 }
 
@@ -93,22 +94,18 @@ func TestEachLimitRefusesExcessAndEndsInTime(t *testing.T) {
 			})
 			a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 			for i := range c.allowed {
-				if got := a.ask(c.method, c.path, c.body); got.status != c.answer {
-					t.Fatalf("request %d: got %d %s, want %d", i+1, got.status, got.body, c.answer)
-				}
+				a.ask(c.method, c.path, c.body).need(t, fmt.Sprintf("request %d", i+1), c.answer)
 			}
 			for range 2 {
 				got := a.ask(c.method, c.path, c.body)
-				if after := strconv.Itoa(int(c.wait / time.Second)); got.status != 429 || got.header.Get("Retry-After") != after {
-					t.Fatalf("got %d, Retry-After %q, want 429 and %s", got.status, got.header.Get("Retry-After"), after)
-				}
+				after := strconv.Itoa(int(c.wait / time.Second))
+				got.need(t, "", 429, header("Retry-After", after))
 			}
 			st.now.Add(int64(c.wait/time.Millisecond) - 1)
 			a.ask(c.method, c.path, c.body).expect(t, "a millisecond early", 429, header("Retry-After", "1"))
 			st.now.Add(1)
-			if got := a.statuses(2, c.method, c.path, c.body); got[0] != c.answer || got[1] != 429 {
-				t.Errorf("in time: got %v, want %d and 429", got, c.answer)
-			}
+			got := a.statuses(2, c.method, c.path, c.body)
+			expect.That(t, got[0] == c.answer && got[1] == 429, "in time: got %v, want %d and 429", got, c.answer)
 		})
 	}
 }
@@ -144,15 +141,11 @@ func TestKnownCodesAreRedirectedWhateverTheLimits(t *testing.T) {
 	st := limitedSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"known"}`)
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
-	if got := a.statuses(5, "GET", "/unknown", ""); got[4] != 429 {
-		t.Fatalf("got %v", got)
-	}
+	got := a.statuses(5, "GET", "/unknown", "")
+	expect.MustEqual(t, got[4], 429, "got %v", got)
 	a.statuses(5, "GET", "/api/v1/me", "")
 	for range 20 {
-		r := a.ask("GET", "/known", "")
-		if r.status != 302 || r.header.Get("RateLimit") != "" || r.header.Get("RateLimit-Policy") != "" {
-			t.Fatalf("got %+v", r)
-		}
+		a.ask("GET", "/known", "").need(t, "", 302, header("RateLimit", ""), header("RateLimit-Policy", ""))
 	}
 }
 
@@ -182,13 +175,10 @@ func TestAddressLimitsCountNetworksAndBelieveTrustedProxies(t *testing.T) {
 		c.ask("GET", "/x", "").expect(t, name, c.want)
 	}
 	for i, got := range (asker{t, proxy, nil}).statuses(10, "GET", "/x", "") {
-		if got != 404 {
-			t.Fatalf("a trusted proxy of itself, request %d: got %d", i, got)
-		}
+		expect.MustEqual(t, got, 404, "a trusted proxy of itself, request %d", i)
 	}
-	if got := (asker{t, st.publicAt, nil}).statuses(10, "GET", "/x", ""); got[9] != 404 {
-		t.Errorf("through a socket of this machine: got %v", got)
-	}
+	got := (asker{t, st.publicAt, nil}).statuses(10, "GET", "/x", "")
+	expect.Equal(t, got[9], 404, "through a socket of this machine: got %v", got)
 }
 
 func TestAnAccountIsOneHoweverItsNameIsWritten(t *testing.T) {
@@ -211,32 +201,23 @@ func TestAnAccountIsOneHoweverItsNameIsWritten(t *testing.T) {
 		{a, "dan@example.com", 401}, // the fifth that was counted for the address
 		{a, "eve@example.com", 429},
 	} {
-		if got := try(c.a, c.email); got != c.want {
-			t.Errorf("%q: got %d, want %d", c.email, got, c.want)
-		}
+		expect.Equal(t, try(c.a, c.email), c.want, "%q", c.email)
 	}
-	if got := st.metric(`shunt_rate_limited_total{scope="logins"}`); got != "2" {
-		t.Errorf("got %s refusals, want 2", got)
-	}
+	expect.Equal(t, st.metric(`shunt_rate_limited_total{scope="logins"}`), "2", "refusals")
 }
 
 func TestAdminsAreExemptFromLimits(t *testing.T) {
 	st := limitedSite(t, nil)
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.token)}}
 	for i := range 20 {
-		if r := a.ask("GET", "/api/v1/me", ""); r.status != 200 || r.header.Get("RateLimit") != "" {
-			t.Fatalf("call %d: got %+v", i, r)
-		}
-		if r := a.ask("POST", "/api/v1/shorten", `{"url":"http://a/"}`); r.status != 201 {
-			t.Fatalf("create %d: got %+v", i, r)
-		}
+		a.ask("GET", "/api/v1/me", "").need(t, fmt.Sprintf("call %d", i), 200, header("RateLimit", ""))
+		a.ask("POST", "/api/v1/shorten", `{"url":"http://a/"}`).need(t, fmt.Sprintf("create %d", i), 201)
 	}
 	admin, err := st.accounts.OldestAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	a.lines = []string{bearer(st.issue(account.CallerOf(admin), account.LinksRead))}
-	if got := a.statuses(4, "GET", "/api/v1/me", ""); got[3] != 429 {
-		t.Errorf("an admin's token without the scope: got %v, want 429 at last", got)
-	}
+	got := a.statuses(4, "GET", "/api/v1/me", "")
+	expect.Equal(t, got[3], 429, "an admin's token without the scope: got %v at last", got)
 }
 
 func TestADisabledLimitRefusesAndStatesNothing(t *testing.T) {
@@ -247,9 +228,8 @@ func TestADisabledLimitRefusesAndStatesNothing(t *testing.T) {
 		{"POST", "/api/v1/session", `{"email":"ann@example.com","password":"wrong wrong wrong"}`},
 	} {
 		for range 10 {
-			if r := a.ask(c[0], c[1], c[2]); r.status == 429 || r.header.Get("RateLimit") != "" || r.header.Get("RateLimit-Policy") != "" {
-				t.Fatalf("%s %s: got %+v", c[0], c[1], r)
-			}
+			r := a.ask(c[0], c[1], c[2])
+			expect.MustThat(t, r.status != 429 && r.header.Get("RateLimit") == "" && r.header.Get("RateLimit-Policy") == "", "%s %s: got %+v", c[0], c[1], r)
 		}
 	}
 }
@@ -273,13 +253,10 @@ func TestAnAnswerStatesTheRestOfTheLimit(t *testing.T) {
 	// RFC 9651: a list of strings with integer parameters.
 	member := `"[a-z-]+"(;[a-z]+=[0-9]+)+`
 	for _, name := range []string{"RateLimit-Policy", "RateLimit"} {
-		if !regexp.MustCompile("^" + member + "(, " + member + ")*$").MatchString(r.header.Get(name)) {
-			t.Errorf("%s is malformed: %s", name, r.header.Get(name))
-		}
+		expect.That(t, regexp.MustCompile("^"+member+"(, "+member+")*$").MatchString(r.header.Get(name)),
+			"%s is malformed: %s", name, r.header.Get(name))
 	}
-	if got := st.metric(`shunt_rate_limited_total{scope="calls"}`); got != "1" {
-		t.Errorf("got %s refusals, want 1", got)
-	}
+	expect.Equal(t, st.metric(`shunt_rate_limited_total{scope="calls"}`), "1", "refusals")
 }
 
 func TestTooManyMissesGetASmallUncachedPage(t *testing.T) {
@@ -287,19 +264,13 @@ func TestTooManyMissesGetASmallUncachedPage(t *testing.T) {
 	a := asker{t, st.from("192.0.2.1"), nil}
 	a.statuses(3, "GET", "/nosuchcode", "")
 	page, problem := a.ask("GET", "/nosuchcode", ""), a.ask("GET", "/nosuchcode", "", "Accept: application/json")
-	if page.status != 429 || page.header.Get("Content-Type") != "text/html; charset=utf-8" || len(page.body) > 2000 {
-		t.Errorf("got %+v", page)
-	}
+	expect.That(t, page.status == 429 && page.header.Get("Content-Type") == "text/html; charset=utf-8" && len(page.body) <= 2000, "got %+v", page)
 	problem.expect(t, "", 429, problemOf("rate_limited"))
 	for _, r := range []reply{page, problem} {
-		if r.header.Get("Cache-Control") != "no-store" || r.header.Get("Retry-After") != "60" ||
-			r.header.Get("RateLimit") != `"misses";r=0;t=180` || r.header.Get("RateLimit-Policy") != `"misses";q=3;w=180` {
-			t.Errorf("got %v", r.header)
-		}
+		expect.That(t, r.header.Get("Cache-Control") == "no-store" && r.header.Get("Retry-After") == "60" &&
+			r.header.Get("RateLimit") == `"misses";r=0;t=180` && r.header.Get("RateLimit-Policy") == `"misses";q=3;w=180`, "got %v", r.header)
 	}
-	if got := st.metric(`shunt_rate_limited_total{scope="misses"}`); got != "2" {
-		t.Errorf("got %s refusals, want 2", got)
-	}
+	expect.Equal(t, st.metric(`shunt_rate_limited_total{scope="misses"}`), "2", "refusals")
 }
 
 func TestACreateOfManyLinksCountsEachLink(t *testing.T) {
@@ -317,23 +288,18 @@ func TestACreateOfManyLinksCountsEachLink(t *testing.T) {
 		n       int
 		allowed bool
 	}{{3, true}, {1, true}, {1, false}} {
-		if err := ask(c.n); (err == nil) != c.allowed {
-			t.Errorf("request %d: got %v, want allowed: %v", i, err, c.allowed)
-		}
+		err := ask(c.n)
+		expect.That(t, (err == nil) == c.allowed, "request %d: got %v, want allowed: %v", i, err, c.allowed)
 	}
 	caller.Scopes = []account.Scope{account.Admin}
-	if err := ask(rate.MaxCost); err != nil {
-		t.Errorf("an admin: got %v", err)
-	}
+	expect.NoError(t, ask(rate.MaxCost), "an admin")
 }
 
 func TestABulkCountsAsItsNumberOfCreates(t *testing.T) {
 	st := limitedSite(t, nil)
 	a := asker{t, st.from("192.0.2.1"), []string{bearer(st.member("ann@example.com"))}}
 	item := `{"url":"http://a/"}`
-	if r := a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+","+item+"]"); r.status != 200 {
-		t.Fatalf("got %+v", r)
-	}
+	a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+","+item+"]").need(t, "", 200)
 	a.ask("POST", "/api/v1/shorten/bulk", "["+item+","+item+"]").expect(t, "two with room for one", problemOf("rate_limited"))
 }
 
@@ -344,10 +310,6 @@ func TestALoginThatSucceedsCostsNoAttempt(t *testing.T) {
 	logIn := func(n int, password string) []int {
 		return a.statuses(n, "POST", "/api/v1/session", fmt.Sprintf(`{"email":"ann@example.com","password":%q}`, password))
 	}
-	if got := logIn(7, password); !slices.Equal(got, slices.Repeat([]int{200}, 7)) {
-		t.Errorf("right passwords: got %v, want 200", got)
-	}
-	if got := append(logIn(2, "wrong wrong wrong"), logIn(1, password)...); !slices.Equal(got, []int{401, 401, 429}) {
-		t.Errorf("after two wrong ones: got %v, want 401, 401, 429", got)
-	}
+	expect.Slices(t, logIn(7, password), slices.Repeat([]int{200}, 7), "right passwords")
+	expect.Slices(t, append(logIn(2, "wrong wrong wrong"), logIn(1, password)...), []int{401, 401, 429}, "after two wrong ones")
 }

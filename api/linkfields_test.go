@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/client"
 	"shunt/api/ops"
+	"shunt/engine/expect"
 )
 
 // A fieldCase has the values with which a field of a link is tested. All values are JSON.
@@ -69,14 +70,11 @@ func flagCase(name string) fieldCase {
 
 func TestEveryFieldThatCanBeSetHasItsCase(t *testing.T) {
 	for _, f := range ops.Fields() {
-		if f.Settable != (f.Fixed == "") || f.Settable && !(f.Importable && f.Shown && f.Creatable != f.Admins) {
-			t.Errorf("%+v lacks something", f)
-		}
+		expect.That(t, f.Settable == (f.Fixed == "") && (!f.Settable || f.Importable && f.Shown && f.Creatable != f.Admins), "%+v lacks something", f)
 	}
 	settable := fieldNames(func(f ops.Field) bool { return f.Settable && !f.Admins })
-	if cases := slices.Sorted(maps.Keys(fieldCases)); !slices.Equal(settable, cases) {
-		t.Errorf("can be set: %q; cases: %q", settable, cases)
-	}
+	cases := slices.Sorted(maps.Keys(fieldCases))
+	expect.That(t, slices.Equal(settable, cases), "can be set: %q; cases: %q", settable, cases)
 }
 
 // with returns a body that has a target, an identifying field, and the named one, unless value is
@@ -96,9 +94,7 @@ func with(key, code, name, value string) string {
 func field(t *testing.T, object, name string) string {
 	t.Helper()
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(object), &members); err != nil {
-		t.Fatalf("%s: %v", object, err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(object), &members), object)
 	return string(members[name])
 }
 
@@ -125,16 +121,12 @@ func TestEveryFieldIsShownAsItWasSent(t *testing.T) {
 			}
 			code := fmt.Sprint("c", i)
 			made := st.call("POST", "/shorten", with("alias", code, name, value))
-			if got := field(t, made.body, name); made.status != 201 || got != want {
-				t.Errorf("POST %s: got %d %s, want %s", value, made.status, made.body, want)
-			}
-			if got := field(t, st.call("GET", "/links/"+code, "").body, name); got != want {
-				t.Errorf("GET after %s: got %s, want %s", value, got, want)
-			}
+			got := field(t, made.body, name)
+			expect.That(t, made.status == 201 && got == want, "POST %s: got %d %s, want %s", value, made.status, made.body, want)
+			expect.Equal(t, field(t, st.call("GET", "/links/"+code, "").body, name), want, "GET after %s", value)
 			bulk := st.call("POST", "/shorten/bulk", "["+with("alias", "b"+code, name, value)+"]")
-			if results := field(t, bulk.body, "results"); field(t, field(t, results[1:len(results)-1], "link"), name) != want {
-				t.Errorf("bulk of %s: got %d %s, want %s", value, bulk.status, bulk.body, want)
-			}
+			results := field(t, bulk.body, "results")
+			expect.Equal(t, field(t, field(t, results[1:len(results)-1], "link"), name), want, "bulk of %s: got %d %s", value, bulk.status, bulk.body)
 		}
 	})
 }
@@ -171,14 +163,12 @@ func TestARepeatOfAnAliasMustAgreeInEveryField(t *testing.T) {
 		st.importText(with("code", "y", name, c.value))
 		for _, alike := range append([]string{c.value}, c.alike...) {
 			st.call("POST", "/shorten", with("alias", "x", name, alike)).expect(t, alike+" again", 200)
-			if got, _ := st.importText(with("code", "y", name, alike)); got != "0 1 0: 200" {
-				t.Errorf("importing %s again: got %s", alike, got)
-			}
+			got, _ := st.importText(with("code", "y", name, alike))
+			expect.Equal(t, got, "0 1 0: 200", "importing %s again", alike)
 		}
 		st.call("POST", "/shorten", with("alias", "x", name, c.other)).expect(t, c.other, problemOf("alias_taken"))
-		if got, _ := st.importText(with("code", "y", name, c.other)); got != "0 0 1: 409" {
-			t.Errorf("importing %s: got %s", c.other, got)
-		}
+		got, _ := st.importText(with("code", "y", name, c.other))
+		expect.Equal(t, got, "0 0 1: 409", "importing %s", c.other)
 	})
 }
 
@@ -188,13 +178,10 @@ func TestEveryFieldOfAnExportIsImported(t *testing.T) {
 		from.shorten(with("alias", "x", name, c.value))
 		from.shorten(with("alias", "y", name, c.other))
 		lines := from.exportedLines()
-		if got, _ := to.importText(lines...); got != "2 0 0: 201 201" {
-			t.Fatalf("got %s", got)
-		}
+		got, _ := to.importText(lines...)
+		expect.MustEqual(t, got, "2 0 0: 201 201")
 		slices.Reverse(lines) // an export is the newest first
-		if got := to.exportedLines(); !slices.Equal(got, lines) {
-			t.Errorf("got %q, want %q", got, lines)
-		}
+		expect.Slices(t, to.exportedLines(), lines)
 	})
 }
 
@@ -208,21 +195,16 @@ func TestAnInvalidFieldIsRefusedEverywhere(t *testing.T) {
 				"PATCH": st.call("PATCH", "/links/x", `{"`+name+`":`+value+`}`),
 				"bulk":  itemOf(st.call("POST", "/shorten/bulk", "["+with("alias", "y", name, value)+"]")),
 			} {
-				if got := r.fields(); r.status != 422 || got != want {
-					t.Errorf("%s %s: got %d %s, want %s", way, value, r.status, r.body, want)
-				}
+				got := r.fields()
+				expect.That(t, r.status == 422 && got == want, "%s %s: got %d %s, want %s", way, value, r.status, r.body, want)
 			}
 			r := itemOf(st.call("POST", "/import", "["+with("code", "z", name, value)+"]"))
 			if slices.Contains(c.imported, value) {
 				want = ""
 			}
-			if got := r.fields(); got != want {
-				t.Errorf("import %s: got %d %s, want %q", value, r.status, r.body, want)
-			}
+			expect.Equal(t, r.fields(), want, "import %s: got %d %s", value, r.status, r.body)
 		}
-		if after := st.call("GET", "/links/x", "").body; after != before {
-			t.Errorf("the link was %s, and is %s", before, after)
-		}
+		expect.Equal(t, st.call("GET", "/links/x", "").body, before, "the link")
 	})
 }
 
@@ -234,10 +216,7 @@ func TestAPatchOfAFixedFieldExplainsTheRefusal(t *testing.T) {
 			continue
 		}
 		for _, value := range []string{`-1`, `null`} {
-			r := st.call("PATCH", "/links/x", `{"`+f.Name+`":`+value+`}`)
-			if r.status != 422 || r.fields() != f.Name+":unknown" || !strings.Contains(r.body, `"message":"`+f.Fixed+`"`) {
-				t.Errorf("%s: got %d %s, want to be told that it %s", f.Name, r.status, r.body, f.Fixed)
-			}
+			st.call("PATCH", "/links/x", `{"`+f.Name+`":`+value+`}`).expect(t, f.Name, 422, fieldsOf(f.Name+":unknown"), `"message":"`+f.Fixed+`"`)
 		}
 	}
 }
@@ -265,10 +244,7 @@ func TestTheDocumentHasExactlyTheFieldsOfTheTable(t *testing.T) {
 	for schema, want := range map[string][]string{
 		"Link": shownNames, "NewLink": createdNames, "LinkPatch": sentBackNames, "ImportedLink": importedNames,
 	} {
-		got := slices.Sorted(maps.Keys(theContract().doc.Components.Schemas[schema].Value.Properties))
-		if !slices.Equal(got, want) {
-			t.Errorf("%s has %q, want %q", schema, got, want)
-		}
+		expect.Slices(t, slices.Sorted(maps.Keys(theContract().doc.Components.Schemas[schema].Value.Properties)), want, schema)
 	}
 }
 
@@ -288,9 +264,7 @@ func TestTheGoClientHasExactlyTheFieldsOfTheTable(t *testing.T) {
 			}
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, c.want) {
-			t.Errorf("client.%s has %q, want %q", what, got, c.want)
-		}
+		expect.Slices(t, got, c.want, "client.%s", what)
 	}
 }
 
@@ -299,10 +273,9 @@ func TestTheGoClientKeepsEveryField(t *testing.T) {
 	eachField(t, func(t *testing.T, st *site, name string, c fieldCase) {
 		for _, value := range []string{c.value, c.other} {
 			for _, through := range []any{new(client.Link), new(client.Draft)} {
-				must(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
-				if text, err := json.Marshal(through); err != nil || !alikeJSON(field(t, string(text), name), value) && value != c.unset {
-					t.Errorf("%T: %s became %s, %v", through, value, text, err)
-				}
+				expect.OK(t, json.Unmarshal([]byte(`{"`+name+`":`+value+`}`), through))
+				text, err := json.Marshal(through)
+				expect.That(t, err == nil && (alikeJSON(field(t, string(text), name), value) || value == c.unset), "%T: %s became %s, %v", through, value, text, err)
 			}
 		}
 	})
@@ -357,14 +330,10 @@ func TestTheFirstStateDecidesForRedirectPreviewAndQRCode(t *testing.T) {
 		}
 		st.shorten(fmt.Sprintf(`{"url":"http://%s/","alias":"%s","forward_query":true}`, host, code))
 		st.get("/"+code, browser)
-		if r := st.call("PATCH", "/links/"+code, "{"+strings.Join(patch, ",")+"}"); r.status != 200 {
-			t.Fatalf("%s: got %d %s", patch, r.status, r.body)
-		}
+		st.call("PATCH", "/links/"+code, "{"+strings.Join(patch, ",")+"}").need(t, fmt.Sprintf("%s", patch), 200)
 	}
 	st.now.Add((2 * time.Minute).Milliseconds())
-	if _, err := st.targets.Blocked.Replace([]byte("b.example\n")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("b.example\n"))))
 	for bits := range 1 << len(linkStates) {
 		want := linkState{name: "active", status: 302}
 		if states := statesOf(bits); len(states) > 0 {

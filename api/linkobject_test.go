@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // linkObject is a link as a client reads it.
@@ -54,8 +55,6 @@ func TestAnExpiryBeyondTheYear9999IsRefused(t *testing.T) {
 	const body = `{"url":"http://a/","expires_at":"9999-12-31T23:59:59%s"}`
 	for zone, want := range map[string]string{"Z": "201 ", "-00:01": "422 expires_at:format", "+00:01": "201 "} {
 		r := st.call("POST", "/shorten", fmt.Sprintf(body, zone))
-		if got := fmt.Sprint(r.status, " ", r.fields()); got != want {
-			t.Errorf("%s: got %s, want %s", zone, got, want)
-		}
+		expect.Equal(t, fmt.Sprint(r.status, " ", r.fields()), want, zone)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // list requests a page.
@@ -16,7 +17,7 @@ func (st *site) list(token, query string) (listAnswer, reply) {
 	r := st.callAs(token, "GET", "/links?"+query, "")
 	var page listAnswer
 	if r.status == 200 {
-		must(st.t, json.Unmarshal([]byte(r.body), &page))
+		expect.OK(st.t, json.Unmarshal([]byte(r.body), &page))
 	}
 	return page, r
 }
@@ -35,15 +36,12 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"l%d","title":"T%d","tags":["t%d"]}`, i, i, i%2))
 	}
 	first, r := st.list(st.token, "limit=2&cursor=&q=&tag=&state=")
-	if first.codes() != "l4 l3" || first.NextCursor == nil {
-		t.Fatalf("got %+v", r)
-	}
+	expect.MustThat(t, first.codes() == "l4 l3" && first.NextCursor != nil, "got %+v", r)
 	one := st.call("GET", "/links/l4", "")
 	var raw struct{ Data []json.RawMessage }
-	must(t, json.Unmarshal([]byte(r.body), &raw))
-	if listed := string(raw.Data[0]); !strings.Contains(one.body, strings.TrimSuffix(listed, "}")) {
-		t.Errorf("a listed link is %s, and read by itself %s", listed, one.body)
-	}
+	expect.OK(t, json.Unmarshal([]byte(r.body), &raw))
+	listed := string(raw.Data[0])
+	one.expect(t, fmt.Sprintf("a listed link is %s, and read by itself", listed), strings.TrimSuffix(listed, "}"))
 	st.shorten(`{"url":"https://a.example/","alias":"new"}`)
 	st.call("DELETE", "/links/l3", "") // the last link of the page
 	second, _ := st.list(st.token, "limit=2&cursor="+*first.NextCursor)
@@ -52,9 +50,8 @@ func TestLinksAreListedByPagesNewestFirst(t *testing.T) {
 		t.Errorf("got %q, %q and %v", second.codes(), last.codes(), last.NextCursor)
 	}
 	for query, want := range map[string]string{"tag=t1": "l1", "q=t2": "l2", "q=L&tag=t0": "l4 l2 l0", "q=nothing": "", "q=A.EX&limit=1": "new"} {
-		if page, _ := st.list(st.token, query); page.codes() != want {
-			t.Errorf("%s: got %q, want %q", query, page.codes(), want)
-		}
+		page, _ := st.list(st.token, query)
+		expect.Equal(t, page.codes(), want, query)
 	}
 }
 
@@ -66,12 +63,9 @@ func TestUniqueIsListedOnRequest(t *testing.T) {
 	}
 	with, _ := st.list(st.token, "include=unique")
 	without, r := st.list(st.token, "")
-	if o := with.Data[0]; o.Hits != 3 || o.Unique == nil || *o.Unique != 2 {
-		t.Errorf("got %+v", o)
-	}
-	if without.Data[0].Hits != 3 || strings.Contains(r.body, "unique") {
-		t.Errorf("got %s", r.body)
-	}
+	o := with.Data[0]
+	expect.That(t, o.Hits == 3 && o.Unique != nil && *o.Unique == 2, "got %+v", o)
+	expect.That(t, without.Data[0].Hits == 3 && !strings.Contains(r.body, "unique"), "got %s", r.body)
 }
 
 func TestACursorGivesNoAccessToOtherUsersLinks(t *testing.T) {
@@ -93,17 +87,14 @@ func TestACursorGivesNoAccessToOtherUsersLinks(t *testing.T) {
 		"a malformed one":        {ann, "cursor=AAAA"},
 		"one of another version": {ann, "cursor=AA" + (*page.NextCursor)[2:]},
 	} {
-		if _, r := st.list(c.token, c.query); r.status != 422 || r.fields() != "cursor:invalid" {
-			t.Errorf("%s: got %d %s", name, r.status, r.body)
-		}
+		_, r := st.list(c.token, c.query)
+		r.expect(t, name, 422, fieldsOf("cursor:invalid"))
 	}
-	if _, r := st.list(ann, "owner=all&cursor="+*all.NextCursor); r.status != 403 {
-		t.Errorf("a member with the cursor of all owners: got %d", r.status)
-	}
+	_, r := st.list(ann, "owner=all&cursor="+*all.NextCursor)
+	r.expect(t, "a member with the cursor of all owners", 403)
 	rest, _ := st.list(st.token, "owner=all&cursor="+*all.NextCursor)
-	if mine, _ := st.list(ann, "limit=1&cursor="+*page.NextCursor); len(mine.Data) != 1 || len(rest.Data) != 5 {
-		t.Errorf("ann's goes on with %d links, all go on with %d", len(mine.Data), len(rest.Data))
-	}
+	mine, _ := st.list(ann, "limit=1&cursor="+*page.NextCursor)
+	expect.That(t, len(mine.Data) == 1 && len(rest.Data) == 5, "ann's goes on with %d links, all go on with %d", len(mine.Data), len(rest.Data))
 }
 
 func TestBadListParametersAreNamed(t *testing.T) {
@@ -116,18 +107,14 @@ func TestBadListParametersAreNamed(t *testing.T) {
 		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=%ff": "tag:characters", "limit=x&cursor=y": "limit:range",
 		"state=dead": "state:range", "state=Active": "state:range", "state=active,expired": "state:range", "state=active&state=expired": "state:duplicate",
 	} {
-		if _, r := st.list(st.token, query); r.status != 422 || r.fields() != want {
-			t.Errorf("%s: got %d %s, want %s", query, r.status, r.fields(), want)
-		}
+		_, r := st.list(st.token, query)
+		r.expect(t, query, 422, fieldsOf(want))
 	}
-	if _, r := st.list(member, "owner=1&limit=x"); r.status != 403 {
-		t.Errorf("owner without the scope: got %d", r.status)
-	}
+	_, r := st.list(member, "owner=1&limit=x")
+	r.expect(t, "owner without the scope", 403)
 	long := strings.Repeat("é", 128)
-	if _, r := st.list(member, "q="+url.QueryEscape(long)); r.status != 200 {
-		t.Errorf("256 bytes of q: got %d %s", r.status, r.body)
-	}
-	if _, r := st.list(st.member("no@example.com", account.StatsRead), ""); r.status != 403 {
-		t.Errorf("without links:read: got %d", r.status)
-	}
+	_, r = st.list(member, "q="+url.QueryEscape(long))
+	r.expect(t, "256 bytes of q", 200)
+	_, r = st.list(st.member("no@example.com", account.StatsRead), "")
+	r.expect(t, "without links:read", 403)
 }

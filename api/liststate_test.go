@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // listAll reads a list to its end and returns its codes and states.
@@ -20,13 +21,10 @@ func (st *site) listAll(rt *rapid.T, token, query string) (codes []string, state
 	states = make(map[string]string)
 	for cursor := ""; ; {
 		page, r := st.list(token, query+"&cursor="+cursor)
-		if r.status != 200 {
-			rt.Fatalf("%s: got %d %s", query, r.status, r.body)
-		}
+		r.need(rt, query, 200)
 		for _, o := range page.Data {
-			if _, twice := states[o.Code]; twice {
-				rt.Fatalf("%s: %s is listed twice", query, o.Code)
-			}
+			_, twice := states[o.Code]
+			expect.MustThat(rt, !twice, "%s: %s is listed twice", query, o.Code)
 			codes, states[o.Code] = append(codes, o.Code), string(o.State)
 		}
 		if page.NextCursor == nil {
@@ -65,10 +63,7 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 			token = ann
 		}
 		st.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())
-		made := st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"http://%s/",%s}`, host, strings.Join(fields, ",")))
-		if made.status != 201 {
-			rt.Fatalf("got %d %s", made.status, made.body)
-		}
+		st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"http://%s/",%s}`, host, strings.Join(fields, ","))).need(rt, "", 201)
 		st.get("/"+l.code, browser)
 		for _, s := range states {
 			if s.name == "disabled" {
@@ -89,14 +84,10 @@ func TestAListByStateIsAPlainFilter(t *testing.T) {
 	ann, run := st.member("ann@example.com"), 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		if _, err := st.targets.Blocked.Replace(nil); err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, expect.Err(st.targets.Blocked.Replace(nil)))
 		links := st.makeInStates(rt, ann, run)
 		st.now.Add((2 * time.Minute).Milliseconds())
-		if _, err := st.targets.Blocked.Replace([]byte("b.example\n")); err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, expect.Err(st.targets.Blocked.Replace([]byte("b.example\n"))))
 		for _, state := range engine.States() {
 			tag := fmt.Sprint(run, rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "tag"))
 			prefix := rapid.SampledFrom([]string{"", "ONE", "two", "b.ex", fmt.Sprintf("R%d-1", run)}).Draw(rt, "q")
@@ -123,9 +114,7 @@ func TestAListByStateIsAPlainFilter(t *testing.T) {
 					model = append(model, l.code)
 				}
 			}
-			if !slices.Equal(got, model) {
-				rt.Fatalf("%s: got %q, want %q of the model", query.Encode(), got, model)
-			}
+			expect.MustSlices(rt, got, model, "%s of the model", query.Encode())
 		}
 	})
 }
@@ -153,13 +142,9 @@ func TestAStateListedUnderEditsIsTheStateShown(t *testing.T) {
 	for range 50 {
 		for _, state := range []string{"active", "disabled"} {
 			page, r := st.list(st.token, "limit=1000&state="+state)
-			if r.status != 200 {
-				t.Fatalf("got %d %s", r.status, r.body)
-			}
+			r.need(t, "", 200)
 			for _, o := range page.Data {
-				if string(o.State) != state {
-					t.Errorf("a list of state %s has %+v", state, o)
-				}
+				expect.That(t, string(o.State) == state, "a list of state %s has %+v", state, o)
 			}
 		}
 	}
@@ -170,7 +155,5 @@ func TestTheDocumentNamesTheStatesOfTheEngine(t *testing.T) {
 	for _, state := range engine.States() {
 		words = append(words, string(state))
 	}
-	if got := theContract().doc.Components.Schemas["LinkState"].Value.Enum; !slices.Equal(got, words) {
-		t.Errorf("got %v, want %v", got, words)
-	}
+	expect.Slices(t, theContract().doc.Components.Schemas["LinkState"].Value.Enum, words)
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
@@ -16,15 +18,12 @@ const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/201
 func TestALinkIsCreatedFollowedCountedAndDeleted(t *testing.T) {
 	st := newSite(t, nil)
 	l := st.shorten(`{"url":"HTTP://Example.COM/A?b#c","alias":"Promo"}`)
-	if l.Code != "Promo" || l.URL != "HTTP://example.com/A?b#c" || l.ShortURL != "http://127.0.0.1:8080/Promo" || l.RedirectStatus != 302 {
-		t.Errorf("link: got %+v", l)
-	}
+	expect.That(t, l.Code == "Promo" && l.URL == "HTTP://example.com/A?b#c" && l.ShortURL == "http://127.0.0.1:8080/Promo" && l.RedirectStatus == 302,
+		"link: got %+v", l)
 	r := st.get("/Promo", browser)
 	r.expect(t, "redirect", 302, header("Location", l.URL), bodyOf(""), header("Cache-Control", "private, no-store"))
 	for _, name := range []string{"Content-Type", "Server", "Set-Cookie"} {
-		if got := r.header.Get(name); got != "" {
-			t.Errorf("redirect has %s: %s", name, got)
-		}
+		expect.Equal(t, r.header.Get(name), "", "redirect has %s", name)
 	}
 	st.wantStats("Promo", 1, 1)
 	st.call("DELETE", "/links/Promo", "").expect(t, "delete", 204, bodyOf(""))
@@ -41,12 +40,9 @@ func TestTheTargetGoesOutInASCIIAndIsShownAsItIsStored(t *testing.T) {
 	} {
 		l := st.shorten(fmt.Sprintf(`{"url":%q,"alias":"t%d"}`, target, i))
 		r := st.get("/"+l.Code, browser)
-		if got, want := r.header.Get("Location"), inASCII(target); got != want || r.status != 302 {
-			t.Errorf("got %d, Location %q, want %q", r.status, got, want)
-		}
-		if l.URL != target {
-			t.Errorf("shown as %q, want %q", l.URL, target)
-		}
+		got, want := r.header.Get("Location"), inASCII(target)
+		expect.That(t, got == want && r.status == 302, "got %d, Location %q, want %q", r.status, got, want)
+		expect.Equal(t, l.URL, target, "shown as")
 	}
 }
 
@@ -88,9 +84,7 @@ func TestBotsPrefetchesAndHeadsAreCountedSeparatelyAndUseNothingUp(t *testing.T)
 		send(t, st.publicAt, "HEAD", requestText("HEAD", "/x", "", browser, "Purpose: prefetch"))
 	}
 	st.wantStats("x", 2, 2)
-	if got, want := st.engine.Metrics().Redirects, [...]uint64{2, 3, 6, 3}; got != want {
-		t.Errorf("by class: got %v, want %v (hit, bot, prefetch, head)", got, want)
-	}
+	expect.Equal(t, st.engine.Metrics().Redirects, [...]uint64{2, 3, 6, 3}, "by class (hit, bot, prefetch, head)")
 	st.get("/x").expect(t, "the third hit, without a User-Agent", 302)
 	for _, line := range []string{browser, "User-Agent: WhatsApp/2", "Purpose: prefetch"} {
 		st.get("/x", line).expect(t, "used up, "+line, 410, header("Cache-Control", "no-store"))
@@ -121,8 +115,7 @@ func TestALinkEndsAtItsExpiry(t *testing.T) {
 	st.now.Add(10_499)
 	st.get("/x", browser).expect(t, "a millisecond before", 301, header("Cache-Control", "private, max-age=0"))
 	st.now.Add(1)
-	r := st.get("/x", browser)
-	r.expect(t, "at its expiry", 410, header("Location", ""), header("Cache-Control", "no-store"), "expired")
+	st.get("/x", browser).expect(t, "at its expiry", 410, header("Location", ""), header("Cache-Control", "no-store"), "expired")
 	st.get("/x", browser, "Accept: application/json").expect(t, "at its expiry, JSON", problemOf("gone"), header("Vary", "Accept"))
 	st.wantStats("x", 2, 1)
 	st.call("GET", "/links/x", "").expect(t, "the link", `"state":"expired"`)
@@ -132,12 +125,8 @@ func TestTheQueryIsForwardedOnlyIfTheLinkAllowsIt(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/?x=1#f","alias":"fwd","forward_query":true}`)
 	st.shorten(`{"url":"http://a/?x=1#f","alias":"not"}`)
-	if got := st.get("/fwd?y=%20&z", browser).header.Get("Location"); got != "http://a/?x=1&y=%20&z#f" {
-		t.Errorf("forwarding link: got %s", got)
-	}
-	if got := st.get("/not?y=2", browser).header.Get("Location"); got != "http://a/?x=1#f" {
-		t.Errorf("other link: got %s", got)
-	}
+	expect.Equal(t, st.get("/fwd?y=%20&z", browser).header.Get("Location"), "http://a/?x=1&y=%20&z#f", "forwarding link")
+	expect.Equal(t, st.get("/not?y=2", browser).header.Get("Location"), "http://a/?x=1#f", "other link")
 	st.get("/fwd?"+strings.Repeat("y", 8192-len("http://a/?x=1&#f")), browser).expect(t, "8,192 bytes in all", 302)
 	st.get("/fwd?"+strings.Repeat("y", 8193-len("http://a/?x=1&#f")), browser).expect(t, "8,193 bytes in all", 414)
 	st.wantStats("fwd", 2, 1)
@@ -146,11 +135,9 @@ func TestTheQueryIsForwardedOnlyIfTheLinkAllowsIt(t *testing.T) {
 func TestAnUnknownCodeGetsAPageOrAProblem(t *testing.T) {
 	st := newSite(t, nil)
 	r := st.get("/nothing", browser)
-	if r.status != 404 || r.header.Get("Content-Type") != "text/html; charset=utf-8" || r.header.Get("Vary") != "Accept" ||
-		r.header.Get("Cache-Control") != "no-store" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
-		r.header.Get("Referrer-Policy") == "" || !strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("page: got %+v", r)
-	}
+	expect.That(t, r.status == 404 && r.header.Get("Content-Type") == "text/html; charset=utf-8" && r.header.Get("Vary") == "Accept" &&
+		r.header.Get("Cache-Control") == "no-store" && r.header.Get("X-Content-Type-Options") == "nosniff" && r.header.Get("Referrer-Policy") != "" &&
+		strings.HasPrefix(r.header.Get("Content-Security-Policy"), "default-src 'none'"), "page: got %+v", r)
 	st.get("/nothing", "Accept: application/json").expect(t, "problem", problemOf("not_found"), 404, header("Vary", "Accept"))
 	send(t, st.publicAt, "HEAD", requestText("HEAD", "/nothing", "")).expect(t, "HEAD", 404, bodyOf(""))
 }
@@ -187,13 +174,9 @@ func TestACapIsExactWhile64ClientsRace(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	if redirects.Load() != 1000 || gone.Load() != 280 {
-		t.Errorf("got %d redirects and %d times gone, want 1000 and 280", redirects.Load(), gone.Load())
-	}
-	r := st.call("GET", "/links/x", "")
-	if !strings.Contains(r.body, `"state":"exhausted"`) || !strings.Contains(r.body, `"hits":1000`) {
-		t.Errorf("the link: got %s", r.body)
-	}
+	expect.That(t, redirects.Load() == 1000 && gone.Load() == 280,
+		"got %d redirects and %d times gone, want 1000 and 280", redirects.Load(), gone.Load())
+	st.call("GET", "/links/x", "").expect(t, "the link", `"state":"exhausted"`, `"hits":1000`)
 }
 
 type discard struct{}

@@ -12,13 +12,14 @@ import (
 	"shunt/api/admin"
 	"shunt/api/urlpath"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // plant writes a link into the store, as an earlier run would have: the engine does not know it.
 func (st *site) plant(code string, change func(*engine.Record)) {
 	st.t.Helper()
 	id, err := st.store.AllocateIDs(1)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	r := engine.Record{
 		Hot:  engine.Hot{Key: keyOf(code), ID: id, Owner: 1, Target: "https://example.com/" + code},
 		Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000},
@@ -28,7 +29,7 @@ func (st *site) plant(code string, change func(*engine.Record)) {
 	}
 	durable := make(chan error, 1)
 	st.store.Apply(engine.Mutation{Hot: r.Hot, Cold: r.Cold}, func(err error) { durable <- err })
-	check(st.t, <-durable)
+	expect.NoError(st.t, <-durable)
 }
 
 // plantAll plants a link of each kind that a load treats in its own way.
@@ -65,20 +66,16 @@ func TestCodesAreNever404BeforeTheyAreLoaded(t *testing.T) {
 			for _, w := range want { // in one piece, so that answers must keep their order
 				all.WriteString(requestText("GET", "/"+w.code, "", browser))
 			}
-			if _, err := io.WriteString(conn, all.String()); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, expect.Err(io.WriteString(conn, all.String())))
 			for _, w := range want {
 				r := readReply(t, answers, "GET")
 				r.expect(t, w.code, w.status)
-				if target := "https://example.com/" + spoiltCode(w.code); w.status == 302 && r.header.Get("Location") != target {
-					t.Errorf("%s: got Location %q", w.code, r.header.Get("Location"))
-				}
-				if w.status == 503 && (r.header.Get("Retry-After") == "" || r.header.Get("Cache-Control") != "no-store") {
-					t.Errorf("%s: got %+v", w.code, r)
-				}
+				target := "https://example.com/" + spoiltCode(w.code)
+				expect.That(t, w.status != 302 || r.header.Get("Location") == target, "%s: got Location %q", w.code, r.header.Get("Location"))
+				expect.That(t, w.status != 503 || r.header.Get("Retry-After") != "" && r.header.Get("Cache-Control") == "no-store",
+					"%s: got %+v", w.code, r)
 			}
-			check(t, st.engine.Load(t.Context(), nil))
+			expect.NoError(t, st.engine.Load(t.Context(), nil))
 			for _, w := range []struct {
 				code   string
 				status int
@@ -125,9 +122,8 @@ func TestCallsWaitUntilAllLinksAreLoaded(t *testing.T) {
 func (st *site) health(path string) (h admin.Health, r reply) {
 	st.t.Helper()
 	r = send(st.t, st.adminAt, "GET", requestText("GET", path, "", "Accept: application/json"))
-	if err := json.Unmarshal([]byte(r.body), &h); err != nil || r.header.Get("Content-Type") != "application/json" || r.header.Get("Vary") != "Accept" {
-		st.t.Fatalf("%s: got %+v, %v", path, r, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &h)
+	expect.MustThat(st.t, err == nil && r.header.Get("Content-Type") == "application/json" && r.header.Get("Vary") == "Accept", "%s: got %+v, %v", path, r, err)
 	return h, r
 }
 
@@ -146,38 +142,28 @@ func notOK(h admin.Health) string {
 func TestHealthNamesEachConditionInJSON(t *testing.T) {
 	st := unloadedSite(t, nil)
 	h, r := st.health("/readyz")
-	if r.status != http.StatusServiceUnavailable || h.Status != admin.StatusLoading || notOK(h) != "loading" || h.Progress == nil || *h.Progress != 0 {
-		t.Errorf("not loaded: got %d %s", r.status, r.body)
-	}
-	if h, r := st.health("/healthz"); r.status != 200 || notOK(h) != "loading" {
-		t.Errorf("alive: got %d %s", r.status, r.body)
-	}
+	expect.That(t, r.status == http.StatusServiceUnavailable && h.Status == admin.StatusLoading && notOK(h) == "loading" && h.Progress != nil &&
+		*h.Progress == 0, "not loaded: got %d %s", r.status, r.body)
+	h, r = st.health("/healthz")
+	expect.That(t, r.status == 200 && notOK(h) == "loading", "alive: got %d %s", r.status, r.body)
 	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "as text", 503, bodyOf("loading\n"))
 	send(t, st.adminAt, "GET", requestText("GET", "/healthz", "")).expect(t, "alive, as text", 200, bodyOf("ok\n"))
-	check(t, st.engine.Load(t.Context(), nil))
+	expect.NoError(t, st.engine.Load(t.Context(), nil))
 	h, r = st.health("/readyz")
-	if r.status != 200 || h.Status != admin.StatusOK || notOK(h) != "" || h.Progress != nil || h.EstimateSeconds != nil {
-		t.Errorf("loaded: got %d %s", r.status, r.body)
-	}
+	expect.That(t, r.status == 200 && h.Status == admin.StatusOK && notOK(h) == "" && h.Progress == nil && h.EstimateSeconds == nil,
+		"loaded: got %d %s", r.status, r.body)
 	names := map[string]bool{}
 	for _, c := range h.Conditions {
 		names[c.Name] = true
 	}
 	for _, name := range []string{"draining", "loading", "read_only", "stalled", "journal_standby"} {
-		if !names[name] {
-			t.Errorf("there is no condition %s in %s", name, r.body)
-		}
+		expect.That(t, names[name], "there is no condition %s in %s", name, r.body)
 	}
 	st.now.Add(3 * 60_000) // nobody has flushed since the start
-	if h, r := st.health("/readyz"); r.status != 200 || notOK(h) != "" {
-		t.Errorf("within the flush interval of an hour: got %d %s", r.status, r.body)
-	}
+	h, r = st.health("/readyz")
+	expect.That(t, r.status == 200 && notOK(h) == "", "within the flush interval of an hour: got %d %s", r.status, r.body)
 	st.now.Add(3600_000)
 	h, r = st.health("/readyz")
-	if r.status != 200 || notOK(h) != "flush_late" {
-		t.Errorf("no flush for an hour: got %d %s", r.status, r.body)
-	}
-	if line := h.Line(); line != "ready, flush_late: Figures were not written to the disk for 1h3m0s" {
-		t.Errorf("got %q", line)
-	}
+	expect.That(t, r.status == 200 && notOK(h) == "flush_late", "no flush for an hour: got %d %s", r.status, r.body)
+	expect.Equal(t, h.Line(), "ready, flush_late: Figures were not written to the disk for 1h3m0s")
 }

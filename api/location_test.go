@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // longTarget is a target of 2,737 bytes, which has 8,193 as it goes out.
@@ -43,20 +44,17 @@ func TestATargetThatIsTooLongAsItGoesOutIsRefusedHoweverItComes(t *testing.T) {
 		"a link": st.call("POST", "/shorten", body), "an edit": st.call("PATCH", "/links/x", body), "of many": st.call("POST", "/shorten/bulk", "["+body+"]"),
 		"an import": st.call("POST", "/import", "["+row+"]"),
 	} {
-		if r.status != 422 && r.status != 200 || !strings.Contains(r.body, `"too_long"`) || !strings.Contains(r.body, "8192 bytes once it is percent-encoded") {
-			t.Errorf("%s: got %d %.300s", what, r.status, r.body)
-		}
+		expect.That(t, (r.status == 422 || r.status == 200) && strings.Contains(r.body, `"too_long"`) &&
+			strings.Contains(r.body, "8192 bytes once it is percent-encoded"), "%s: got %d %.300s", what, r.status, r.body)
 	}
-	if n := st.engine.Metrics().Links; n != 1 {
-		t.Errorf("got %d links, want 1", n)
-	}
+	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
 // An earlier program took it. Its Location would be longer than clients and proxies are known to read.
 func TestALinkOfAnOlderStoreThatIsTooLongAsItGoesOutGets414(t *testing.T) {
 	st := newSite(t, nil)
 	_, _, err := st.engine.Create(t.Context(), engine.Draft{Alias: "old", Owner: 1, Target: longTarget})
-	check(t, err)
+	expect.NoError(t, err)
 	st.get("/old").expect(t, "", 414)
 	st.call("PATCH", "/links/old", `{"title":"still edited"}`).expect(t, "another field", 200, longTarget)
 }

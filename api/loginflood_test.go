@@ -11,6 +11,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/limit"
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 // floodSite returns a site with the limits of the contract, which gets logins through a proxy at
@@ -63,14 +64,11 @@ func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	st, from := floodSite(t)
 	allowed := st.flood(floodSeconds, func(int) string { return "192.0.2.1" })
-	if most := 20 + 20*floodSeconds/900 + 1; allowed > most {
-		t.Errorf("%d attempts of one address were allowed, want %d at most", allowed, most)
-	}
+	most := 20 + 20*floodSeconds/900 + 1
+	expect.That(t, allowed <= most, "%d attempts of one address were allowed, want %d at most", allowed, most)
 	for n := range 100 {
 		st.flood(1, func(int) string { return "192.0.2.1" })
-		if got := from(fmt.Sprintf("198.51.100.%d", n)).logIn("ann@example.com", password); got != 200 {
-			t.Fatalf("a correct login from a new address during the flood, %d: got %d, want 200", n, got)
-		}
+		expect.MustEqual(t, from(fmt.Sprintf("198.51.100.%d", n)).logIn("ann@example.com", password), 200, "a correct login from a new address during the flood, %d", n)
 	}
 }
 
@@ -79,44 +77,30 @@ func TestAFloodGivesNobodyASixthTry(t *testing.T) {
 	st, from := floodSite(t)
 	victim := from("198.51.100.1")
 	for n := range 5 {
-		if got := victim.logIn("ann@example.com", "wrong wrong wrong"); got != 401 {
-			t.Fatalf("try %d: got %d, want 401", n+1, got)
-		}
+		expect.MustEqual(t, victim.logIn("ann@example.com", "wrong wrong wrong"), 401, "try %d", n+1)
 	}
 	for range 2 { // five tries of fifteen minutes: one comes back after three
 		st.flood(60, func(n int) string { return fmt.Sprintf("203.0.%d.%d", n/250%250, n%250) })
-		if got := victim.logIn("ann@example.com", "wrong wrong wrong"); got != 429 {
-			t.Errorf("the sixth try: got %d, want 429", got)
-		}
+		expect.Equal(t, victim.logIn("ann@example.com", "wrong wrong wrong"), 429, "the sixth try")
 	}
 	st.now.Add(time.Minute.Milliseconds())
-	if got := victim.logIn("ann@example.com", password); got != 200 {
-		t.Errorf("the next try, when there is one: got %d, want 200", got)
-	}
+	expect.Equal(t, victim.logIn("ann@example.com", password), 200, "the next try, when there is one")
 }
 
 func TestARefusedLoginUsesUpNoOtherLimit(t *testing.T) {
 	st, _ := floodSite(t)
 	const office = "192.0.2.1"
 	for n := range 100 {
-		if got := st.attempt(office, "ann@example.com"); got != (n < 5) {
-			t.Fatalf("try %d: got allowed == %v", n+1, got)
-		}
+		expect.MustEqual(t, st.attempt(office, "ann@example.com"), n < 5, "try %d", n+1)
 	}
 	for n := range 15 { // the rest of twenty, for others in the office
-		if !st.attempt(office, fmt.Sprintf("colleague%d@example.com", n)) {
-			t.Fatalf("colleague %d: refused", n)
-		}
+		expect.MustThat(t, st.attempt(office, fmt.Sprintf("colleague%d@example.com", n)), "colleague %d: refused", n)
 	}
 	for range 100 {
-		if st.attempt(office, "bob@example.com") {
-			t.Fatal("the twenty-first attempt of the address was allowed")
-		}
+		expect.MustThat(t, !st.attempt(office, "bob@example.com"), "the twenty-first attempt of the address was allowed")
 	}
 	st.now.Add(45 * time.Second.Milliseconds()) // one try comes back
-	if !st.attempt(office, "bob@example.com") {
-		t.Error("what the address was refused was counted for the account")
-	}
+	expect.That(t, st.attempt(office, "bob@example.com"), "what the address was refused was counted for the account")
 }
 
 func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
@@ -126,15 +110,11 @@ func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	some := st.accountCalls.accounts
 	st.accountCalls.accounts = none
 	for range 50 {
-		if got := ann.logIn("ann@example.com", password); got != 503 {
-			t.Fatalf("without a place: got %d, want 503", got)
-		}
+		expect.MustEqual(t, ann.logIn("ann@example.com", password), 503, "without a place")
 	}
 	st.accountCalls.accounts = some
 	for n := range 5 {
-		if got := ann.logIn("ann@example.com", password); got != 200 {
-			t.Fatalf("with a place, try %d: got %d, want 200", n+1, got)
-		}
+		expect.MustEqual(t, ann.logIn("ann@example.com", password), 200, "with a place, try %d", n+1)
 	}
 }
 
@@ -142,20 +122,12 @@ func TestIPv6LoginsAreAlsoCountedForTheSite(t *testing.T) {
 	st, _ := floodSite(t)
 	site := func(n int) string { return fmt.Sprintf("2001:db8:1:%x::1", n) }
 	for n := range 16 * 20 {
-		if !st.attempt(site(n), fmt.Sprintf("nobody%d@example.com", n)) {
-			t.Fatalf("attempt %d of a /48, each from another /64: refused", n+1)
-		}
+		expect.MustThat(t, st.attempt(site(n), fmt.Sprintf("nobody%d@example.com", n)), "attempt %d of a /48, each from another /64: refused", n+1)
 	}
 	for range 100 {
-		if st.attempt(site(16*20), "ann@example.com") {
-			t.Fatal("the /48 has had its attempts, and got another")
-		}
+		expect.MustThat(t, !st.attempt(site(16*20), "ann@example.com"), "the /48 has had its attempts, and got another")
 	}
-	if !st.attempt("2001:db8:2::1", "ann@example.com") {
-		t.Error("the next /48: refused")
-	}
+	expect.That(t, st.attempt("2001:db8:2::1", "ann@example.com"), "the next /48: refused")
 	st.now.Add(3 * time.Second.Milliseconds()) // 320 in 15 minutes
-	if !st.attempt(site(16*20), "ann@example.com") {
-		t.Error("what was refused for the /48 was counted for the /64 or the account")
-	}
+	expect.That(t, st.attempt(site(16*20), "ann@example.com"), "what was refused for the /48 was counted for the /64 or the account")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // adding are the writes that make links.
@@ -21,20 +22,16 @@ func TestAFullMemoryRefusesNewLinksAndNothingElse(t *testing.T) {
 	for request := range adding {
 		r := st.write(request, tokenID)
 		r.expect(t, request, 503, `"overloaded"`, "--memory-limit")
-		if got := r.header.Get("Retry-After"); got != "10" {
-			t.Errorf("%s: got Retry-After %q, want 10", request, got)
-		}
+		expect.Equal(t, r.header.Get("Retry-After"), "10", request)
 	}
 	st.get("/abc").expect(t, "a redirect", 302)
 	for request := range writes {
-		if r := st.write(request, tokenID); !adding[request] && r.status >= 400 {
-			t.Errorf("%s: got %d %s, want it done", request, r.status, r.body)
-		}
+		r := st.write(request, tokenID)
+		expect.That(t, adding[request] || r.status < 400, "%s: got %d %s, want it done", request, r.status, r.body)
 	}
 	full.Store(false)
 	for request := range adding {
-		if r := st.write(request, tokenID); r.status >= 400 {
-			t.Errorf("with room again, %s: got %d %s", request, r.status, r.body)
-		}
+		r := st.write(request, tokenID)
+		expect.That(t, r.status < 400, "with room again, %s: got %d %s", request, r.status, r.body)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"shunt/api/admin"
+	"shunt/engine/expect"
 )
 
 // contractMetrics are the metrics of the contract with their labels, without the prefix shunt_.
@@ -94,9 +95,7 @@ func (st *site) samples() (lines [][]string) {
 			continue
 		}
 		m := sample.FindStringSubmatch(strings.TrimSpace(line))
-		if m == nil {
-			st.t.Fatalf("not a sample: %q", line)
-		}
+		expect.MustThat(st.t, m != nil, "not a sample: %q", line)
 		lines = append(lines, m)
 	}
 	return lines
@@ -126,9 +125,8 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 		name, labels, _ := strings.Cut(strings.TrimSuffix(want, "}"), "{")
 		sorted := strings.Split(labels, ",")
 		slices.Sort(sorted)
-		if has, there := got[name]; !there || has != strings.Join(sorted, ",") {
-			t.Errorf("shunt_%s: there is %v, with the labels {%s}", want, there, has)
-		}
+		has, there := got[name]
+		expect.That(t, there && has == strings.Join(sorted, ","), "shunt_%s: there is %v, with the labels {%s}", want, there, has)
 	}
 	for line, want := range map[string]string{
 		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
@@ -138,9 +136,7 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 		"shunt_geoip_loaded_timestamp_seconds": "1.7e+09", "shunt_geoip_failing": "1",
 		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
 	} {
-		if got := st.metric(line); got != want {
-			t.Errorf("%s: got %s, want %s", line, got, want)
-		}
+		expect.Equal(t, st.metric(line), want, line)
 	}
 }
 
@@ -155,14 +151,11 @@ func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
 		for st.metric("shunt_redirect_duration_seconds_count") != "6" {
 			runtime.Gosched() // the loop sends an answer before it notes how long that took
 		}
-		if got := st.metric(`shunt_redirect_duration_seconds_bucket{le="16"}`); got != "6" {
-			t.Errorf("front %d: got %s answers within 16 s, want 6", front, got)
-		}
+		expect.Equal(t, st.metric(`shunt_redirect_duration_seconds_bucket{le="16"}`), "6", "front %d answers within 16 s", front)
 		native := send(t, st.adminAt, "GET", requestText("GET", "/metrics", "",
 			"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"))
-		if !strings.HasPrefix(native.header.Get("Content-Type"), "application/vnd.google.protobuf") || !strings.Contains(native.body, "shunt_redirect_duration_seconds") {
-			t.Errorf("got %d %s", native.status, native.header.Get("Content-Type"))
-		}
+		expect.That(t, strings.HasPrefix(native.header.Get("Content-Type"), "application/vnd.google.protobuf") &&
+			strings.Contains(native.body, "shunt_redirect_duration_seconds"), "got %d %s", native.status, native.header.Get("Content-Type"))
 	}
 }
 
@@ -170,9 +163,7 @@ func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	st := newSite(t, nil)
 	for _, m := range st.samples() {
 		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_cluster", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
-			if strings.HasPrefix(m[1], prefix) {
-				t.Errorf("%s is %s, although nothing reports it", m[1], m[3])
-			}
+			expect.That(t, !strings.HasPrefix(m[1], prefix), "%s is %s, although nothing reports it", m[1], m[3])
 		}
 	}
 }
@@ -182,7 +173,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	problems, err := promlint.New(strings.NewReader(st.metricsText())).Lint()
-	check(t, err)
+	expect.NoError(t, err)
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -214,12 +205,9 @@ func TestHostileClientsMakeNoNewLabels(t *testing.T) {
 	samples := st.samples()
 	for _, m := range samples {
 		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
-			if closed := closedLabels[pair[1]]; closed == "" || !regexp.MustCompile(`^(?:`+closed+`)$`).MatchString(pair[2]) {
-				t.Errorf("%s has a label %s", m[1], pair[0])
-			}
+			closed := closedLabels[pair[1]]
+			expect.That(t, closed != "" && regexp.MustCompile(`^(?:`+closed+`)$`).MatchString(pair[2]), "%s has a label %s", m[1], pair[0])
 		}
 	}
-	if len(samples) > 1500 {
-		t.Errorf("there are %d samples", len(samples))
-	}
+	expect.That(t, len(samples) <= 1500, "there are %d samples", len(samples))
 }

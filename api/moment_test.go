@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestALinkIsShownWithItsOwnHits deletes a link and takes its code again, over and over, while
@@ -21,7 +22,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 			Alias: "x", Owner: 1, Target: "http://a/", Title: fmt.Sprint(hits),
 			Import: &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now(), Hits: hits},
 		})
-		check(t, err)
+		expect.NoError(t, err)
 	}
 	take(0)
 	done := make(chan struct{})
@@ -43,14 +44,13 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 					return
 				default:
 				}
-				if r := ask(i); r.status == 200 && !ownHits(r.body) {
-					t.Errorf("got %s", r.body)
-				}
+				r := ask(i)
+				expect.That(t, r.status != 200 || ownHits(r.body), "got %s", r.body)
 			}
 		})
 	}
 	for i := range uint64(links) {
-		check(t, st.engine.Delete(t.Context(), keyOf("x"), engine.Guard{AnyOwner: true}))
+		expect.NoError(t, st.engine.Delete(t.Context(), keyOf("x"), engine.Guard{AnyOwner: true}))
 		take(i + 1)
 	}
 }

@@ -12,18 +12,15 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"shunt/api/docs"
+	"shunt/engine/expect"
 )
 
 func TestTheDocumentOfVersion30IsValid(t *testing.T) {
 	c, err := newContract(docs.OpenAPI30().Body)
-	must(t, err)
-	if c.doc.OpenAPI != "3.0.3" {
-		t.Errorf("it is of version %s, want 3.0.3", c.doc.OpenAPI)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, c.doc.OpenAPI, "3.0.3", "it is of version")
 	relabelled := bytes.Replace(documentText, []byte(`"openapi": "3.1.0"`), []byte(`"openapi": "3.0.3"`), 1)
-	if _, err := newContract(relabelled); err == nil {
-		t.Error("the document of version 3.1 is valid as 3.0, too: nothing of 3.1 would be found in this one")
-	}
+	expect.That(t, expect.Err(newContract(relabelled)) != nil, "the document of version 3.1 is valid as 3.0, too: nothing of 3.1 would be found in this one")
 }
 
 // nullable returns which schemas of c allow null, and how many there are.
@@ -44,13 +41,10 @@ func (c *contract) nullable() (places []string, all int) {
 func TestBothVersionsAllowNullInTheSamePlaces(t *testing.T) {
 	want, all := theContract().nullable()
 	got, all30 := theContract30().nullable()
-	if !slices.Equal(got, want) || all != all30 {
-		t.Errorf("of %d schemas in version 3.0, null may be in\n%v\nof %d in 3.1, in\n%v", all30, got, all, want)
-	}
+	expect.That(t, slices.Equal(got, want) && all == all30,
+		"of %d schemas in version 3.0, null may be in\n%v\nof %d in 3.1, in\n%v", all30, got, all, want)
 	for _, place := range []string{"Link/expires_at", "LinkPatch/redirect_status", "LinkPatch/tags", "UserPatch/role"} {
-		if !slices.Contains(got, place) {
-			t.Errorf("%s does not take null", place)
-		}
+		expect.That(t, slices.Contains(got, place), "%s does not take null", place)
 	}
 }
 
@@ -68,23 +62,20 @@ func TestBothVersionsHaveTheSameOperationsAndComponents(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	if got, want := names(theContract30()), names(theContract()); !slices.Equal(got, want) {
-		t.Errorf("version 3.0 has\n%v\nand 3.1\n%v", got, want)
-	}
+	got, want := names(theContract30()), names(theContract())
+	expect.That(t, slices.Equal(got, want), "version 3.0 has\n%v\nand 3.1\n%v", got, want)
 }
 
 // The conversion leaves examples alone: a value in an example may look like a schema of 3.1.
 func TestExamplesAreTheSameInBothVersions(t *testing.T) {
 	got, want := examplesIn(t, docs.OpenAPI30().Body), examplesIn(t, documentText)
-	if len(want) < 20 || !reflect.DeepEqual(got, want) {
-		t.Errorf("version 3.0 has\n%v\nand 3.1\n%v", got, want)
-	}
+	expect.That(t, len(want) >= 20 && reflect.DeepEqual(got, want), "version 3.0 has\n%v\nand 3.1\n%v", got, want)
 }
 
 func examplesIn(t *testing.T, text []byte) (found []any) {
 	t.Helper()
 	var root any
-	must(t, json.Unmarshal(text, &root))
+	expect.OK(t, json.Unmarshal(text, &root))
 	var visit func(value any)
 	visit = func(value any) {
 		switch value := value.(type) {

@@ -20,6 +20,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // TestMain also fails if the whole suite passes but has not seen each success and each problem of
@@ -89,10 +90,8 @@ func (c *contract) problemCodes() (codes []string) {
 
 func TestTheDocumentIsValidOpenAPI31(t *testing.T) {
 	c, err := newContract(documentText)
-	must(t, err)
-	if !c.doc.IsOpenAPI31OrLater() || c.doc.OpenAPI != "3.1.0" {
-		t.Errorf("it is of version %s, want 3.1.0", c.doc.OpenAPI)
-	}
+	expect.OK(t, err)
+	expect.That(t, c.doc.IsOpenAPI31OrLater() && c.doc.OpenAPI == "3.1.0", "it is of version %s, want 3.1.0", c.doc.OpenAPI)
 }
 
 func TestTheDocumentHasExactlyTheEndpointsAndTheirScopes(t *testing.T) {
@@ -109,18 +108,13 @@ func TestTheDocumentHasExactlyTheEndpointsAndTheirScopes(t *testing.T) {
 		for _, way := range *operation.Security {
 			for scheme, scopes := range way {
 				got[operation.name] = fmt.Sprint(scopes)
-				if scheme != "token" && scheme != "session" {
-					t.Errorf("%s has the scheme %s", operation.name, scheme)
-				}
+				expect.That(t, scheme == "token" || scheme == "session", "%s has the scheme %s", operation.name, scheme)
 			}
 		}
-		if n := len(*operation.Security); n != 0 && n != 2 {
-			t.Errorf("%s has %d ways to authenticate, want a token and a session", operation.name, n)
-		}
+		n := len(*operation.Security)
+		expect.That(t, n == 0 || n == 2, "%s has %d ways to authenticate, want a token and a session", operation.name, n)
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("the document has\n%v\nand the server\n%v", got, want)
-	}
+	expect.That(t, maps.Equal(got, want), "the document has\n%v\nand the server\n%v", got, want)
 }
 
 // problemRow is a row of the kinds in package problem.
@@ -133,7 +127,7 @@ type problemRow struct {
 func problemRows(t *testing.T) (rows []problemRow) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "problem/problem.go", nil, 0)
-	must(t, err)
+	expect.OK(t, err)
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if name, _ := literalType(literal, ok).(*ast.Ident); name == nil || name.Name != "Kind" {
@@ -158,9 +152,7 @@ func literalType(literal *ast.CompositeLit, ok bool) ast.Expr {
 // Every problem is in the schema, and in an example with the status and title that are sent.
 func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	rows := problemRows(t)
-	if len(rows) < 25 {
-		t.Fatalf("problem.go has %v; is it read aright?", rows)
-	}
+	expect.MustThat(t, len(rows) >= 25, "problem.go has %v; is it read aright?", rows)
 	inCode, inSchema, inExamples := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	known := map[problemRow]bool{}
 	for _, row := range rows {
@@ -175,19 +167,16 @@ func TestTheDocumentHasEveryProblemAndNoOther(t *testing.T) {
 	eachProblem(documentValue(t), func(p map[string]any) {
 		row := problemRow{int(p["status"].(float64)), p["code"].(string), p["title"].(string)}
 		inExamples[row.code] = true
-		if !known[row] || p["type"] != "urn:shunt:problem:"+row.code {
-			t.Errorf("an example is not a problem of ours: %v", p)
-		}
+		expect.That(t, known[row] && p["type"] == "urn:shunt:problem:"+row.code, "an example is not a problem of ours: %v", p)
 	})
-	if !maps.Equal(inCode, inSchema) || !maps.Equal(inCode, inExamples) {
-		t.Errorf("problem.go has %v\nthe schema Problem %v\nthe examples %v", inCode, inSchema, inExamples)
-	}
+	expect.That(t, maps.Equal(inCode, inSchema) && maps.Equal(inCode, inExamples),
+		"problem.go has %v\nthe schema Problem %v\nthe examples %v", inCode, inSchema, inExamples)
 }
 
 // The API refuses unknown fields, and answers may gain fields (info.description).
 func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(documentText)
-	must(t, err)
+	expect.OK(t, err)
 	asked := make(map[string]bool)
 	for path := range doc.Paths.Map() {
 		for _, operation := range doc.Paths.Find(path).Operations() {
@@ -203,15 +192,14 @@ func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	}
 	for name, s := range doc.Components.Schemas {
 		has := s.Value.AdditionalProperties.Has
-		if closed := has != nil && !*has; len(s.Value.Properties) > 0 && closed != asked[name] {
-			t.Errorf("%s: additionalProperties is false: %t; it is of requests: %t", name, closed, asked[name])
-		}
+		closed := has != nil && !*has
+		expect.That(t, len(s.Value.Properties) == 0 || closed == asked[name], "%s: additionalProperties is false: %t; it is of requests: %t", name, closed, asked[name])
 	}
 }
 
 func documentValue(t *testing.T) (v any) {
 	t.Helper()
-	must(t, json.Unmarshal(documentText, &v))
+	expect.OK(t, json.Unmarshal(documentText, &v))
 	return v
 }
 
@@ -246,25 +234,17 @@ func holdDocument(t *testing.T, path string) {
 	}
 	first := get("GET")
 	tag := first.header.Get("ETag")
-	if first.status != 200 || first.header.Get("Cache-Control") != "public, max-age=300" || tag == "" {
-		t.Errorf("got %d %v", first.status, first.header)
-	}
-	if c, err := newContract([]byte(first.body)); err != nil || len(c.operations()) != len(st.endpoints()) {
-		t.Errorf("what is served is another document: %v", err)
-	}
-	if head := get("HEAD"); head.status != 200 || head.body != "" || head.header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
-		t.Errorf("HEAD: got %d %v", head.status, head.header)
-	}
-	local := send(t, st.localAt, "GET", requestText("GET", path, ""))
-	if local.body != first.body {
-		t.Errorf("on the socket: got %d, and another document", local.status)
-	}
+	expect.That(t, first.status == 200 && first.header.Get("Cache-Control") == "public, max-age=300" && tag != "",
+		"got %d %v", first.status, first.header)
+	c, err := newContract([]byte(first.body))
+	expect.That(t, err == nil && len(c.operations()) == len(st.endpoints()), "what is served is another document: %v", err)
+	get("HEAD").expect(t, "HEAD", 200, bodyOf(""), header("Content-Length", strconv.Itoa(len(first.body))))
+	send(t, st.localAt, "GET", requestText("GET", path, "")).expect(t, "on the socket", bodyOf(first.body))
 	for value, want := range map[string]int{
 		tag: 304, "W/" + tag: 304, "*": 304, `"x", ` + tag: 304, `"x"`: 200, strings.Trim(tag, `"`): 200, "": 200,
 	} {
-		if r := get("GET", "If-None-Match: "+value); r.status != want || r.header.Get("ETag") != tag || (r.body == "") != (want == 304) {
-			t.Errorf("If-None-Match: %s: got %d, want %d", value, r.status, want)
-		}
+		r := get("GET", "If-None-Match: "+value)
+		expect.That(t, r.status == want && r.header.Get("ETag") == tag && (r.body == "") == (want == 304), "If-None-Match: %s: got %d, want %d", value, r.status, want)
 	}
 }
 
@@ -282,9 +262,8 @@ func TestNoUndocumentedParameterIsAccepted(t *testing.T) {
 	}
 	for _, request := range []string{"GET /links/abc?owner=all&owner=1", "DELETE /users/1?links=keep&links=keep"} {
 		method, path, _ := strings.Cut(request, " ")
-		if r := st.call(method, path, ""); r.status != 422 || !strings.HasSuffix(r.fields(), ":duplicate") {
-			t.Errorf("%s: got %d %s", request, r.status, r.body)
-		}
+		r := st.call(method, path, "")
+		expect.That(t, r.status == 422 && strings.HasSuffix(r.fields(), ":duplicate"), "%s: got %d %s", request, r.status, r.body)
 	}
 }
 

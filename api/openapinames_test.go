@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"shunt/engine/expect"
 )
 
 // Generators make types from schemas. These tests check what they need to make good types.
@@ -60,9 +62,8 @@ func eachBody(place string, content openapi3.Content, visit func(string, *openap
 // generator makes a type without a name, or one for each place.
 func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
-		if s.Ref == "" && strings.Contains(place, "/") && len(s.Value.Properties)+len(s.Value.Enum) > 0 {
-			t.Errorf("%s is an object or has an enum, and is not a component", place)
-		}
+		expect.That(t, s.Ref != "" || !strings.Contains(place, "/") || len(s.Value.Properties)+len(s.Value.Enum) == 0,
+			"%s is an object or has an enum, and is not a component", place)
 	})
 }
 
@@ -70,9 +71,7 @@ func TestEveryObjectAndChoiceOfTheDocumentHasAName(t *testing.T) {
 // null, and generators fail.
 func TestNoChoiceOfTheDocumentIsNull(t *testing.T) {
 	theContract().eachSchema(func(place string, s *openapi3.SchemaRef) {
-		if slices.Contains(s.Value.Enum, nil) {
-			t.Errorf("%s has an enum with null: want anyOf of a component and null", place)
-		}
+		expect.That(t, !slices.Contains(s.Value.Enum, nil), "%s has an enum with null: want anyOf of a component and null", place)
 	})
 }
 
@@ -84,8 +83,6 @@ func TestEveryNumberOfTheDocumentHasAWidth(t *testing.T) {
 		if !v.Type.Includes("integer") && !v.Type.Includes("number") || v.Format != "" || len(v.Enum) > 0 {
 			return
 		}
-		if v.Max == nil || *v.Max > math.MaxInt32 {
-			t.Errorf("%s has neither a format nor a maximum of 32 bits", place)
-		}
+		expect.That(t, v.Max != nil && *v.Max <= math.MaxInt32, "%s has neither a format nor a maximum of 32 bits", place)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"shunt/engine/expect"
 )
 
 // problems returns the codes that the document has for an answer of this status, nil if it has
@@ -66,13 +68,9 @@ func TestEveryOperationDocumentsWhatItsKindCanAnswer(t *testing.T) {
 	for _, e := range new(Server).endpoints() {
 		o := byName[e.method+" "+e.path]
 		for _, r := range answerRules {
-			if r.when(e, o) && !slices.Contains(o.problems(r.status), r.code) {
-				t.Errorf("%s does not have %d %s", o.name, r.status, r.code)
-			}
+			expect.That(t, !r.when(e, o) || slices.Contains(o.problems(r.status), r.code), "%s does not have %d %s", o.name, r.status, r.code)
 		}
-		if o.Responses.Default() == nil {
-			t.Errorf("%s does not have what requests that cannot be read are answered", o.name)
-		}
+		expect.That(t, o.Responses.Default() != nil, "%s does not have what requests that cannot be read are answered", o.name)
 	}
 }
 
@@ -92,9 +90,7 @@ func TestEveryAnswerDocumentsTheHeaderFieldsOfItsStatus(t *testing.T) {
 				needed = append(needed, "ETag")
 			}
 			for _, field := range needed {
-				if response.Value.Headers[field] == nil {
-					t.Errorf("%s %s does not have %s", o.name, status, field)
-				}
+				expect.That(t, response.Value.Headers[field] != nil, "%s %s does not have %s", o.name, status, field)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // operations lets a test play the operation: it gets the context and the folder of each one, and
@@ -59,7 +60,7 @@ func (o *operations) options(options *Options) {
 func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body string, header ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1"+path, strings.NewReader(body))
-	must(t, err)
+	expect.OK(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -69,7 +70,7 @@ func ask(t testing.TB, st *site, dial func() (net.Conn, error), path, body strin
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return dial() }}
 	t.Cleanup(transport.CloseIdleConnections)
 	response, err := transport.RoundTrip(request)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = response.Body.Close() })
 	return response
 }
@@ -84,9 +85,7 @@ func askFree(t *testing.T, st *site, path string) (response *http.Response) {
 			return response
 		}
 		_ = response.Body.Close()
-		if time.Now().After(deadline) {
-			t.Fatalf("POST %s: still %d a minute after the last operation", path, response.StatusCode)
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "POST %s: still %d a minute after the last operation", path, response.StatusCode)
 	}
 }
 
@@ -106,9 +105,7 @@ func lastLine(t *testing.T, r io.Reader) (progress []string, last map[string]any
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		last = nil
-		if err := json.Unmarshal(lines.Bytes(), &last); err != nil {
-			t.Fatalf("%q: %v", lines.Text(), err)
-		}
+		expect.OK(t, json.Unmarshal(lines.Bytes(), &last), "%q", lines.Text())
 		if said, ok := last["progress"].(string); ok {
 			progress = append(progress, said)
 		}
@@ -120,17 +117,13 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/backups/a"}`)
-	if dir := next(t, o.begun); dir != "/backups/a" || response.StatusCode != 200 {
-		t.Fatalf("got %q, %d", dir, response.StatusCode)
-	}
+	dir := next(t, o.begun)
+	expect.MustThat(t, dir == "/backups/a" && response.StatusCode == 200, "got %q, %d", dir, response.StatusCode)
 	first, err := bufio.NewReader(response.Body).ReadString('\n') // another reader takes the rest
-	if err != nil || first != `{"progress":"copying \u003c/backups/a\u003e"}`+"\n" {
-		t.Errorf("got %q, %v", first, err)
-	}
+	expect.That(t, err == nil && first == `{"progress":"copying \u003c/backups/a\u003e"}`+"\n", "got %q, %v", first, err)
 	busy := ask(t, st, st.localAt.Dial, "/check", "")
-	if text, _ := io.ReadAll(busy.Body); busy.StatusCode != 409 || !strings.Contains(string(text), `"busy"`) {
-		t.Errorf("during another one: got %d %s", busy.StatusCode, text)
-	}
+	text, _ := io.ReadAll(busy.Body)
+	expect.That(t, busy.StatusCode == 409 && strings.Contains(string(text), `"busy"`), "during another one: got %d %s", busy.StatusCode, text)
 	o.end <- nil
 	next(t, o.ended)
 	for _, c := range []struct {
@@ -141,9 +134,7 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 		_, last := lastLine(t, askFree(t, st, "/check").Body)
 		next(t, o.begun)
 		next(t, o.ended)
-		if got := fmt.Sprint(last); got != c.want {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		expect.Equal(t, fmt.Sprint(last), c.want)
 	}
 }
 
@@ -153,24 +144,21 @@ func TestAnOperationEndsWithItsClient(t *testing.T) {
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")
 	next(t, o.begun)
-	must(t, response.Body.Close())
+	expect.OK(t, response.Body.Close())
 	next(t, o.ended)
 
 	response = askFree(t, st, "/check")
 	next(t, o.begun)
 	go func() { _ = st.Shutdown(context.Background()) }()
 	next(t, o.ended)
-	if _, last := lastLine(t, response.Body); last["error"] != context.Canceled.Error() {
-		t.Errorf("at shutdown: got %v", last)
-	}
+	_, last := lastLine(t, response.Body)
+	expect.That(t, last["error"] == context.Canceled.Error(), "at shutdown: got %v", last)
 }
 
 func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 	o := newOperations()
 	st := newSite(t, o.options)
-	if _, err := st.accounts.AddUser(account.UserDraft{Email: "b@example.org", Role: account.RoleMember}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(st.accounts.AddUser(account.UserDraft{Email: "b@example.org", Role: account.RoleMember})))
 	for name, c := range map[string]struct {
 		dial       func() (net.Conn, error)
 		path, body string
@@ -194,13 +182,10 @@ func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 		"no JSON":               {st.localAt.Dial, "/backup", `dir=/a`, nil, 400},
 	} {
 		response := ask(t, st, c.dial, c.path, c.body, c.header...)
-		if text, _ := io.ReadAll(response.Body); response.StatusCode != c.want {
-			t.Errorf("%s: got %d %s, want %d", name, response.StatusCode, text, c.want)
-		}
+		text, _ := io.ReadAll(response.Body)
+		expect.Equal(t, response.StatusCode, c.want, "%s %s", name, text)
 	}
-	if len(o.begun) > 0 {
-		t.Error("an operation was started")
-	}
+	expect.That(t, len(o.begun) == 0, "an operation was started")
 }
 
 func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
@@ -209,17 +194,12 @@ func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"stream":true}`)
 	lines := bufio.NewReader(response.Body)
 	made, err := lines.ReadString('\n')
-	if err != nil || made != `{"made":{"dir":"/data/backup.stream"}}`+"\n" || len(o.begun) > 0 {
-		t.Fatalf("got %q, %v", made, err)
-	}
-	if taken := ask(t, st, st.localAt.Dial, "/backup/taken", ""); taken.StatusCode != http.StatusNoContent {
-		t.Errorf("got %d", taken.StatusCode)
-	}
+	expect.MustThat(t, err == nil && made == `{"made":{"dir":"/data/backup.stream"}}`+"\n" && len(o.begun) == 0, "got %q, %v", made, err)
+	expect.Equal(t, ask(t, st, st.localAt.Dial, "/backup/taken", "").StatusCode, http.StatusNoContent)
 	next(t, o.begun)
 	o.end <- nil
-	if _, last := lastLine(t, lines); last["result"] == nil {
-		t.Errorf("got %v", last)
-	}
+	_, last := lastLine(t, lines)
+	expect.That(t, last["result"] != nil, "got %v", last)
 	next(t, o.ended)
 
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // its place is free after its answer
@@ -228,27 +208,19 @@ func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
 			break
 		}
 	}
-	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	must(t, response.Body.Close())
+	expect.OK(t, expect.Err(bufio.NewReader(response.Body).ReadString('\n')))
+	expect.OK(t, response.Body.Close())
 	next(t, o.ended) // because its client has gone
-	if len(o.begun) > 0 {
-		t.Error("it went on although nobody took it")
-	}
+	expect.That(t, len(o.begun) == 0, "it went on although nobody took it")
 }
 
 func TestAServerWithoutOperationsOffersNone(t *testing.T) {
 	st := newSite(t, nil)
-	if response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/a"}`); response.StatusCode != 404 {
-		t.Errorf("got %d", response.StatusCode)
-	}
+	expect.Equal(t, ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/a"}`).StatusCode, 404)
 }
 
 func TestNoOperationBeginsBeforeTheLinksAreLoaded(t *testing.T) {
 	o := newOperations()
 	st := unloadedSite(t, o.options)
-	if response := ask(t, st, st.localAt.Dial, "/check", ""); response.StatusCode != 503 {
-		t.Errorf("got %d", response.StatusCode)
-	}
+	expect.Equal(t, ask(t, st, st.localAt.Dial, "/check", "").StatusCode, 503)
 }

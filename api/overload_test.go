@@ -1,13 +1,13 @@
 package api
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/shed"
+	"shunt/engine/expect"
 )
 
 func TestPressedLoopsShedCreatesAndNothingElse(t *testing.T) {
@@ -19,25 +19,19 @@ func TestPressedLoopsShedCreatesAndNothingElse(t *testing.T) {
 	for range 100 { // each sample raises the level, and in the end creates are refused
 		if r := st.call("POST", "/shorten", `{"url":"http://a/"}`); r.status == fasthttp.StatusServiceUnavailable {
 			shedding = true
-			if !strings.Contains(r.body, `"overloaded"`) || r.header.Get("Retry-After") != "1" {
-				t.Errorf("got %v %s, want overloaded, Retry-After 1", r.header, r.body)
-			}
+			r.expect(t, "", `"overloaded"`, header("Retry-After", "1"))
 			break
 		}
 		time.Sleep(21 * time.Millisecond)
 	}
-	if !shedding {
-		t.Fatal("creates are not shed")
-	}
+	expect.MustThat(t, shedding, "creates are not shed")
 	st.get("/abc").expect(t, "a redirect", 302)
 	for request := range writes {
-		if r := st.write(request, tokenID); !adding[request] && r.status >= 400 {
-			t.Errorf("%s: got %d %s, want it done", request, r.status, r.body)
-		}
+		r := st.write(request, tokenID)
+		expect.That(t, adding[request] || r.status < 400, "%s: got %d %s, want it done", request, r.status, r.body)
 	}
-	if got := st.metric(`shunt_shed_total{kind="creates"}`); got == "0" || got == "" {
-		t.Errorf("shunt_shed_total: got %q", got)
-	}
+	got := st.metric(`shunt_shed_total{kind="creates"}`)
+	expect.That(t, got != "0" && got != "", "shunt_shed_total: got %q", got)
 }
 
 func TestEndpointsAreShedInTheirOrder(t *testing.T) {
@@ -48,12 +42,9 @@ func TestEndpointsAreShedInTheirOrder(t *testing.T) {
 		"GET /links": shed.Other, "PATCH /links/{code}": shed.Other, "POST /session": shed.Other,
 	}
 	for _, e := range st.endpoints() {
-		if kind, named := want[e.method+" "+e.path]; named && e.kind() != kind {
-			t.Errorf("%s %s: got kind %d, want %d", e.method, e.path, e.kind(), kind)
-		}
+		kind, named := want[e.method+" "+e.path]
+		expect.That(t, !named || e.kind() == kind, "%s %s: got kind %d, want %d", e.method, e.path, e.kind(), kind)
 		delete(want, e.method+" "+e.path)
 	}
-	if len(want) > 0 {
-		t.Errorf("there are no endpoints %v", want)
-	}
+	expect.That(t, len(want) == 0, "there are no endpoints %v", want)
 }

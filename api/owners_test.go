@@ -9,6 +9,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestNoLinkOutlivesADeletedUser deletes users while links are made for them in every possible way:
@@ -52,9 +53,8 @@ func TestNoLinkOutlivesADeletedUser(t *testing.T) {
 		}
 		for _, r := range made {
 			known := r.status == 200 || r.status == 201
-			if answer.status == 204 && known || answer.status == 422 && !known {
-				t.Errorf("round %d: the deletion was answered %d, and a create %d %s", i, answer.status, r.status, r.body)
-			}
+			expect.That(t, (answer.status != 204 || !known) && (answer.status != 422 || known),
+				"round %d: the deletion was answered %d, and a create %d %s", i, answer.status, r.status, r.body)
 		}
 	}
 	if t.Logf("%d of %d users were deleted", deleted, rounds); deleted == 0 {
@@ -66,9 +66,7 @@ func TestNoLinkOutlivesADeletedUser(t *testing.T) {
 func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 	st := newSite(t, nil)
 	u := st.person("ann@example.com", account.RoleMember)
-	if r := st.call("DELETE", "/users/2", ""); r.status != 204 {
-		t.Fatal(r)
-	}
+	st.call("DELETE", "/users/2", "").need(t, "", 204)
 	for name, err := range map[string]error{
 		"a link": func() error {
 			_, _, err := st.engine.Create(t.Context(), engine.Draft{Owner: u.ID, Target: "http://a/"})
@@ -79,9 +77,8 @@ func TestAnOwnerWhoWasDeletedMeanwhileGetsNoLink(t *testing.T) {
 			return err
 		}(),
 	} {
-		if r, known := problem.Of(err); !known || r.Kind != problem.Unauthorized {
-			t.Errorf("%s: got %v, want %s", name, err, problem.Unauthorized.Code)
-		}
+		r, known := problem.Of(err)
+		expect.That(t, known && r.Kind == problem.Unauthorized, "%s: got %v, want %s", name, err, problem.Unauthorized.Code)
 	}
 	st.call("POST", "/import?owner=2", `[{"url":"http://a/","code":"x"}]`).expect(t, "an import", 422, fieldsOf("owner:unknown"))
 }

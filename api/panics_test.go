@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 func TestAPanicAnywhereIsAnswered500AndLoggedOnce(t *testing.T) {
@@ -47,10 +48,7 @@ func (st *site) wantPanicsAnswered(dial func() net.Conn, path string) {
 		r := onlyAnswer(st.t, exchangeOn(st.t, dial(), request+strings.Repeat(wiretest.Smuggled, 10_000)), "GET")
 		r.expect(st.t, "", problemOf("internal"), 500, closed, without("secret"))
 	}
-	if n := strings.Count(st.log.String(), "panic in a request"); n != 1 {
-		st.t.Errorf("logged %d times, want once: %s", n, st.log)
-	}
-	if log := st.log.String(); strings.Contains(log, "kept?") || strings.Contains(log, "192.0.2.77") {
-		st.t.Errorf("the caller is in the log: %s", log)
-	}
+	expect.Equal(st.t, strings.Count(st.log.String(), "panic in a request"), 1, "logged times, want once: %s", st.log)
+	log := st.log.String()
+	expect.That(st.t, !strings.Contains(log, "kept?") && !strings.Contains(log, "192.0.2.77"), "the caller is in the log: %s", log)
 }

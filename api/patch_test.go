@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // fullLink has a value in every field that a patch may change.
@@ -18,9 +20,8 @@ const fullLink = `{"url":"http://a/","alias":"x","redirect_status":301,"expires_
 func (st *site) link(code string) (o linkObject, etag string) {
 	st.t.Helper()
 	r := st.call("GET", "/links/"+code, "")
-	if err := json.Unmarshal([]byte(r.body), &o); err != nil || r.status != 200 {
-		st.t.Fatalf("link %s: got %d %s (%v), want 200", code, r.status, r.body, err)
-	}
+	err := json.Unmarshal([]byte(r.body), &o)
+	expect.MustThat(st.t, err == nil && r.status == 200, "link %s: got %d %s (%v), want 200", code, r.status, r.body, err)
 	return o, r.header.Get("ETag")
 }
 
@@ -69,9 +70,8 @@ func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 				t.Fatalf("got %d %s, ETag %s (%v); want 200 and version 2", r.status, r.body, r.header.Get("ETag"), err)
 			}
 			read, etag := st.link("x")
-			if !reflect.DeepEqual(answered, want) || !reflect.DeepEqual(read, want) || etag != `"2"` {
-				t.Errorf("answered %+v\nread     %+v (%s)\nwant     %+v", answered, read, etag, want)
-			}
+			expect.That(t, reflect.DeepEqual(answered, want) && reflect.DeepEqual(read, want) && etag == `"2"`,
+				"answered %+v\nread     %+v (%s)\nwant     %+v", answered, read, etag, want)
 		})
 	}
 }
@@ -88,8 +88,7 @@ func TestAPatchThatChangesNothingKeepsTheVersion(t *testing.T) {
 		{"plain", `{"redirect_status":302,"tags":[]}`},
 	} {
 		before := st.call("GET", "/links/"+c.code, "")
-		r := st.call("PATCH", "/links/"+c.code, c.patch)
-		r.expect(t, c.patch, 200, bodyOf(before.body), header("ETag", `"1"`))
+		st.call("PATCH", "/links/"+c.code, c.patch).expect(t, c.patch, 200, bodyOf(before.body), header("ETag", `"1"`))
 	}
 	st.call("PATCH", "/links/x", "{}", `If-Match: "2"`).expect(t, "an empty patch of another version", 412)
 }
@@ -116,9 +115,8 @@ func TestAPatchNeedsAPatchMediaType(t *testing.T) {
 	} {
 		body := fmt.Sprintf(`{"title":"%d"}`, i)
 		r := send(t, st.publicAt, "PATCH", requestText("PATCH", "/api/v1/links/x", body, c.line, "Authorization: Bearer "+st.token))
-		if r.status != c.status || c.status == 415 && r.header.Get("Accept-Patch") != "application/merge-patch+json, application/json" {
-			t.Errorf("%s: got %d %v, want %d", c.line, r.status, r.header, c.status)
-		}
+		expect.That(t, r.status == c.status && (c.status != 415 || r.header.Get("Accept-Patch") == "application/merge-patch+json, application/json"),
+			"%s: got %d %v, want %d", c.line, r.status, r.header, c.status)
 	}
 	post := requestText("POST", "/api/v1/shorten", `{"url":"http://a/"}`, "Content-Type: application/merge-patch+json", "Authorization: Bearer "+st.token)
 	send(t, st.publicAt, "POST", post).expect(t, "a merge patch to POST /shorten", 415)
@@ -128,9 +126,7 @@ func TestAPatchRevivesOrRetitlesAnExpiredLink(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(fullLink)
 	st.now.Store(time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli())
-	if r := st.get("/x"); r.status != 410 {
-		t.Fatalf("got %d, want 410", r.status)
-	}
+	st.get("/x").need(t, "", 410)
 	st.call("PATCH", "/links/x", `{"title":"over"}`).expect(t, "retitled", 200, `"state":"expired"`, `"over"`)
 	st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:00Z"}`).expect(t, "the expiry that it has had", 200, `"state":"expired"`)
 	st.call("PATCH", "/links/x", `{"expires_at":"2027-01-01T00:00:01Z"}`).expect(t, "another expiry in the past", fieldsOf("expires_at:past"))
@@ -144,17 +140,13 @@ func TestAPatchIsVisibleAtOnceAndKeepsTheHits(t *testing.T) {
 	for range 3 {
 		st.get("/x", "User-Agent: Mozilla/5.0")
 	}
-	r := st.call("PATCH", "/links/x", `{"url":"http://b/","redirect_status":308,"max_hits":4}`)
-	r.expect(t, "", 200, `"hits":3,"unique":1}`)
+	st.call("PATCH", "/links/x", `{"url":"http://b/","redirect_status":308,"max_hits":4}`).expect(t, "", 200, `"hits":3,"unique":1}`)
 	for i, want := range []string{"308 http://b/", "410 "} {
-		if r := st.get("/x"); fmt.Sprint(r.status, " ", r.header.Get("Location")) != want {
-			t.Errorf("redirect %d: got %d %s, want %s", i, r.status, r.header.Get("Location"), want)
-		}
+		r := st.get("/x")
+		expect.Equal(t, fmt.Sprint(r.status, " ", r.header.Get("Location")), want, "redirect %d: got %d %s", i, r.status, r.header.Get("Location"))
 	}
 	st.call("PATCH", "/links/x", `{"max_hits":null}`).expect(t, "without the cap", `"state":"active"`, `"hits":4`)
-	if got := st.metric(`shunt_link_writes_total{op="update",result="ok"}`); got != "2" {
-		t.Errorf("link_writes_total: got %s, want 2", got)
-	}
+	expect.Equal(t, st.metric(`shunt_link_writes_total{op="update",result="ok"}`), "2", "link_writes_total")
 }
 
 func TestAPatchHonoursIfMatch(t *testing.T) {
@@ -188,10 +180,9 @@ func TestOfTwoPatchesOfOneVersionOneWins(t *testing.T) {
 			won = 1
 		}
 		o, etag := st.link("x")
-		if answers[won].status != 200 || answers[1-won].status != 412 || o.Title != fmt.Sprintf("%d of %d", won, version) ||
-			etag != fmt.Sprintf(`"%d"`, version+1) {
-			t.Fatalf("version %d: got %d and %d, and then %q at %s", version, answers[0].status, answers[1].status, o.Title, etag)
-		}
+		expect.MustThat(t, answers[won].status == 200 && answers[1-won].status == 412 && o.Title == fmt.Sprintf("%d of %d", won, version) &&
+			etag == fmt.Sprintf(`"%d"`, version+1),
+			"version %d: got %d and %d, and then %q at %s", version, answers[0].status, answers[1].status, o.Title, etag)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"shunt/api/redirect"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
@@ -36,9 +37,8 @@ func TestAPlainRedirectHasFasthttpsBytes(t *testing.T) {
 				for _, status := range redirect.Statuses {
 					for _, query := range []string{"", "?", "?x=%41&y", "?x&y=+%zz"} {
 						answer, closes := d.ask("10.0.0.1", requestText(method, fmt.Sprintf("/%s%d%s", kind, status, query), "", lines...))
-						if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) || closes != (len(lines) == 1) {
-							t.Errorf("/%s%d: got %s", kind, status, answer)
-						}
+						expect.That(t, strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) && closes == (len(lines) == 1),
+							"/%s%d: got %s", kind, status, answer)
 					}
 				}
 			}
@@ -73,9 +73,8 @@ func TestAPlainMissHasFasthttpsBytes(t *testing.T) {
 		for _, method := range []string{"GET", "HEAD"} {
 			for _, lines := range missLines {
 				answer, closes := d.ask("192.0.2.1", requestText(method, path, "", append(lines, browser)...))
-				if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) || closes != strings.Contains(strings.Join(lines, ""), "close") {
-					t.Errorf("%s: got %s", path, answer)
-				}
+				expect.That(t, strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d ", status)) &&
+					closes == strings.Contains(strings.Join(lines, ""), "close"), "%s: got %s", path, answer)
 			}
 		}
 	}
@@ -87,9 +86,8 @@ func TestAnOldVersionIsAnsweredAndClosed(t *testing.T) {
 	for _, path := range []string{"/x", "/unknown"} {
 		for _, connection := range []string{"", "Host: a\r\n", "Host: a\r\nConnection: close\r\n"} {
 			for _, method := range []string{"GET", "HEAD"} {
-				if answer, closes := d.ask("192.0.2.1", method+" "+path+" HTTP/1.0\r\n"+connection+"\r\n"); !closes {
-					t.Errorf("%s %s, %q: got %s", method, path, connection, answer)
-				}
+				answer, closes := d.ask("192.0.2.1", method+" "+path+" HTTP/1.0\r\n"+connection+"\r\n")
+				expect.That(t, closes, "%s %s, %q: got %s", method, path, connection, answer)
 			}
 		}
 	}
@@ -117,9 +115,8 @@ func TestPlainMissesAreLimitedLikeOthers(t *testing.T) {
 			}
 			method := []string{"GET", "HEAD"}[i%2]
 			answer, _ := d.ask(c.from, requestText(method, "/unknown", "", append([]string{c.line}, missLines[i]...)...))
-			if answer[9:12] != status || strings.Contains(answer, "\r\nRatelimit: ") != (status == "429") {
-				t.Errorf("%s, miss %d: got %.300s, want %s", c.from, i+1, answer, status)
-			}
+			expect.That(t, answer[9:12] == status && strings.Contains(answer, "\r\nRatelimit: ") == (status == "429"),
+				"%s, miss %d: got %.300s, want %s", c.from, i+1, answer, status)
 		}
 		d.both(func(st *site) { st.now.Add(1500) })
 	}
@@ -136,9 +133,7 @@ func TestAPlainRequestWhileLoadingIsToldToComeBack(t *testing.T) {
 	for _, lines := range missLines {
 		for _, method := range []string{"GET", "HEAD"} {
 			answer, _ := d.ask("192.0.2.1", requestText(method, "/capped", "", lines...))
-			if answer[9:12] != "503" || !strings.Contains(answer, "\r\nRetry-After: ") {
-				t.Errorf("got %s", answer)
-			}
+			expect.That(t, answer[9:12] == "503" && strings.Contains(answer, "\r\nRetry-After: "), "got %s", answer)
 		}
 	}
 }
@@ -162,9 +157,7 @@ func TestPlainMissesOverTLSDemandHTTPS(t *testing.T) {
 	for path, demands := range map[string]bool{"/x": false, "/unknown": true} {
 		for _, method := range []string{"GET", "HEAD"} {
 			answer, _ := d.ask("192.0.2.1", requestText(method, path, "", "Accept-Encoding: gzip"))
-			if strings.Contains(answer, fasthttp.HeaderStrictTransportSecurity) != demands {
-				t.Errorf("%s %s: got %s", method, path, answer)
-			}
+			expect.Equal(t, strings.Contains(answer, fasthttp.HeaderStrictTransportSecurity), demands, "%s %s: got %s", method, path, answer)
 		}
 	}
 }
@@ -180,9 +173,8 @@ func TestPlainAnswersOfADrainingServerClose(t *testing.T) {
 	for _, path := range []string{"/x", "/unknown"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			for _, version := range []string{"HTTP/1.1\r\n", "HTTP/1.0\r\n"} {
-				if answer, closes := d.ask("192.0.2.1", method+" "+path+" "+version+"Host: a\r\n\r\n"); !closes {
-					t.Errorf("got %s", answer)
-				}
+				answer, closes := d.ask("192.0.2.1", method+" "+path+" "+version+"Host: a\r\n\r\n")
+				expect.That(t, closes, "got %s", answer)
 			}
 		}
 	}
@@ -214,12 +206,8 @@ func TestBothDoorsCountTheSame(t *testing.T) {
 		}
 	}
 	got, want := countsOf(d.byPlain), countsOf(d.byFasthttp)
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-	if !strings.Contains(want, "cap:") || !strings.Contains(want, `"hits":5,`) {
-		t.Errorf("the mix is too small: %s", want)
-	}
+	expect.That(t, got == want, "got\n%s\nwant\n%s", got, want)
+	expect.That(t, strings.Contains(want, "cap:") && strings.Contains(want, `"hits":5,`), "the mix is too small: %s", want)
 }
 
 // countsOf returns all that a site has counted.
@@ -244,15 +232,12 @@ func TestADecisionThatIsReleasedCountsNothing(t *testing.T) {
 			d, buf := st.redirects.Decide([]byte("before"), &redirect.Request{KeyView: keyOf(code).View(), Safe: true, NowMs: st.now.Load()})
 			d.Release()
 			location := map[redirect.Outcome]string{redirect.Redirected: "http://a/"}[want]
-			if d.Outcome != want || string(buf) != "before"+location {
-				t.Errorf("%s: got %v and %q", code, d.Outcome, buf)
-			}
+			expect.That(t, d.Outcome == want && string(buf) == "before"+location, "%s: got %v and %q", code, d.Outcome, buf)
 		}
 	}
 	_, missed, _ := st.redirects.Missed(1)
-	if got := st.redirects.Counts(); got != before || missed != 0 {
-		t.Errorf("got %v and %d missed codes, want %v and none", got, missed, before)
-	}
+	got := st.redirects.Counts()
+	expect.That(t, got == before && missed == 0, "got %v and %d missed codes, want %v and none", got, missed, before)
 	st.wantStats("x", 0, 0)
 	st.get("/once", browser).expect(t, "the cap of a link was used up by decisions", 302)
 }
@@ -264,13 +249,10 @@ func TestAHeadThatFasthttpRefusesIsNotAnsweredAsPlain(t *testing.T) {
 	for _, raw := range []string{"", "\r\n", "GET", good[:len(good)-2], "GET /unknown HTTP/1.1\r\n\r\n", good + "GET"} {
 		r := plainOf(t, st, "192.0.2.1", good)
 		r.Raw = []byte(raw)
-		if got := st.front.answerPlain([]byte("before"), r); string(got) != "before" {
-			t.Errorf("%q: got %s", raw, got)
-		}
+		got := st.front.answerPlain([]byte("before"), r)
+		expect.Equal(t, string(got), "before", "%q: got %s", raw, got)
 	}
-	if got := st.redirects.Counts(); got != before {
-		t.Errorf("counted: got %v, want %v", got, before)
-	}
+	expect.Equal(t, st.redirects.Counts(), before, "counted")
 }
 
 func TestManyGoroutinesAnswerPlainRequestsAtOnce(t *testing.T) {
@@ -294,9 +276,7 @@ func TestManyGoroutinesAnswerPlainRequestsAtOnce(t *testing.T) {
 				r.NowMs += int64(i%3) * 1000
 				start := len(out)
 				out = st.front.answerPlain(out, r)
-				if got := undated(out[start:]); got != want[n] {
-					t.Errorf("got %s, want %s", got, want[n])
-				}
+				expect.Equal(t, undated(out[start:]), want[n])
 			}
 		})
 	}
@@ -329,18 +309,12 @@ func TestAPanicOfAPlainAnswerIsAnsweredAsElsewhere(t *testing.T) {
 					want, _ := d.exchange("192.0.2.1", raw)
 					r := plainOf(t, d.byPlain, "192.0.2.1", raw)
 					got := undated(answerAsLoop(d.byPlain, []byte("before"), r))
-					if got != "before"+undated(want) || !r.Closes || !strings.Contains(got, "HTTP/1.1 500 ") {
-						t.Errorf("got %s, want %s", got, want)
-					}
+					expect.That(t, got == "before"+undated(want) && r.Closes && strings.Contains(got, "HTTP/1.1 500 "), "got %s, want %s", got, want)
 				}
 			}
 			for _, st := range []*site{d.byPlain, d.byFasthttp} {
-				if n := strings.Count(st.log.String(), "panic in a request"); n != 1 {
-					t.Errorf("logged %d times, want once: %s", n, st.log)
-				}
-				if strings.Contains(st.log.String(), "kept?") {
-					t.Errorf("the caller is in the log: %s", st.log)
-				}
+				expect.Equal(t, strings.Count(st.log.String(), "panic in a request"), 1, "logged times, want once: %s", st.log)
+				expect.That(t, !strings.Contains(st.log.String(), "kept?"), "the caller is in the log: %s", st.log)
 			}
 		})
 	}
@@ -352,9 +326,7 @@ func TestHeadsOfRedirectsAreMadeOnceASecond(t *testing.T) {
 	at := func(ms int64) string { return string(h.of(&http1.Plain{NowMs: start + ms})[1]) }
 	first := at(0)
 	const want = "HTTP/1.1 302 Found\r\nDate: Fri, 15 Jan 2027 08:00:00 GMT\r\nContent-Length: 0\r\nLocation: "
-	if first != want {
-		t.Errorf("got %q, want %q", first, want)
-	}
+	expect.Equal(t, first, want)
 	for _, c := range []struct {
 		ms   int64
 		same bool

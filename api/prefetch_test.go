@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // refusedPrefetch is the whole answer to a prefetch, without its date.
@@ -32,9 +33,7 @@ func TestAPrefetchIsRefusedAndTheClickCountsThroughEveryDoor(t *testing.T) {
 		c := dial()
 		r := bufio.NewReader(c)
 		ask := func(method, path, body string, lines ...string) string {
-			if _, err := io.WriteString(c, requestText(method, path, body, lines...)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, expect.Err(io.WriteString(c, requestText(method, path, body, lines...))))
 			return headOf(t, r, method)
 		}
 		prefetches, clicks := uint64(0), uint64(0)
@@ -42,38 +41,27 @@ func TestAPrefetchIsRefusedAndTheClickCountsThroughEveryDoor(t *testing.T) {
 			path := fmt.Sprintf("/s%d?q", status)
 			for _, line := range prefetchLines {
 				prefetches++
-				if got := ask("GET", path, "", browser, line, "Accept: application/json, text/html"); got != refusedPrefetch {
-					t.Errorf("GET %s, %s: got\n%s", path, line, got)
-				}
+				expect.Equal(t, ask("GET", path, "", browser, line, "Accept: application/json, text/html"), refusedPrefetch, "GET %s, %s", path, line)
 			}
 			if status >= 307 {
 				prefetches++
-				if got := ask("POST", path, "dropped", browser, prefetchLines[0]); got != refusedPrefetch {
-					t.Errorf("POST %s: got\n%s", path, got)
-				}
+				expect.Equal(t, ask("POST", path, "dropped", browser, prefetchLines[0]), refusedPrefetch, "POST %s", path)
 			}
 			clicks++
-			if got := ask("GET", path, "", browser); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", status)) || !strings.Contains(got, "\r\nLocation: http://a/?q\r\n") {
-				t.Errorf("the click: got\n%s", got)
-			}
-			if got := ask("HEAD", path, "", browser, prefetchLines[0]); !strings.Contains(got, "\r\nLocation: http://a/?q\r\n") {
-				t.Errorf("HEAD: got\n%s", got)
-			}
+			got := ask("GET", path, "", browser)
+			expect.That(t, strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", status)) && strings.Contains(got, "\r\nLocation: http://a/?q\r\n"), "the click: got\n%s", got)
+			expect.Contains(t, ask("HEAD", path, "", browser, prefetchLines[0]), "\r\nLocation: http://a/?q\r\n", "HEAD")
 		}
 		for range 3 {
 			prefetches++
-			if got := ask("GET", "/once", "", browser, prefetchLines[0]); got != refusedPrefetch {
-				t.Errorf("a link for one visitor: got\n%s", got)
-			}
+			expect.Equal(t, ask("GET", "/once", "", browser, prefetchLines[0]), refusedPrefetch, "a link for one visitor")
 		}
 		clicks++
-		if got := ask("GET", "/once", "", browser); !strings.HasPrefix(got, "HTTP/1.1 302 ") {
-			t.Errorf("the visitor for whom the cap is: got\n%s", got)
-		}
+		got := ask("GET", "/once", "", browser)
+		expect.That(t, strings.HasPrefix(got, "HTTP/1.1 302 "), "the visitor for whom the cap is: got\n%s", got)
 		for _, lines := range [][]string{{browser}, {browser, prefetchLines[0]}} {
-			if got := ask("GET", "/once", "", lines...); !strings.HasPrefix(got, "HTTP/1.1 410 ") {
-				t.Errorf("the second visitor, %q: got\n%s", lines, got)
-			}
+			got := ask("GET", "/once", "", lines...)
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 410 "), "the second visitor, %q: got\n%s", lines, got)
 		}
 		st.wantStats("once", 1, 1) // folds
 		heads := uint64(len(redirect.Statuses))
@@ -84,9 +72,7 @@ func TestAPrefetchIsRefusedAndTheClickCountsThroughEveryDoor(t *testing.T) {
 		for _, n := range st.redirects.Counts().Redirects {
 			redirects += n
 		}
-		if redirects != clicks+heads {
-			t.Errorf("got %d redirects, want %d", redirects, clicks+heads)
-		}
+		expect.Equal(t, redirects, clicks+heads, "redirects")
 	})
 }
 
@@ -97,18 +83,14 @@ func headOf(t *testing.T, r *bufio.Reader, method string) string {
 	length := 0
 	for {
 		line, err := r.ReadString('\n')
-		if err != nil {
-			t.Fatalf("after %q: %v", head.String(), err)
-		}
+		expect.OK(t, err, "after %q", head.String())
 		head.WriteString(line)
 		if _, err := fmt.Sscanf(line, "Content-Length: %d", &length); err != nil && line == "\r\n" {
 			break
 		}
 	}
 	if method != "HEAD" {
-		if _, err := r.Discard(length); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(r.Discard(length)))
 	}
 	return undated([]byte(head.String()))
 }
@@ -126,13 +108,10 @@ func TestAPrefetchWithoutARedirectGetsWhatEverybodyGets(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		want := send(t, st.publicAt, method, requestText(method, path, "", browser))
-		got := send(t, st.publicAt, method, requestText(method, path, "", browser, prefetchLines[0]))
-		got.expect(t, fmt.Sprintf("%.40s", request), status, bodyOf(want.body))
+		send(t, st.publicAt, method, requestText(method, path, "", browser, prefetchLines[0])).expect(t, fmt.Sprintf("%.40s", request), status, bodyOf(want.body))
 	}
 	st.wantStats("off", 0, 0) // folds
-	if got := st.engine.Metrics().Redirects; got != [4]uint64{} {
-		t.Errorf("by class: got %v, want nothing", got)
-	}
+	expect.Equal(t, st.engine.Metrics().Redirects, [4]uint64{}, "by class")
 }
 
 // The 503 of a prefetch is what the server means to say, so nothing counts it as a failure or a miss.
@@ -141,20 +120,15 @@ func TestAPrefetchIsNoErrorInMetrics(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	before := st.metricsText()
 	for range 5 {
-		if r := st.get("/x", browser, prefetchLines[0]); r.status != 503 {
-			t.Fatalf("got %+v", r)
-		}
+		st.get("/x", browser, prefetchLines[0]).need(t, "", 503)
 	}
 	st.wantStats("x", 0, 0) // folds
 	after := st.metricsText()
 	for _, name := range []string{"shunt_redirects_total", "shunt_redirect_misses_total", "shunt_http_requests_total", "shunt_shed_total"} {
-		if got, want := linesOf(after, name), linesOf(before, name); got != want || !strings.Contains(after, "# TYPE "+name+" ") {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-		}
+		got, want := linesOf(after, name), linesOf(before, name)
+		expect.That(t, got == want && strings.Contains(after, "# TYPE "+name+" "), "%s: got\n%s\nwant\n%s", name, got, want)
 	}
-	if want := "shunt_hits_total{class=\"prefetch\"} 5\n"; !strings.Contains(after, want) {
-		t.Errorf("got\n%s\nwant %s", linesOf(after, "shunt_hits_total"), want)
-	}
+	expect.Contains(t, after, "shunt_hits_total{class=\"prefetch\"} 5\n", "got\n%s", linesOf(after, "shunt_hits_total"))
 }
 
 // linesOf returns the values of a metric that are not of the requests for metrics themselves.

@@ -1,8 +1,10 @@
 package api
 
 import (
-	"strings"
+	"fmt"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestAPreviewShowsTheTargetEscapedAndCountsNothing(t *testing.T) {
@@ -13,19 +15,13 @@ func TestAPreviewShowsTheTargetEscapedAndCountsNothing(t *testing.T) {
 		"https://good.example/x?a=1&amp;b=&#34;&lt;script&gt;&#34;#y", `<time datetime="2026-01-02T03:04:05Z">2 January 2026, 03:04 UTC</time>`,
 		`<a class="button" href="/live" rel="nofollow noreferrer">`,
 	} {
-		if !strings.Contains(r.body, want) {
-			t.Errorf("the preview lacks %s:\n%s", want, r.body)
-		}
+		r.expect(t, fmt.Sprintf("the preview lacks %s", want), want)
 	}
-	if r.header.Get("Location") != "" || r.header.Get("Refresh") != "" || strings.Contains(r.body, "http-equiv") {
-		t.Errorf("the preview redirects: %+v", r)
-	}
+	r.expect(t, "the preview redirects", header("Location", ""), header("Refresh", ""), without("http-equiv"))
 	st.get("/capped+").expect(t, "a capped link", ">good.example<", without("secret"))
 	st.get("/live.svg")
 	st.get("/live.png")
-	if got := st.counted(); got != before {
-		t.Errorf("got %s, want %s", got, before)
-	}
+	expect.Equal(t, st.counted(), before)
 	st.wantStats("live", 0, 0)
 	st.get("/capped").expect(t, "the preview used up the only hit", 302)
 }
@@ -40,9 +36,7 @@ func TestAPreviewShowsALookAlikeHostInPunycode(t *testing.T) {
 
 func TestAPreviewShowsTheCurrentLink(t *testing.T) {
 	st := newPagesSite(t)
-	if r := st.call("DELETE", "/links/live", ""); r.status != 204 {
-		t.Fatalf("got %d", r.status)
-	}
+	st.call("DELETE", "/links/live", "").need(t, "", 204)
 	st.get("/live+").expect(t, "of a deleted link", 404)
 	st.shorten(`{"url":"https://new.example/","alias":"live"}`)
 	st.call("PATCH", "/links/live", `{"url":"https://newer.example/"}`)

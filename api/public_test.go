@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 // newPagesSite returns a site with a link of each kind.
@@ -27,12 +28,8 @@ func newPagesSite(t *testing.T) *site {
 	st.shorten(`{"url":"https://good.example/","alias":"past","expires_at":"2026-01-02T03:04:06Z"}`)
 	st.shorten(`{"url":"https://evil.example/","alias":"evil"}`)
 	st.shorten(`{"url":"https://good.example/","alias":"post","redirect_status":307}`)
-	if r := st.get("/used"); r.status != 302 {
-		t.Fatalf("the only hit of a link: got %d", r.status)
-	}
-	if _, err := st.targets.Blocked.Replace([]byte("evil.example")); err != nil {
-		t.Fatal(err)
-	}
+	st.get("/used").need(t, "the only hit of a link", 302)
+	expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("evil.example"))))
 	st.now.Add(time.Minute.Milliseconds())
 	return st
 }
@@ -98,17 +95,13 @@ func TestPublicPathsAnswerAsTheContractSays(t *testing.T) {
 	} {
 		method, target, _ := strings.Cut(request, " ")
 		r := send(t, st.publicAt, method, requestText(method, target, ""))
-		if got := statusAndType(r); got != want {
-			t.Errorf("%s: got %s, want %s", request, got, want)
-		}
-		if allow := r.header.Get("Allow"); (r.status == 405) != (allow == "GET, HEAD") {
-			t.Errorf("%s: got Allow: %s", request, allow)
-		}
+		expect.Equal(t, statusAndType(r), want, request)
+		allow := r.header.Get("Allow")
+		expect.Equal(t, r.status == 405, allow == "GET, HEAD", "%s: got Allow: %s", request, allow)
 		if r.status != 404 || method != "GET" {
 			continue
 		}
-		asJSON := st.get(target, "Accept: application/json")
-		asJSON.expect(t, request+" with JSON preferred", problemOf("not_found"), header("Vary", "Accept"))
+		st.get(target, "Accept: application/json").expect(t, request+" with JSON preferred", problemOf("not_found"), header("Vary", "Accept"))
 	}
 }
 
@@ -117,16 +110,11 @@ func TestHEADIsAnsweredAsGETWithoutTheBody(t *testing.T) {
 	for _, path := range []string{"/", "/_/docs", "/robots.txt", "/favicon.ico", "/live+", "/live.svg", "/live.png", "/none+", "/used+", "/evil+", "/live.gif"} {
 		get := st.get(path)
 		head := send(t, st.publicAt, "HEAD", requestText("HEAD", path, ""))
-		if head.status != get.status || head.body != "" || head.header.Get("Content-Length") != fmt.Sprint(len(get.body)) {
-			t.Errorf("%s: got %d, %d bytes, Content-Length %s; want %d, none, %d", path, head.status, len(head.body),
-				head.header.Get("Content-Length"), get.status, len(get.body))
-		}
+		head.expect(t, path, get.status, bodyOf(""), header("Content-Length", fmt.Sprint(len(get.body))))
 		get.header.Del("Content-Length")
 		head.header.Del("Content-Length")
 		get.body = ""
-		if got, want := head.whole(), get.whole(); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
+		expect.Equal(t, head.whole(), get.whole(), path)
 	}
 }
 
@@ -159,16 +147,11 @@ func TestEveryPageHasTheHeadersOfAPage(t *testing.T) {
 		} else if policy != want[0] {
 			t.Errorf("%s: got policy %s, want %s", path, policy, want[0])
 		}
-		if got := r.header.Get("Cache-Control"); got != want[1] {
-			t.Errorf("%s: got Cache-Control: %s, want %s", path, got, want[1])
-		}
-		if want[0] != "" && r.header.Get("Referrer-Policy") != "no-referrer" || r.header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: got %v", path, r.header)
-		}
+		expect.Equal(t, r.header.Get("Cache-Control"), want[1], path)
+		expect.That(t, (want[0] == "" || r.header.Get("Referrer-Policy") == "no-referrer") && r.header.Get("X-Content-Type-Options") == "nosniff",
+			"%s: got %v", path, r.header)
 		for _, name := range []string{"Server", "X-Powered-By", "Via"} {
-			if r.header.Get(name) != "" {
-				t.Errorf("%s: got %s: %s", path, name, r.header.Get(name))
-			}
+			r.expect(t, fmt.Sprintf("%s: got %s", path, name), header(name, ""))
 		}
 	}
 	for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch, the last, has no page
@@ -187,9 +170,7 @@ func TestEveryPageHasTheHeadersOfAPage(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if got, want := fmt.Sprint(names), "[Cache-Control Content-Length Date Location]"; got != want {
-		t.Errorf("a redirect has the fields %s, want %s", got, want)
-	}
+	expect.Equal(t, fmt.Sprint(names), "[Cache-Control Content-Length Date Location]", "a redirect has the fields")
 }
 
 var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
@@ -199,16 +180,9 @@ var styleElement = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 func (st *site) wantStyleAllowed(path, policy, body string) {
 	st.t.Helper()
 	styles := styleElement.FindAllStringSubmatch(body, -1)
-	if len(styles) != 1 {
-		st.t.Fatalf("%s: got %d styles, want 1", path, len(styles))
-	}
-	want := "default-src 'none'; style-src 'sha256-" + hashOf(styles[0][1]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	if policy != want {
-		st.t.Errorf("%s: got policy %s, want %s", path, policy, want)
-	}
-	if bad := regexp.MustCompile(`<script|<img|<link|<iframe|\sstyle=|\son[a-z]+=|src=`).FindString(body); bad != "" {
-		st.t.Errorf("%s holds %q", path, bad)
-	}
+	expect.MustEqual(st.t, len(styles), 1, "%s styles", path)
+	expect.Equal(st.t, policy, "default-src 'none'; style-src 'sha256-"+hashOf(styles[0][1])+"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'", path)
+	expect.Equal(st.t, regexp.MustCompile(`<script|<img|<link|<iframe|\sstyle=|\son[a-z]+=|src=`).FindString(body), "", "%s holds", path)
 }
 
 func hashOf(text string) string {
@@ -218,14 +192,12 @@ func hashOf(text string) string {
 
 func TestTheRootRedirectIsConfigured(t *testing.T) {
 	st := newSite(t, func(o *Options) { o.RootRedirect = "https://WWW.example.com/Home?x#y" })
-	r := st.get("/?utm=1")
-	r.expect(t, "", 302, header("Location", "https://www.example.com/Home?x#y"), header("Cache-Control", "private, no-store"), bodyOf(""))
+	st.get("/?utm=1").expect(t, "", 302, header("Location", "https://www.example.com/Home?x#y"), header("Cache-Control", "private, no-store"), bodyOf(""))
 	send(t, st.publicAt, "POST", requestText("POST", "/", "")).expect(t, "POST", 405)
 	for _, bad := range []string{"/home", "javascript:alert(1)", "http://127.0.0.1:8080/", "http://localhost:8080/x", "http://a b/", "https://u@a/"} {
 		o := Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", RootRedirect: bad}
-		if _, err := NewServer(o); err == nil || !strings.Contains(err.Error(), "root redirect") {
-			t.Errorf("%s: got %v, want an error that names it", bad, err)
-		}
+		_, err := NewServer(o)
+		expect.That(t, err != nil && strings.Contains(err.Error(), "root redirect"), "%s: got %v, want an error that names it", bad, err)
 	}
 }
 
@@ -241,7 +213,7 @@ func TestQRCodesAndPreviewsAreRefusedWhenTooManyWait(t *testing.T) {
 	for path, gate := range map[string]**turnstile.Turnstile{"/live.svg": &st.others.QRCodes.Places, "/live.png": &st.others.QRCodes.Places, "/live+": &st.others.Previews.Places} {
 		whole := *gate
 		*gate = turnstile.New(turnstile.Limits{Places: 1})
-		check(t, (*gate).Enter(turnstile.Key{}))
+		expect.NoError(t, (*gate).Enter(turnstile.Key{}))
 		st.get(path, "Accept: application/json").expect(t, path, 503, problemOf("overloaded"), some("Retry-After"))
 		st.get("/live").expect(t, "a redirect meanwhile", 302)
 		if *gate = whole; st.get(path).status != 200 {

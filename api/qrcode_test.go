@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/boombuler/barcode/qr"
+
+	"shunt/engine/expect"
 )
 
 // modules returns the rows of the QR code of text as the library makes it, # for black, with the
@@ -18,7 +20,7 @@ import (
 func modules(t *testing.T, text string) []string {
 	t.Helper()
 	code, err := qr.Encode(text, qr.M, qr.Auto)
-	must(t, err)
+	expect.OK(t, err)
 	n := code.Bounds().Dx()
 	blank := strings.Repeat(".", n+8)
 	rows := []string{blank, blank, blank, blank}
@@ -42,21 +44,17 @@ func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 	for _, size := range []int{64, 65, 100, 511, 512, 2047, 2048} {
 		r := st.get(fmt.Sprint("/live.png?size=", size))
 		image, err := png.Decode(strings.NewReader(r.body))
-		if err != nil {
-			t.Fatalf("%d: %v", size, err)
-		}
-		if b := image.Bounds(); b.Dx() != size || b.Dy() != size {
-			t.Errorf("%d: got %v", size, b)
-		}
+		expect.OK(t, err, "%d", size)
+		b := image.Bounds()
+		expect.That(t, b.Dx() == size && b.Dy() == size, "%d: got %v", size, b)
 		scale := size / len(want)
 		margin := (size - scale*len(want)) / 2
 		for y := range size {
 			for x := range size {
 				mx, my := (x-margin)/scale, (y-margin)/scale
 				black := x >= margin && y >= margin && mx < len(want) && my < len(want) && want[my][mx] == '#'
-				if grey, _, _, _ := image.At(x, y).RGBA(); (grey == 0) != black {
-					t.Fatalf("%d: pixel %d, %d: got %d, want black == %v", size, x, y, grey, black)
-				}
+				grey, _, _, _ := image.At(x, y).RGBA()
+				expect.MustThat(t, (grey == 0) == black, "%d: pixel %d, %d: got %d, want black == %v", size, x, y, grey, black)
 			}
 		}
 	}
@@ -65,7 +63,7 @@ func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 func TestAnSVGIsTheQRCode(t *testing.T) {
 	st := newPagesSite(t)
 	r := st.get("/live.svg")
-	must(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
+	expect.OK(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
 	want := modules(t, "https://sho.rt/live")
 	got := make([][]byte, len(want))
 	for y := range got {
@@ -74,19 +72,14 @@ func TestAnSVGIsTheQRCode(t *testing.T) {
 	runs := regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`).FindAllStringSubmatch(r.body, -1)
 	for _, run := range runs {
 		var x, y, n, back int
-		if _, err := fmt.Sscan(strings.Join(run[1:], " "), &x, &y, &n, &back); err != nil || n != back {
-			t.Fatalf("%v: %v", run, err)
-		}
+		_, err := fmt.Sscan(strings.Join(run[1:], " "), &x, &y, &n, &back)
+		expect.MustThat(t, err == nil && n == back, "%v: %v", run, err)
 		copy(got[y][x:], strings.Repeat("#", n))
 	}
 	for y := range want {
-		if string(got[y]) != want[y] {
-			t.Errorf("row %d: got %s, want %s", y, got[y], want[y])
-		}
+		expect.Equal(t, string(got[y]), want[y], "row %d: got %s", y, got[y])
 	}
-	if !strings.Contains(r.body, fmt.Sprintf(`viewBox="0 0 %d %[1]d"`, len(want))) {
-		t.Errorf("got %.200s", r.body)
-	}
+	r.expect(t, "", fmt.Sprintf(`viewBox="0 0 %d %[1]d"`, len(want)))
 }
 
 func TestASizeTooSmallForALongAddressIsRefused(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"shunt/api/visitor"
 	"shunt/api/wire/http1"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // breakdown returns a link's hits by the values of a dimension, in alphabetical order.
@@ -32,9 +33,7 @@ func (st *site) breakdown(code, dimension string) string {
 	if err == nil {
 		err = json.Unmarshal(lists[dimension], &values)
 	}
-	if err != nil {
-		st.t.Fatalf("%s of %s: got %d %s: %v", dimension, code, r.status, r.body, err)
-	}
+	expect.OK(st.t, err, "%s of %s: got %d %s", dimension, code, r.status, r.body)
 	var texts []string
 	for _, v := range values {
 		texts = append(texts, fmt.Sprint(v.Value, " ", v.Hits))
@@ -65,9 +64,7 @@ func TestOnlyHitsAreBrokenDown(t *testing.T) {
 		"devices":   "desktop 1, mobile 2, other 1",
 		"browsers":  "Firefox 1, Safari 2, command line 1",
 	} {
-		if got := st.breakdown("x", dimension); got != want {
-			t.Errorf("%s: got %s, want %s", dimension, got, want)
-		}
+		expect.Equal(t, st.breakdown("x", dimension), want, dimension)
 	}
 	st.wantStats("x", 4, 3)
 }
@@ -87,9 +84,7 @@ func TestLongAndBinaryHeadersAreRedirectedAndCounted(t *testing.T) {
 		hits++
 		st.get("/x", lines...).expect(t, fmt.Sprintf("%.40q", lines), 302)
 	}
-	if got, want := st.breakdown("x", "referrers"), "direct 1, news.example 1, other 3"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, st.breakdown("x", "referrers"), "direct 1, news.example 1, other 3")
 	st.wantStats("x", hits, 3) // three User-Agents
 	st.get("/x", browser, "Referer: https://"+strings.Repeat("a", 17<<10)).expect(t, "a header over 16 KiB", 431)
 	st.wantStats("x", hits, 3)
@@ -177,9 +172,7 @@ func benchmarkRedirectTargets(b *testing.B, plain bool) {
 	for i := 0; b.Loop(); i++ {
 		out = st.front.answerPlain(out[:0], requests[i%links])
 	}
-	if !bytes.HasPrefix(out, []byte("HTTP/1.1 302")) {
-		b.Fatalf("got %.100q", out)
-	}
+	expect.MustThat(b, bytes.HasPrefix(out, []byte("HTTP/1.1 302")), "got %.100q", out)
 }
 
 // shortenMany makes the links l0000000 up to before n, unless they exist.
@@ -190,9 +183,8 @@ func (st *site) shortenMany(n int) {
 		items = append(items, fmt.Sprintf(`{"url":"https://shop.example.com/catalogue/%d/item-%x?campaign=spring&id=%d","alias":"l%07d"}`, i%89, i*7919, i, i))
 	}
 	for some := range slices.Chunk(items, 512) {
-		if got, _, r := st.bulk("application/json", "["+strings.Join(some, ",")+"]"); !strings.Contains(got, " 0: ") {
-			st.t.Fatalf("got %s, %d %.300s", got, r.status, r.body)
-		}
+		got, _, r := st.bulk("application/json", "["+strings.Join(some, ",")+"]")
+		expect.MustContains(st.t, got, " 0: ", "%d %.300s", r.status, r.body)
 	}
 }
 

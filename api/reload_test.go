@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/limit"
+	"shunt/engine/expect"
 )
 
 // A changed limit begins with nothing counted; one that did not change keeps its counts.
@@ -14,9 +15,7 @@ func TestAReloadReplacesLimitsAndKeepsTheOthersCounts(t *testing.T) {
 	want := func(when string, path string, statuses ...int) {
 		t.Helper()
 		for i, status := range statuses {
-			if got := a.ask("GET", path, "").status; got != status {
-				t.Errorf("%s, request %d for %s: got %d, want %d", when, i, path, got, status)
-			}
+			expect.Equal(t, a.ask("GET", path, "").status, status, "%s, request %d for %s", when, i, path)
 		}
 	}
 	limits := limit.Limits{Misses: limitOf(t, "1/min:3"), Calls: limitOf(t, "1/s:3")}
@@ -30,9 +29,7 @@ func TestAReloadReplacesLimitsAndKeepsTheOthersCounts(t *testing.T) {
 	limits.Misses = limitOf(t, "off")
 	st.Server.Reload(Reloadable{RateLimits: limits})
 	want("no limit", "/none", 404, 404, 404)
-	if got := st.metric(`shunt_rate_limited_total{scope="misses"}`); got != "3" {
-		t.Errorf("%s refused misses are counted, want 3", got)
-	}
+	expect.Equal(t, st.metric(`shunt_rate_limited_total{scope="misses"}`), "3", "refused misses are counted")
 }
 
 func TestAReloadChangesWhoIsATrustedProxy(t *testing.T) {
@@ -44,16 +41,10 @@ func TestAReloadChangesWhoIsATrustedProxy(t *testing.T) {
 	for range 3 {
 		misses("203.0.113.1")
 	}
-	if got := misses("203.0.113.2"); got != 429 {
-		t.Errorf("a peer that is not trusted has named its client: got %d", got)
-	}
+	expect.Equal(t, misses("203.0.113.2"), 429, "a peer that is not trusted has named its client")
 	limits := limit.Limits{Misses: limitOf(t, "1/min:3")}
 	st.Server.Reload(Reloadable{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}, RateLimits: limits})
-	if got := misses("203.0.113.2"); got != 404 {
-		t.Errorf("a client behind a proxy that is trusted now: got %d", got)
-	}
+	expect.Equal(t, misses("203.0.113.2"), 404, "a client behind a proxy that is trusted now")
 	st.Server.Reload(Reloadable{RateLimits: limits})
-	if got := misses("203.0.113.3"); got != 429 {
-		t.Errorf("a client behind a proxy that is trusted no more: got %d", got)
-	}
+	expect.Equal(t, misses("203.0.113.3"), 429, "a client behind a proxy that is trusted no more")
 }

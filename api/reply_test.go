@@ -4,12 +4,29 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // expect checks a reply. Each of wants is a status, a text that the body must contain, or what one of the functions
 // below returns. what says which request it answers.
-func (r reply) expect(t testing.TB, what string, wants ...any) {
+func (r reply) expect(t expect.T, what string, wants ...any) {
 	t.Helper()
+	if wrong := r.wrong(t, wants); wrong != "" {
+		t.Errorf("%s: %s", what, wrong)
+	}
+}
+
+// need does what expect does, and ends the test.
+func (r reply) need(t expect.T, what string, wants ...any) {
+	t.Helper()
+	if wrong := r.wrong(t, wants); wrong != "" {
+		t.Fatalf("%s: %s", what, wrong)
+	}
+}
+
+// wrong returns the first of wants that r is not, "" if it is all of them.
+func (r reply) wrong(t expect.T, wants []any) string {
 	for _, w := range wants {
 		missing := ""
 		switch w := w.(type) {
@@ -24,13 +41,13 @@ func (r reply) expect(t testing.TB, what string, wants ...any) {
 		case func(reply) string:
 			missing = w(r)
 		default:
-			t.Fatalf("%s: a reply cannot be compared with %T", what, w)
+			t.Fatalf("a reply cannot be compared with %T", w)
 		}
 		if missing != "" {
-			t.Errorf("%s: got %d %v %s\nwant %s", what, r.status, r.header, r.body, missing)
-			return
+			return fmt.Sprintf("got %d %v %s\nwant %s", r.status, r.header, r.body, missing)
 		}
 	}
+	return ""
 }
 
 // is returns a want of a value of a reply.
@@ -91,9 +108,7 @@ func TestAReplyThatIsNotAsWantedIsFound(t *testing.T) {
 	} {
 		var found recorder
 		r.expect(&found, "", wrong)
-		if found.errors != 1 {
-			t.Errorf("wrong want %d is not found", i)
-		}
+		expect.Equal(t, found.errors, 1, "wrong want %d is not found", i)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/auth"
 	"shunt/api/exchange"
+	"shunt/engine/expect"
 )
 
 var requestIDForm = regexp.MustCompile(`^[0-9A-Za-z]{16}$`)
@@ -38,14 +39,12 @@ func TestAnIDIsTakenIfItIsSafeElseMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := st.get("/api/v1/me", c.lines...)
 			got := r.header.Values(exchange.HeaderRequestID)
-			if len(got) != 1 || c.taken != "" && got[0] != c.taken || c.taken == "" && !requestIDForm.MatchString(got[0]) {
-				t.Errorf("got %q, want %q", got, c.taken)
-			}
+			expect.That(t, len(got) == 1 && (c.taken == "" || got[0] == c.taken) && (c.taken != "" || requestIDForm.MatchString(got[0])),
+				"got %q, want %q", got, c.taken)
 		})
 	}
-	if a, b := st.get("/_/api").header.Get(exchange.HeaderRequestID), st.get("/_/api").header.Get(exchange.HeaderRequestID); a == b {
-		t.Errorf("two requests have the id %s", a)
-	}
+	a, b := st.get("/_/api").header.Get(exchange.HeaderRequestID), st.get("/_/api").header.Get(exchange.HeaderRequestID)
+	expect.That(t, a != b, "two requests have the id %s", a)
 }
 
 func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
@@ -81,14 +80,11 @@ func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/known", "/unknown"} {
-		if id := st.get(path, line).header.Values(exchange.HeaderRequestID); id != nil {
-			t.Errorf("%s, which is a code: got the id %q", path, id)
-		}
+		id := st.get(path, line).header.Values(exchange.HeaderRequestID)
+		expect.That(t, id == nil, "%s, which is a code: got the id %q", path, id)
 	}
 	r := send(t, st.localAt, "GET", requestText("GET", "/api/v1/me", "", line))
-	if id := r.header.Get(exchange.HeaderRequestID); id != "from-a-proxy" {
-		t.Errorf("the socket: got the id %q", id)
-	}
+	expect.Equal(t, r.header.Get(exchange.HeaderRequestID), "from-a-proxy", "the socket")
 }
 
 func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
@@ -99,15 +95,13 @@ func TestAFailedRequestIsFoundInTheLogByItsID(t *testing.T) {
 	for i, path := range []string{"/api/v1/users", "/_/users"} {
 		id := fmt.Sprintf("failed-%d", i)
 		r := st.get(path, cookie, "X-Request-Id: "+id)
-		if r.status != 500 || r.header.Get(exchange.HeaderRequestID) != id || strings.Count(st.log.String(), "request_id="+id+"\n") != 1 {
-			t.Errorf("%s: got %d with the id %q, and the log\n%s", path, r.status, r.header.Get(exchange.HeaderRequestID), st.log)
-		}
+		expect.That(t, r.status == 500 && r.header.Get(exchange.HeaderRequestID) == id && strings.Count(st.log.String(), "request_id="+id+"\n") == 1,
+			"%s: got %d with the id %q, and the log\n%s", path, r.status, r.header.Get(exchange.HeaderRequestID), st.log)
 	}
 	st.router.limiter = nil
 	r := st.get("/api/v1/me", "X-Request-Id: in-a-panic")
-	if r.status != 500 || r.header.Get(exchange.HeaderRequestID) != "in-a-panic" || !strings.Contains(st.log.String(), "request_id=in-a-panic") {
-		t.Errorf("a panic: got %d with the id %q", r.status, r.header.Get(exchange.HeaderRequestID))
-	}
+	expect.That(t, r.status == 500 && r.header.Get(exchange.HeaderRequestID) == "in-a-panic" && strings.Contains(st.log.String(), "request_id=in-a-panic"),
+		"a panic: got %d with the id %q", r.status, r.header.Get(exchange.HeaderRequestID))
 }
 
 func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
@@ -127,9 +121,8 @@ func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 		ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
 		exchange.NameRequest(ctx)
 		got = account.Origin{}
-		if err := st.router.call(ctx, by, note); err != nil || got.RequestID != exchange.RequestID(ctx) || got.Local {
-			t.Errorf("%.12s: got %+v, %v", line, got, err)
-		}
+		err := st.router.call(ctx, by, note)
+		expect.That(t, err == nil && got.RequestID == exchange.RequestID(ctx) && !got.Local, "%.12s: got %+v, %v", line, got, err)
 	}
 	ask(st.auth.OverNetwork, "Authorization: Bearer "+st.token)
 	ask(st.auth.OverNetwork, cookie)

@@ -10,6 +10,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/ops"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestAResetSetsEveryFigureToZero resets a link with a cap, imported hits, and figures of each kind.
@@ -20,22 +21,17 @@ func TestAResetSetsEveryFigureToZero(t *testing.T) {
 	st.get("/x", "User-Agent: Googlebot/2.1")
 	before := st.call("GET", "/links/x", "")
 	r := st.call("POST", "/links/x/reset", "", "If-Match: "+before.header.Get("ETag"))
-	if r.status != 200 || r.header.Get("ETag") != `"2"` || field(t, r.body, "hits") != "0" || field(t, r.body, "unique") != "0" {
-		t.Errorf("got %d %s %s", r.status, r.header.Get("ETag"), r.body)
-	}
+	expect.That(t, r.status == 200 && r.header.Get("ETag") == `"2"` && field(t, r.body, "hits") == "0" && field(t, r.body, "unique") == "0",
+		"got %d %s %s", r.status, r.header.Get("ETag"), r.body)
 	for _, kept := range []string{"code", "url", "owner", "created_at", "max_hits", "title", "tags", "state"} {
-		if got, want := field(t, r.body, kept), field(t, before.body, kept); got != want {
-			t.Errorf("%s: got %s, want %s", kept, got, want)
-		}
+		expect.Equal(t, field(t, r.body, kept), field(t, before.body, kept), kept)
 	}
 	for _, query := range []string{"", "?interval=hour", "?from=2025-01-01&include=bots,referrers,countries,devices,browsers"} {
 		got := st.call("GET", "/stats/x"+query, "").body
-		if field(t, got, "hits") != "0" || field(t, got, "unique") != "0" || strings.Contains(got, "imported_hits") || strings.Contains(got, "news.example") {
-			t.Errorf("figures with %q: got %s", query, got)
-		}
-		if bots := field(t, got, "bots"); bots != "" && bots != `{"bots":0,"prefetches":0,"heads":0}` {
-			t.Errorf("bots: got %s", bots)
-		}
+		expect.That(t, field(t, got, "hits") == "0" && field(t, got, "unique") == "0" && !strings.Contains(got, "imported_hits") &&
+			!strings.Contains(got, "news.example"), "figures with %q: got %s", query, got)
+		bots := field(t, got, "bots")
+		expect.That(t, bots == "" || bots == `{"bots":0,"prefetches":0,"heads":0}`, "bots: got %s", bots)
 	}
 	st.call("POST", "/links/x/reset", "", `If-Match: "1"`).expect(t, "with an old version", problemOf("precondition_failed"))
 	for i := range 8 { // the cap admits as many as it did at first
@@ -49,9 +45,7 @@ func TestAResetSetsEveryFigureToZero(t *testing.T) {
 	if err := json.Unmarshal([]byte(st.call("GET", "/stats", "").body), &sum); err != nil || sum.Hits != 8 || sum.Imported != 5 {
 		t.Errorf("the sums of the owner: got %+v, %v, want 1 hit before the reset and 7 after it, and 5 imported", sum, err)
 	}
-	if got := st.metric(`shunt_link_writes_total{op="reset",result="ok"}`); got != "1" {
-		t.Errorf("resets that were counted: %s", got)
-	}
+	expect.Equal(t, st.metric(`shunt_link_writes_total{op="reset",result="ok"}`), "1", "resets that were counted")
 }
 
 func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
@@ -60,7 +54,7 @@ func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
 	st.get("/x")
 	caller := account.CallerOf(account.User{ID: 1})
 	w, err := st.calls.Watch(caller, "x", engine.Guard{Owner: 1})
-	check(t, err)
+	expect.NoError(t, err)
 	for _, step := range []struct {
 		what string
 		do   func()
@@ -77,9 +71,7 @@ func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
 	} {
 		step.do()
 		hits, err := st.calls.Hits(caller, w)
-		if got := fmt.Sprint(hits, " ", err); got != step.want {
-			t.Errorf("%s: got %s, want %s", step.what, got, step.want)
-		}
+		expect.Equal(t, fmt.Sprint(hits, " ", err), step.want, step.what)
 	}
 }
 
@@ -114,23 +106,18 @@ func TestAWindowSaysWhatWasImported(t *testing.T) {
 		"/stats?interval=day&from=" + at.String()[:10]: "8",
 	} {
 		r := st.call("GET", query, "")
-		if got := field(t, r.body, "imported_hits"); r.status != 200 || got != want {
-			t.Errorf("%s: got %d %s, want %q", query, r.status, r.body, want)
-		}
+		got := field(t, r.body, "imported_hits")
+		expect.That(t, r.status == 200 && got == want, "%s: got %d %s, want %q", query, r.status, r.body, want)
 	}
 	st.call("DELETE", "/links/y", "")
-	if got := field(t, st.call("GET", "/stats", "").body, "imported_hits"); got != "8" {
-		t.Errorf("after a link was deleted: got %s, want 8 as before", got)
-	}
+	expect.Equal(t, field(t, st.call("GET", "/stats", "").body, "imported_hits"), "8", "after a link was deleted as before")
 }
 
 // TestAnAdminGivesALinkAway follows a link with a hit from one owner to another.
 func TestAnAdminGivesALinkAway(t *testing.T) {
 	st := newSite(t, nil)
 	ann, bob := st.member("ann@example.com"), st.member("bob@example.com") // 2 and 3
-	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["t"]}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["t"]}`).need(t, "", 201)
 	st.get("/x")
 	for _, c := range []struct{ who, path, body, want string }{
 		{ann, "/links/x", `{"owner":3}`, "403 forbidden"},
@@ -154,9 +141,8 @@ func TestAnAdminGivesALinkAway(t *testing.T) {
 		}
 	}
 	r := st.call("PATCH", "/links/x?owner=2", `{"owner":3,"title":"given"}`)
-	if r.status != 200 || field(t, r.body, "owner") != "3" || field(t, r.body, "title") != `"given"` || r.header.Get("ETag") != `"2"` {
-		t.Errorf("got %d %s %s", r.status, r.header.Get("ETag"), r.body)
-	}
+	expect.That(t, r.status == 200 && field(t, r.body, "owner") == "3" && field(t, r.body, "title") == `"given"` && r.header.Get("ETag") == `"2"`,
+		"got %d %s %s", r.status, r.header.Get("ETag"), r.body)
 	st.get("/x")
 	for _, c := range []struct{ who, path, has string }{
 		{ann, "/links/x", `"not_found"`}, {bob, "/links/x", `"hits":2`},
@@ -190,13 +176,11 @@ func TestAUserIsDeletedAndAnotherGetsTheLinks(t *testing.T) {
 	}
 	st.call("DELETE", "/users/1?move_links_to=3", "").expect(t, "the last admin", 422)
 	st.call("DELETE", "/users/9?move_links_to=3", "").expect(t, "nobody", 404)
-	if r := st.callAs(ann, "GET", "/links?limit=1000", ""); strings.Count(r.body, `"owner":2`) != links {
-		t.Errorf("after refusals, ann has %s", r.body)
-	}
+	r := st.callAs(ann, "GET", "/links?limit=1000", "")
+	expect.Equal(t, strings.Count(r.body, `"owner":2`), links, "after refusals, ann has %s", r.body)
 	st.call("DELETE", "/users/2?move_links_to=3", "").expect(t, "", 204)
-	if r := st.callAs(bob, "GET", "/links?limit=1000", ""); strings.Count(r.body, `"owner":3`) != links {
-		t.Errorf("bob has %s", r.body)
-	}
+	r = st.callAs(bob, "GET", "/links?limit=1000", "")
+	expect.Equal(t, strings.Count(r.body, `"owner":3`), links, "bob has %s", r.body)
 }
 
 // TestAnAdminTakesAnAliasOfADeletedLink: for 90 days nobody else may, and afterwards the former owner may not.
@@ -223,16 +207,13 @@ func TestAnAdminTakesAnAliasOfADeletedLink(t *testing.T) {
 			}
 			st.callAs(ann, "DELETE", "/links/"+strings.ToLower(alias), "")
 			for _, who := range []string{bob, weak} {
-				if r := st.callAs(who, "POST", "/shorten", `{"url":"http://b/","alias":"`+alias+`"}`); r.problem() != "alias_taken" {
-					t.Errorf("way %d, %s by somebody else: got %d %s", i, alias, r.status, r.body)
-				}
+				r := st.callAs(who, "POST", "/shorten", `{"url":"http://b/","alias":"`+alias+`"}`)
+				r.expect(t, fmt.Sprintf("way %d, %s by somebody else", i, alias), problemOf("alias_taken"))
 			}
-			if r := take(alias); r.status != 201 && r.status != 200 {
-				t.Errorf("way %d, %s: got %d %s", i, alias, r.status, r.body)
-			}
-			if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"`+alias+`"}`); r.problem() != "alias_taken" {
-				t.Errorf("way %d, %s by its former owner: got %d %s", i, alias, r.status, r.body)
-			}
+			r := take(alias)
+			expect.That(t, r.status == 201 || r.status == 200, "way %d, %s: got %d %s", i, alias, r.status, r.body)
+			r = st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"`+alias+`"}`)
+			r.expect(t, fmt.Sprintf("way %d, %s by its former owner", i, alias), problemOf("alias_taken"))
 		}
 	}
 }
@@ -248,11 +229,9 @@ func TestARepeatedBulkShowsNothingOfALinkThatWasGivenAway(t *testing.T) {
 	first := bulk()
 	st.passTime(1000)
 	st.callAs(ann, "POST", "/links/x/reset", "")
-	if again := bulk(); !strings.Contains(first, `"status":200`) || !strings.Contains(again, `"status":200`) {
-		t.Errorf("after a reset: got %s, and first %s", again, first)
-	}
+	again := bulk()
+	expect.That(t, strings.Contains(first, `"status":200`) && strings.Contains(again, `"status":200`), "after a reset: got %s, and first %s", again, first)
 	st.call("PATCH", "/links/x?owner=2", `{"owner":1,"url":"https://secret.example/"}`)
-	if again := bulk(); !strings.Contains(again, `"gone"`) || strings.Contains(again, "secret") {
-		t.Errorf("after it was given away: got %s", again)
-	}
+	again = bulk()
+	expect.That(t, strings.Contains(again, `"gone"`) && !strings.Contains(again, "secret"), "after it was given away: got %s", again)
 }

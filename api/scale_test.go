@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/visitor"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // These tests check that values that clients can invent without end are kept in bounded memory.
@@ -48,30 +49,23 @@ func TestUnlimitedReferrersUseBoundedMemoryAndShowAsOther(t *testing.T) {
 			if number(popular+i) == engine.OtherReferrer {
 				others++
 			}
-			if n := number(i % popular); n == 0 || n == engine.OtherReferrer {
-				t.Fatalf("%s: got %d, want a number of its own, whatever comes between", header, n)
-			}
+			n := number(i % popular)
+			expect.MustThat(t, n != 0 && n != engine.OtherReferrer, "%s: got %d, want a number of its own, whatever comes between", header, n)
 		}
 	})
-	if limit := int64(16 << 20); grown > limit {
-		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
-	}
-	if least := manyStrings() - 1<<16; others < least {
-		t.Errorf("got %d others, want at least %d", others, least)
-	}
+	limit := int64(16 << 20)
+	expect.That(t, grown <= limit, "got %d bytes more on the heap, want at most %d", grown, limit)
+	least := manyStrings() - 1<<16
+	expect.That(t, others >= least, "got %d others, want at least %d", others, least)
 	numbers := make(map[uint16]int)
 	for i := range popular {
 		numbers[number(i)] = i
 	}
-	if len(numbers) != popular {
-		t.Errorf("got %d numbers for %d hosts", len(numbers), popular)
-	}
+	expect.That(t, len(numbers) == popular, "got %d numbers for %d hosts", len(numbers), popular)
 
 	st.get("/x", "Referer: https://host-7.example/")
 	st.get("/x", "Referer: https://newcomer.example/")
 	st.get("/x", "Referer: https://another-newcomer.example/")
 	st.get("/x")
-	if got, want := st.breakdown("x", "referrers"), "direct 1, host-7.example 1, other 2"; got != want {
-		t.Errorf("got referrers %s, want %s", got, want)
-	}
+	expect.Equal(t, st.breakdown("x", "referrers"), "direct 1, host-7.example 1, other 2")
 }

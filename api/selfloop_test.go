@@ -3,6 +3,8 @@ package api
 import (
 	"strconv"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // thisMachineAt returns some of the engine's spellings of this machine.
@@ -55,9 +57,8 @@ func (st *site) wantByEveryWayIn(targets []string, code string) {
 	for way, send := range waysIn {
 		for i, target := range targets {
 			r := send(st, jsonText(target), code+strconv.Itoa(i))
-			if got := refusalCode(r); got != code || (r.status >= 400) != (code != "") {
-				st.t.Errorf("%s by %s: got %d %q, want %q", target, way, r.status, got, code)
-			}
+			got := refusalCode(r)
+			expect.That(st.t, got == code && (r.status >= 400) == (code != ""), "%s by %s: got %d %q, want %q", target, way, r.status, got, code)
 		}
 	}
 }

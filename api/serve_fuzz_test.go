@@ -19,6 +19,7 @@ import (
 	"shunt/api/wire"
 	"shunt/api/wire/conns"
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 // A reading is the parts of a request that a handler gets.
@@ -46,14 +47,12 @@ func newReader(f *testing.F) *reader {
 	}
 	g.WriteProblem = func(ctx *fasthttp.RequestCtx, p problem.Problem) { ctx.SetStatusCode(p.Kind.Status) }
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	var serving sync.WaitGroup
-	serving.Go(func() { check(f, g.Serve(ln)) })
+	serving.Go(func() { expect.NoError(f, g.Serve(ln)) })
 	f.Cleanup(func() {
 		g.Drain.Begin()
-		check(f, errors.Join(g.CloseListeners(), g.Shutdown(context.Background())))
+		expect.NoError(f, errors.Join(g.CloseListeners(), g.Shutdown(context.Background())))
 		g.Drain.End()
 		serving.Wait()
 	})
@@ -89,9 +88,8 @@ func FuzzServe(f *testing.F) {
 			}
 		}
 		answers := talk(t, addr, raw)
-		if n := countAnswers(t, answers, seen); n > len(seen)+1 {
-			t.Fatalf("%q: %d answers to %d requests: %q", raw, n, len(seen), answers)
-		}
+		n := countAnswers(t, answers, seen)
+		expect.MustThat(t, n <= len(seen)+1, "%q: %d answers to %d requests: %q", raw, n, len(seen), answers)
 	})
 }
 
@@ -108,12 +106,8 @@ func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return n
 		}
-		if err != nil {
-			t.Fatalf("answer %d cannot be read: %v in %q", n, err, answers)
-		}
-		if _, err := io.Copy(io.Discard, res.Body); err != nil {
-			t.Fatalf("answer %d is cut off in %q", n, answers)
-		}
+		expect.MustThat(t, err == nil, "answer %d cannot be read: %v in %q", n, err, answers)
+		expect.MustThat(t, expect.Err(io.Copy(io.Discard, res.Body)) == nil, "answer %d is cut off in %q", n, answers)
 		if res.StatusCode != 100 {
 			n++
 		}
@@ -123,9 +117,9 @@ func countAnswers(t *testing.T, answers []byte, to []reading) (n int) {
 // talk sends raw to addr, closes its side, and returns the answers.
 func talk(t *testing.T, addr string, raw []byte) []byte {
 	c, err := net.Dial("tcp", addr)
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
-	must(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)

@@ -19,19 +19,18 @@ import (
 	"shunt/api/admin"
 	"shunt/api/exchange"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, err := st.publicAt.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
 	r := bufio.NewReader(c)
 	ask := func() reply {
-		if _, err := io.WriteString(c, requestText("GET", "/x", "", browser)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/x", "", browser))))
 		return readReply(t, r, "GET")
 	}
 	ask().expect(t, "before", kept)
@@ -42,22 +41,12 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	}
 	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "/readyz", 503, bodyOf("draining\n"))
 	ask().expect(t, "while it drains", 302, closed)
-	if err := <-done; err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if _, err := st.publicAt.Dial(); err == nil {
-		t.Error("the public listener is still open")
-	}
-	if err := st.Shutdown(t.Context()); !errors.Is(err, errShutDown) {
-		t.Errorf("a second Shutdown: got %v", err)
-	}
+	expect.NoError(t, <-done, "Shutdown")
+	expect.That(t, expect.Err(st.publicAt.Dial()) != nil, "the public listener is still open")
+	expect.Error(t, st.Shutdown(t.Context()), errShutDown, "a second Shutdown")
 	late := fasthttputil.NewInmemoryListener()
-	if err := st.ServePublic(late); err != nil {
-		t.Errorf("ServePublic after Shutdown: got %v", err)
-	}
-	if _, err := late.Dial(); err == nil {
-		t.Error("a listener that came after Shutdown is open")
-	}
+	expect.NoError(t, st.ServePublic(late), "ServePublic after Shutdown")
+	expect.That(t, expect.Err(late.Dial()) != nil, "a listener that came after Shutdown is open")
 }
 
 func TestAPanicIsAnsweredAndLoggedOnce(t *testing.T) {
@@ -81,12 +70,9 @@ func TestAnInternalErrorIsLoggedNotShown(t *testing.T) {
 	st := newSite(t, nil)
 	ctx := requestFrom(tcpAddr("192.0.2.1"))
 	exchange.Fail(ctx, st.Server.log, fmt.Errorf("reading: %w", errors.New("disk 7 is on fire")))
-	if body := string(ctx.Response.Body()); ctx.Response.StatusCode() != 500 || strings.Contains(body, "fire") {
-		t.Errorf("got %d %s", ctx.Response.StatusCode(), body)
-	}
-	if !strings.Contains(st.log.String(), "disk 7 is on fire") {
-		t.Errorf("log: got %s", st.log)
-	}
+	body := string(ctx.Response.Body())
+	expect.That(t, ctx.Response.StatusCode() == 500 && !strings.Contains(body, "fire"), "got %d %s", ctx.Response.StatusCode(), body)
+	expect.Contains(t, st.log.String(), "disk 7 is on fire", "log: got %s", st.log)
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -97,9 +83,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"https://u@sho.rt": false, "https://": false, "https://a b": false,
 	} {
 		_, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: base})
-		if (err == nil) != ok {
-			t.Errorf("base URL %q: got %v, want accepted == %v", base, err, ok)
-		}
+		expect.That(t, (err == nil) == ok, "base URL %q: got %v, want accepted == %v", base, err, ok)
 	}
 	for _, c := range []struct {
 		policy, host string
@@ -109,13 +93,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"auto", "localhost", false}, {"auto", "go", false}, {"auto", "10.1.2.3", false}, {"auto", "[::1]", false},
 		{"auto", "[2001:db8::1]", true}, {"auto", "8.8.8.8", true},
 	} {
-		if got, err := refusesPrivate(c.policy, engine.InOwnNetwork(c.host)); got != c.refuse || err != nil {
-			t.Errorf("%s on %s: got %v, %v; want %v", c.policy, c.host, got, err, c.refuse)
-		}
+		got, err := refusesPrivate(c.policy, engine.InOwnNetwork(c.host))
+		expect.That(t, got == c.refuse && err == nil, "%s on %s: got %v, %v; want %v", c.policy, c.host, got, err, c.refuse)
 	}
-	if _, err := refusesPrivate("maybe", false); err == nil {
-		t.Error("policy maybe: got no error")
-	}
+	expect.That(t, expect.Err(refusesPrivate("maybe", false)) != nil, "policy maybe: got no error")
 }
 
 func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
@@ -124,9 +105,8 @@ func TestPrivateTargetsAreRefusedOnAPublicServer(t *testing.T) {
 		st.call("POST", "/shorten", `{"url":"http://`+host+`/"}`).expect(t, host, fieldsOf("url:private"))
 	}
 	st.call("POST", "/shorten", `{"url":"http://SHO.RT/x"}`).expect(t, "own origin", fieldsOf("url:own_origin"))
-	if l := st.shorten(`{"url":"http://0xacab.org/"}`); l.ShortURL != "https://sho.rt/"+l.Code || len(l.Code) != 8 {
-		t.Errorf("got %+v", l)
-	}
+	l := st.shorten(`{"url":"http://0xacab.org/"}`)
+	expect.That(t, l.ShortURL == "https://sho.rt/"+l.Code && len(l.Code) == 8, "got %+v", l)
 }
 
 func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
@@ -163,9 +143,7 @@ func TestProfilesAreShownToThisMachineOnly(t *testing.T) {
 		`shunt_journal_standby`:                                                  "0",
 		`shunt_build_info{goversion="` + runtime.Version() + `",version="test"}`: "1",
 	} {
-		if got := st.metric(line); got != want {
-			t.Errorf("%s: got %s, want %s", line, got, want)
-		}
+		expect.Equal(t, st.metric(line), want, line)
 	}
 	for path, want := range map[string]int{
 		"/healthz": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/cmdline": 200, "/": 404, "/x": 404, "/metrics/": 404,
@@ -206,9 +184,7 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 			if c.want {
 				want = fasthttp.StatusOK
 			}
-			if got := ctx.Response.StatusCode(); got != want {
-				t.Errorf("%s, %s: got %d, want %d", name, path, got, want)
-			}
+			expect.Equal(t, ctx.Response.StatusCode(), want, "%s, %s", name, path)
 		}
 	}
 }
@@ -216,22 +192,18 @@ func TestProfilesAreServedWhereTheContractSaysSo(t *testing.T) {
 func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
 	st := newSite(t, nil)
 	u, created, err := st.accounts.EnsureAdmin()
-	if err != nil || created || u.Name != account.AdminName || u.ID != 1 {
-		t.Errorf("got %+v, %v, %v", u, created, err)
-	}
+	expect.That(t, err == nil && !created && u.Name == account.AdminName && u.ID == 1, "got %+v, %v, %v", u, created, err)
 }
 
 func TestALateRequestIsAnswered408(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	st.serveOn(ln, st.ServePublic)
 	c, err := net.Dial("tcp", ln.Addr().String())
-	must(t, err)
+	expect.OK(t, err)
 	defer c.Close()
-	if _, err := io.WriteString(c, "GET /x HTTP/1.1\r\nHost: "); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(c, "GET /x HTTP/1.1\r\nHost: ")))
 	for st.public.Open() == 0 {
 		runtime.Gosched()
 	}
@@ -239,7 +211,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 		st.public.Sweep()
 	}
 	readReply(t, bufio.NewReader(c), "GET").expect(t, "", 408, problemOf("timeout"), closed)
-	check(t, st.Shutdown(context.Background()))
+	expect.NoError(t, st.Shutdown(context.Background()))
 }
 
 // Over a real socket, a server that closes with unread bytes resets the connection, and the answer
@@ -247,17 +219,15 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 func TestTheAnswerToATooLargeBodyArrives(t *testing.T) {
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	st.serveOn(ln, st.ServePublic)
 	for range 20 {
 		c, err := net.Dial("tcp", ln.Addr().String())
-		must(t, err)
+		expect.OK(t, err)
 		body := strings.Repeat(" ", 300<<10)
-		if _, err := io.WriteString(c, requestText("POST", "/api/v1/shorten", body)); err != nil {
-			t.Fatalf("sending: %v", err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(c, requestText("POST", "/api/v1/shorten", body))), "sending")
 		readReply(t, bufio.NewReader(c), "POST").expect(t, "", problemOf("body_too_large"))
 		_ = c.Close()
 	}
-	check(t, st.Shutdown(context.Background()))
+	expect.NoError(t, st.Shutdown(context.Background()))
 }

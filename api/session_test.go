@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 const annsLogin = `{"email":"ann@example.com","password":"` + password + `"}`
@@ -49,25 +50,22 @@ func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 			cookie := r.header.Get("Set-Cookie")
 			if c.want == "" {
 				r2 := ask("DELETE", "/session", "")
-				if r.problem() != "https_required" || r2.problem() != "https_required" || cookie != "" {
-					t.Errorf("got %+v and %+v, want https_required", r, r2)
-				}
+				expect.That(t, r.problem() == "https_required" && r2.problem() == "https_required" && cookie == "",
+					"got %+v and %+v, want https_required", r, r2)
 				return
 			}
 			before, behind, _ := strings.Cut(c.want, "…")
 			value := strings.TrimSuffix(strings.TrimPrefix(cookie, before), behind)
-			if r.status != 200 || before+value+behind != cookie || len(value) != 43 {
-				t.Fatalf("got %d %q, want 200 %q", r.status, cookie, c.want)
-			}
+			expect.MustThat(t, r.status == 200 && before+value+behind == cookie && len(value) == 43,
+				"got %d %q, want 200 %q", r.status, cookie, c.want)
 			for prefix, want := range map[string]int{"__Host-shunt_session": 401, "shunt_session": 401, strings.TrimSuffix(before, "="): 200} {
 				if r := ask("GET", "/me", "", "Cookie: a=b; "+prefix+"="+value); r.status != want && prefix+"=" == before || r.status == 200 && prefix+"=" != before {
 					t.Errorf("the cookie as %s: got %d %s", prefix, r.status, r.body)
 				}
 			}
 			r = ask("DELETE", "/session", "", "Cookie: "+before+value, ownPage)
-			if got, want := r.header.Get("Set-Cookie"), before+strings.Replace(behind, "2592000", "0", 1); r.status != 204 || got != want {
-				t.Errorf("logging out: got %d %q, want 204 %q", r.status, got, want)
-			}
+			got, want := r.header.Get("Set-Cookie"), before+strings.Replace(behind, "2592000", "0", 1)
+			expect.That(t, r.status == 204 && got == want, "logging out: got %d %q, want 204 %q", r.status, got, want)
 			ask("GET", "/me", "", "Cookie: "+before+value).expect(t, "after logging out", problemOf("unauthorized"))
 		})
 	}
@@ -95,9 +93,8 @@ func TestOnlyOurOwnPagesChangeThingsWithASession(t *testing.T) {
 		"no browser, or one that says nothing": {nil, 403, 200},
 	} {
 		with := append([]string{cookie}, c.lines...)
-		if r := st.as(with, "POST", "/shorten", `{"url":"http://a/"}`); r.status != c.change || c.change == 403 && r.problem() != "forbidden" {
-			t.Errorf("%s: a change: got %d %s, want %d", name, r.status, r.body, c.change)
-		}
+		r := st.as(with, "POST", "/shorten", `{"url":"http://a/"}`)
+		expect.That(t, r.status == c.change && (c.change != 403 || r.problem() == "forbidden"), "%s: a change: got %d %s, want %d", name, r.status, r.body, c.change)
 		if c.change == 403 {
 			st.as(with, "DELETE", "/session", "").expect(t, name+": logging out", 403)
 		}
@@ -132,16 +129,10 @@ func TestANewLoginEndsTheSessionWhoseCookieItCameWith(t *testing.T) {
 			t.Errorf("%s: a wrong password: got %d, and the session is alive: %v", way.name, r.status, alive(old))
 		}
 		way.in(b)
-		if b.cookie == old || !alive(b.cookie) {
-			t.Errorf("%s: there is no new session", way.name)
-		}
-		if alive(old) {
-			t.Errorf("%s: the session whose cookie it came with is alive", way.name)
-		}
+		expect.That(t, b.cookie != old && alive(b.cookie), "%s: there is no new session", way.name)
+		expect.That(t, !alive(old), "%s: the session whose cookie it came with is alive", way.name)
 	}
-	if !alive(other) {
-		t.Error("a session of another browser has ended")
-	}
+	expect.That(t, alive(other), "a session of another browser has ended")
 }
 
 func TestATokenTakesPrecedenceOverACookie(t *testing.T) {
@@ -167,9 +158,8 @@ func TestAFailedLoginRevealsNothing(t *testing.T) {
 		if want == "" {
 			want = r.whole()
 		}
-		if r.problem() != "unauthorized" || r.header.Get("Set-Cookie") != "" || r.whole() != want {
-			t.Errorf("%.60s: got %+v, want %s", body, r, want)
-		}
+		expect.That(t, r.problem() == "unauthorized" && r.header.Get("Set-Cookie") == "" && r.whole() == want,
+			"%.60s: got %+v, want %s", body, r, want)
 	}
 	for body, want := range map[string]string{
 		`{}`: ":required", `{"email":"ann@example.com"}`: ":required", `{"email":1,"password":null}`: "email:type",
@@ -180,9 +170,7 @@ func TestAFailedLoginRevealsNothing(t *testing.T) {
 	for _, method := range []string{"POST", "DELETE"} {
 		st.as(nil, method, "/session?x=1", "").expect(t, method+" with a parameter", fieldsOf("x:unknown"))
 	}
-	if got := st.metric("shunt_auth_failures_total"); got != "5" {
-		t.Errorf("auth_failures_total: got %s, want 5", got)
-	}
+	expect.Equal(t, st.metric("shunt_auth_failures_total"), "5", "auth_failures_total")
 }
 
 // An open connection does not remember its caller.
@@ -190,23 +178,21 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
 	issued, text, err := st.accounts.IssueToken(account.CallerOf(ann), account.TokenDraft{Name: "n"})
-	check(t, err)
+	expect.NoError(t, err)
 	cookie := st.logIn("ann@example.com")
 	for name, c := range map[string]struct {
 		line string
 		end  func()
 	}{
-		"token":   {"Authorization: Bearer " + st.secret(text), func() { check(t, st.accounts.RevokeToken(account.Caller{}, ann.ID, issued.ID)) }},
+		"token":   {"Authorization: Bearer " + st.secret(text), func() { expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, ann.ID, issued.ID)) }},
 		"session": {cookie, func() { st.as([]string{cookie, ownPage}, "DELETE", "/session", "") }},
 	} {
 		conn, err := st.publicAt.Dial()
-		must(t, err)
+		expect.OK(t, err)
 		defer conn.Close()
 		answers := bufio.NewReader(conn)
 		for _, want := range []int{200, 401} {
-			if _, err := io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/me", "", c.line))))
 			readReply(t, answers, "GET").expect(t, name, want)
 			if want == 200 {
 				c.end()
@@ -219,28 +205,20 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	cookie := st.logIn("ann@example.com")
-	if r := st.as([]string{cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.as([]string{cookie, ownPage}, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	conn, err := st.publicAt.Dial()
-	must(t, err)
+	expect.OK(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live", "", cookie))))
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
 	}
-	if r := st.as([]string{cookie, ownPage}, "DELETE", "/session", ""); r.status != 204 {
-		t.Fatal(r)
-	}
+	st.as([]string{cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
 	rest := ""
 	for lines.Scan() {
 		rest += lines.Text() + "\n"
 	}
-	if !strings.Contains(rest, `{"reason":"unauthorized"}`) {
-		t.Errorf("got %q, want the end for want of a session", rest)
-	}
+	expect.Contains(t, rest, `{"reason":"unauthorized"}`)
 }
 
 func TestADemotionEndsStreamsAndExportsOfOthersLinks(t *testing.T) {
@@ -250,29 +228,22 @@ func TestADemotionEndsStreamsAndExportsOfOthersLinks(t *testing.T) {
 	boss := st.person("boss@example.com", account.RoleAdmin)
 	token := st.issue(account.CallerOf(boss), account.AllScopes...)
 	conn, err := st.publicAt.Dial()
-	check(t, err)
+	expect.NoError(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live?owner=all", "", "Authorization: Bearer "+token)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", "/api/v1/stats/x/live?owner=all", "", "Authorization: Bearer "+token))))
 	lines := bufio.NewScanner(conn)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
 	}
 	_, body := st.export(token, "?owner=all")
-	if r := st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`); r.status != 200 {
-		t.Fatal(r)
-	}
+	st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`).need(t, "", 200)
 	rest := ""
 	for lines.Scan() {
 		rest += lines.Text() + "\n"
 	}
-	if !strings.Contains(rest, `{"reason":"unauthorized"}`) {
-		t.Errorf("the stream: got %q, want its end", rest)
-	}
+	expect.Contains(t, rest, `{"reason":"unauthorized"}`, "the stream")
 	links, problem, err := readLines(t, body)
-	if len(links) == 0 || len(links) >= n || problem != "unauthorized" || !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("the export: got %d links, problem %q, %v", len(links), problem, err)
-	}
+	expect.That(t, len(links) != 0 && len(links) < n && problem == "unauthorized" && errors.Is(err, io.ErrUnexpectedEOF),
+		"the export: got %d links, problem %q, %v", len(links), problem, err)
 }
 
 func TestASessionHasTheRightsOfItsUsersRole(t *testing.T) {
@@ -280,12 +251,9 @@ func TestASessionHasTheRightsOfItsUsersRole(t *testing.T) {
 	boss := st.person("boss@example.com", account.RoleAdmin)
 	page := []string{st.logIn("boss@example.com"), ownPage}
 	st.as(page, "GET", "/users", "").expect(t, "an admin", 200)
-	if r := st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`); r.status != 200 {
-		t.Fatal(r)
-	}
+	st.call("PATCH", fmt.Sprintf("/users/%d", boss.ID), `{"role":"member"}`).need(t, "", 200)
 	st.as(page, "GET", "/users", "").expect(t, "demoted", problemOf("forbidden"))
-	r := st.as(page, "POST", "/tokens", `{"name":"n"}`)
-	r.expect(t, "a token made by a page", 201, `"scopes":["links:read","links:write","stats:read","tokens:write"]`)
+	st.as(page, "POST", "/tokens", `{"name":"n"}`).expect(t, "a token made by a page", 201, `"scopes":["links:read","links:write","stats:read","tokens:write"]`)
 	st.now.Add((7 * 24 * time.Hour).Milliseconds())
 	st.as(page, "GET", "/me", "").expect(t, "a week later", problemOf("unauthorized"))
 }

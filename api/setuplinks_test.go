@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // setupLink makes a setup link over the socket of local commands, and returns its code.
@@ -20,31 +21,27 @@ func (st *site) setupLink(body string) (link setupLinkObject, code string) {
 	st.t.Helper()
 	response := ask(st.t, st, st.localAt.Dial, "/setup-links", body)
 	text, err := io.ReadAll(response.Body)
-	check(st.t, err)
-	if response.StatusCode != http.StatusCreated || response.Header.Get("Cache-Control") != "no-store" {
-		st.t.Fatalf("got %d %s", response.StatusCode, text)
-	}
-	check(st.t, json.Unmarshal(text, &link))
+	expect.NoError(st.t, err)
+	expect.MustThat(st.t, response.StatusCode == http.StatusCreated && response.Header.Get("Cache-Control") == "no-store",
+		"got %d %s", response.StatusCode, text)
+	expect.NoError(st.t, json.Unmarshal(text, &link))
 	code, found := strings.CutPrefix(link.URL, "http://127.0.0.1:8080/_/setup?code=")
-	if !found {
-		st.t.Fatalf("got %s, want the address of the page", link.URL)
-	}
+	expect.MustThat(st.t, found, "got %s, want the address of the page", link.URL)
 	return link, st.secret(code)
 }
 
 func TestASetupLinkIsForTheUserThatIsNamed(t *testing.T) {
 	st := newSite(t, nil)
 	oldest, err := st.accounts.OldestAdmin()
-	check(t, err)
+	expect.NoError(t, err)
 	ann := st.person("ann@example.com", account.RoleMember)
 	for body, want := range map[string]account.User{
 		`{}`: oldest, `{"user":null}`: oldest, fmt.Sprintf(`{"user":%d}`, ann.ID): ann,
 	} {
 		link, code := st.setupLink(body)
 		u, err := st.accounts.LookUpSetupCode(code)
-		if err != nil || u != want || link.User != want.ID || !link.ExpiresAt.Equal(st.Server.now.Time().UTC().Add(time.Hour)) {
-			t.Errorf("%s: got %+v, %+v, %v, want one of user %d for an hour", body, link, u, err, want.ID)
-		}
+		expect.That(t, err == nil && u == want && link.User == want.ID && link.ExpiresAt.Equal(st.Server.now.Time().UTC().Add(time.Hour)),
+			"%s: got %+v, %+v, %v, want one of user %d for an hour", body, link, u, err, want.ID)
 	}
 }
 
@@ -73,9 +70,8 @@ func TestSetupLinksAreMadeOnTheSocketOnly(t *testing.T) {
 		"another method, by GET": {st.localAt.Dial, "/setup-links/1", `{}`, nil, 404},
 	} {
 		response := ask(t, st, c.dial, c.path, c.body, c.header...)
-		if text, _ := io.ReadAll(response.Body); response.StatusCode != c.want || strings.Contains(string(text), "code=") {
-			t.Errorf("%s: got %d %s, want %d", name, response.StatusCode, text, c.want)
-		}
+		text, _ := io.ReadAll(response.Body)
+		expect.That(t, response.StatusCode == c.want && !strings.Contains(string(text), "code="), "%s: got %d %s, want %d", name, response.StatusCode, text, c.want)
 	}
 }
 
@@ -93,31 +89,19 @@ func (st *site) trySetup(addr string, right bool) bool {
 func TestTriesOfSetupCodesAreLimitedAsLoginsAre(t *testing.T) {
 	st, _ := floodSite(t)
 	for range 100 {
-		if !st.trySetup("192.0.2.1", true) {
-			t.Fatal("a right code was counted")
-		}
+		expect.MustThat(t, st.trySetup("192.0.2.1", true), "a right code was counted")
 	}
 	for n := range 6 {
-		if got, want := st.trySetup("192.0.2.1", false), n < 5; got != want {
-			t.Errorf("wrong code %d: got allowed %v, want %v", n+1, got, want)
-		}
+		expect.Equal(t, st.trySetup("192.0.2.1", false), n < 5, "wrong code %d", n+1)
 	}
 	for _, name := range []string{"SETUP", "setup", "", "ann@example.com"} { // no name counts as a code
-		if !st.attempt("192.0.2.1", name) {
-			t.Errorf("a login as %q is refused after wrong codes", name)
-		}
+		expect.That(t, st.attempt("192.0.2.1", name), "a login as %q is refused after wrong codes", name)
 	}
-	if !st.trySetup("192.0.2.2", false) {
-		t.Error("a code from another network is refused")
-	}
+	expect.That(t, st.trySetup("192.0.2.2", false), "a code from another network is refused")
 	for n := range 20 {
 		st.attempt("192.0.2.3", fmt.Sprintf("nobody%d@example.com", n))
 	}
-	if st.trySetup("192.0.2.3", false) {
-		t.Error("a network may try more codes after it has used up its logins")
-	}
+	expect.That(t, !st.trySetup("192.0.2.3", false), "a network may try more codes after it has used up its logins")
 	st.now.Add(3 * 60_000)
-	if !st.trySetup("192.0.2.1", false) {
-		t.Error("no try comes back after three minutes")
-	}
+	expect.That(t, st.trySetup("192.0.2.1", false), "no try comes back after three minutes")
 }

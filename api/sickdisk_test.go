@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // A sickDisk is the file system of this machine, which a test can make full, or make hang.
@@ -83,9 +84,9 @@ func (st *site) prepareWrites() (tokenID string) {
 	st.person("ann@example.com", account.RoleMember)
 	st.person("bob@example.com", account.RoleMember)
 	admin, err := st.accounts.UserByName(account.AdminName)
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	token, _, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "t"})
-	check(st.t, err)
+	expect.NoError(st.t, err)
 	return token.ID
 }
 
@@ -104,9 +105,7 @@ func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
 	tokenID := st.prepareWrites()
 	disk.full.Store(true)
 	for deadline := time.Now().Add(patienceOfTests); st.metric("shunt_read_only") != "1"; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the full disk is not noticed")
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "the full disk is not noticed")
 	}
 	for request := range writes {
 		r := st.write(request, tokenID)
@@ -131,9 +130,7 @@ func TestADiskThatHangsLeavesTheOutcomeOfWritesUnknown(t *testing.T) {
 			if p := r.problem(); p != "outcome_unknown" && p != "overloaded" || r.header.Get("Retry-After") != "1" {
 				t.Errorf("%s: got %d %s, want outcome_unknown or overloaded", request, r.status, r.body)
 			}
-			if r.problem() == "overloaded" && strings.Contains(request, "shorten") {
-				t.Errorf("%s: got overloaded", request)
-			}
+			expect.That(t, r.problem() != "overloaded" || !strings.Contains(request, "shorten"), "%s: got overloaded", request)
 		})
 	}
 	asked.Wait()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // People and mailers send the address of /promo, which forwards its query, in these forms. A
@@ -51,24 +53,18 @@ func TestSpoiltCodesAreRedirectedByEveryDoor(t *testing.T) {
 		r, hits := bufio.NewReader(c), uint64(0)
 		for _, method := range []string{"GET", "HEAD"} {
 			for target, query := range spoiltPromos {
-				if _, err := io.WriteString(c, requestText(method, target, "", browser)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, expect.Err(io.WriteString(c, requestText(method, target, "", browser))))
 				answer := readReply(t, r, method)
-				if want := "http://a.example/" + query; answer.status != 302 || answer.header.Get("Location") != want || answer.close {
-					t.Errorf("%s %q: got %d %q, want %q", method, target, answer.status, answer.header.Get("Location"), want)
-				}
+				want := "http://a.example/" + query
+				answer.expect(t, fmt.Sprintf("%s %q", method, target), 302, header("Location", want), kept)
 			}
 			hits += uint64(len(spoiltPromos))
 		}
 		st.wantStats("promo", hits/2, 1)
-		if got := st.redirects.Counts().Misses; got != [len(got)]uint64{} {
-			t.Errorf("got misses %v, want none", got)
-		}
+		got := st.redirects.Counts().Misses
+		expect.Equal(t, got, [len(got)]uint64{})
 		for _, target := range []string{"/nope.", "/%6Eope", "/nope%20", "/nope&x=y", "/nope\u200b", "/nope"} {
-			if _, err := io.WriteString(c, requestText("GET", target, "")); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", target, ""))))
 			readReply(t, r, "GET").expect(t, fmt.Sprintf("%q", target), 404, kept)
 		}
 		if r := st.call("GET", "/misses", ""); !strings.HasPrefix(r.body, `{"data":[{"code":"nope","count":6,"error":0}],"total":6,`) {
@@ -96,13 +92,10 @@ func TestAQueryOfAnyBytesIsTaken(t *testing.T) {
 			for target, want := range map[string]string{
 				"/plain?" + query: "http://a.example/", "/query?" + query: "http://a.example/x?" + sent + "#y", "/query&" + query: "http://a.example/x?" + sent + "#y",
 			} {
-				if _, err := io.WriteString(c, requestText("GET", target, "")); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", target, ""))))
 				answer := readReply(t, r, "GET")
-				if got := answer.header.Get("Location"); answer.status != 302 || got != want {
-					t.Errorf("%q: got %d %q, want %q", target, answer.status, got, want)
-				}
+				got := answer.header.Get("Location")
+				expect.That(t, answer.status == 302 && got == want, "%q: got %d %q, want %q", target, answer.status, got, want)
 			}
 		}
 	})
@@ -167,8 +160,7 @@ func TestASpoiltCodeCountsOneMiss(t *testing.T) {
 		for _, n := range st.redirects.Counts().Misses {
 			total += n
 		}
-		if total != uint64(i+1) || ctx.Response.StatusCode() != 404 {
-			t.Errorf("%.10q: got %d misses after %d, status %d", target, total, i+1, ctx.Response.StatusCode())
-		}
+		expect.That(t, total == uint64(i+1) && ctx.Response.StatusCode() == 404,
+			"%.10q: got %d misses after %d, status %d", target, total, i+1, ctx.Response.StatusCode())
 	}
 }

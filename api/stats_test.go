@@ -13,23 +13,20 @@ import (
 
 	"shunt/api/ops"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // hit records each visit of a link n times, directly in the engine.
 func (st *site) hit(code string, n int, visits ...engine.Visit) {
 	st.t.Helper()
 	l, ok := st.engine.Resolve(keyOf(code).View())
-	if !ok {
-		st.t.Fatalf("%s: no such link", code)
-	}
+	expect.MustThat(st.t, ok, "%s: no such link", code)
 	for _, v := range visits {
 		if v.NowMs == 0 {
 			v.NowMs = st.now.Load()
 		}
 		for range n {
-			if !st.engine.Hit(l, v) {
-				st.t.Fatalf("%s is used up", code)
-			}
+			expect.MustThat(st.t, st.engine.Hit(l, v), "%s is used up", code)
 		}
 	}
 	l.Release()
@@ -52,12 +49,9 @@ func TestAnsweredHitsAreInEveryWindowAtOnce(t *testing.T) {
 			"/stats", "/stats?interval=hour", "/stats?top=1",
 		} {
 			r := st.call("GET", path, "")
-			if r.status != 200 || !strings.HasPrefix(r.body, "{"+figures) {
-				t.Errorf("%s: got %d %s, want %s", path, r.status, r.body, figures)
-			}
-			if strings.Contains(path, "interval") && !strings.Contains(r.body, figures+"}]") || strings.Contains(path, "top") && !strings.Contains(r.body, `[{"code":"x",`+figures+"}]") {
-				t.Errorf("%s: got %s, want %s at its end", path, r.body, figures)
-			}
+			expect.That(t, r.status == 200 && strings.HasPrefix(r.body, "{"+figures), "%s: got %d %s, want %s", path, r.status, r.body, figures)
+			expect.That(t, (!strings.Contains(path, "interval") || strings.Contains(r.body, figures+"}]")) &&
+				(!strings.Contains(path, "top") || strings.Contains(r.body, `[{"code":"x",`+figures+"}]")), "%s: got %s, want %s at its end", path, r.body, figures)
 		}
 	}
 }
@@ -94,9 +88,8 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x","max_hits":100}`)
 	nothing := `"bots":{"bots":0,"prefetches":0,"heads":0},"referrers":[],"countries":[],"devices":[],"browsers":[],"durability":{"durable_hits":0,`
 	const all = "bots,referrers,countries,devices,browsers,durability,error"
-	if r := st.call("GET", "/stats/x?include="+all, ""); !strings.HasPrefix(r.body, `{"hits":0,"unique":0,`+nothing) || !strings.HasSuffix(r.body, `},"error":0}`+"\n") {
-		t.Errorf("without hits: got %s", r.body)
-	}
+	r := st.call("GET", "/stats/x?include="+all, "")
+	expect.That(t, strings.HasPrefix(r.body, `{"hits":0,"unique":0,`+nothing) && strings.HasSuffix(r.body, `},"error":0}`+"\n"), "without hits: got %s", r.body)
 	news := st.engine.Referrer([]byte("news.example"))
 	st.hit("x", 2,
 		engine.Visit{Visitor: 1, Values: engine.Values{Country: engine.CountryOf("DE"), Agent: engine.AgentOf(engine.Mobile, engine.Safari), Referrer: news}},
@@ -106,7 +99,7 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 		engine.Visit{Visitor: 3}, engine.Visit{Class: engine.ClassHead},
 		engine.Visit{Visitor: 4, Values: engine.Values{Referrer: st.engine.Referrer([]byte("other"))}}, engine.Visit{Visitor: 5, Values: engine.Values{Referrer: st.engine.Referrer([]byte("direct"))}})
 	st.wantStats("x", 6, 5) // folds
-	check(t, st.engine.Flush())
+	expect.NoError(t, st.engine.Flush())
 	st.hit("x", 1, engine.Visit{Visitor: 3})
 	lists := `"referrers":[{"value":"direct","hits":3},{"value":"news.example","hits":2},{"value":"other","hits":2}],` +
 		`"countries":[{"value":"DE","hits":2},{"value":"FR","hits":1},{"value":"other","hits":4}],` +
@@ -135,26 +128,20 @@ func TestAListShowsFiftyValuesAndTheRestAsOther(t *testing.T) {
 	total += 10_000
 	for _, path := range []string{"/stats/x?include=referrers,browsers", "/stats/x?include=referrers,browsers&from=2026-01-02", "/stats?include=referrers,browsers"} {
 		var o ops.Figures
-		if r := st.call("GET", path, ""); json.Unmarshal([]byte(r.body), &o) != nil || o.Hits != total || o.Error != nil {
-			t.Fatalf("%s: got %+v, want %d hits", path, r, total)
-		}
+		r := st.call("GET", path, "")
+		expect.MustThat(t, json.Unmarshal([]byte(r.body), &o) == nil && o.Hits == total && o.Error == nil, "%s: got %+v, want %d hits", path, r, total)
 		if n := len(o.Referrers); n != engine.ShownValues+1 || o.Referrers[0].Value != "direct" || o.Referrers[0].Hits < 10_000-total/engine.MaxValues || o.Referrers[n-1].Value != "other" {
 			t.Errorf("%s: got %+v", path, o.Referrers)
 		}
-		if len(o.Browsers) != 2 || o.Browsers[0] != (ops.ValueFigures{Value: "Chrome", Hits: 5000}) || o.Countries != nil {
-			t.Errorf("%s: got %+v", path, o)
-		}
+		expect.That(t, len(o.Browsers) == 2 && o.Browsers[0] == (ops.ValueFigures{Value: "Chrome", Hits: 5000}) && o.Countries == nil,
+			"%s: got %+v", path, o)
 		for _, list := range [][]ops.ValueFigures{o.Referrers, o.Browsers} {
 			sum := uint64(0)
 			for i, v := range list {
 				sum += v.Hits
-				if i > 0 && v.Value != "other" && v.Hits > list[i-1].Hits || v.Hits == 0 {
-					t.Errorf("%s: %+v does not descend", path, v)
-				}
+				expect.That(t, (i <= 0 || v.Value == "other" || v.Hits <= list[i-1].Hits) && v.Hits != 0, "%s: %+v does not descend", path, v)
 			}
-			if sum != total {
-				t.Errorf("%s: values add up to %d, want %d", path, sum, total)
-			}
+			expect.Equal(t, sum, total, "%s: values add up to", path)
 		}
 	}
 }
@@ -196,8 +183,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for query, fields := range badStatsQueries {
 		for _, path := range []string{"/stats/x?", "/stats?"} {
-			r := st.call("GET", path+strings.ReplaceAll(query, " ", "%20"), "")
-			r.expect(t, fmt.Sprintf("%s%s", path, query), 422, problemOf("invalid"), fieldsOf(fields))
+			st.call("GET", path+strings.ReplaceAll(query, " ", "%20"), "").expect(t, fmt.Sprintf("%s%s", path, query), 422, problemOf("invalid"), fieldsOf(fields))
 		}
 	}
 	for query, fields := range map[string]string{
@@ -208,9 +194,7 @@ func TestABadStatsQueryIsRefusedNamingWrongFields(t *testing.T) {
 		st.call("GET", "/stats?"+query, "").expect(t, "/stats?"+query, 422, fieldsOf(fields))
 	}
 	for _, query := range []string{"top=5", "tag=a"} {
-		if r := st.call("GET", "/stats/x?"+query, ""); r.status != 422 || r.fields() != query[:3]+":unknown" {
-			t.Errorf("/stats/x?%s: got %d %s, want 422", query, r.status, r.body)
-		}
+		st.call("GET", "/stats/x?"+query, "").expect(t, fmt.Sprintf("/stats/x?%s", query), 422, fieldsOf(query[:3]+":unknown"))
 	}
 	// A window before 1970 must not become one of 4,294,967,295 hours.
 	for _, query := range []string{"to=1960-01-01&interval=hour", "to=0001-01-01T00:00:00Z&interval=day", "from=0001-01-01T00:00:00Z&to=1969-12-31"} {
@@ -228,10 +212,9 @@ func TestStatsOfAllOwnersNeedAnAdminAndABound(t *testing.T) {
 	for users, want := range map[uint32]int{1000: 200, 1001: 422} {
 		done := make(chan error, 1)
 		st.table.Write([][2][]byte{{[]byte("s"), binary.BigEndian.AppendUint32(nil, users)}}, nil, nil, func(err error) { done <- err })
-		check(t, <-done)
-		if r := st.call("GET", "/stats?owner=all", ""); r.status != want || want == 422 && r.fields() != "owner:too_many" {
-			t.Errorf("%d users: got %d %s", users, r.status, r.body)
-		}
+		expect.NoError(t, <-done)
+		r := st.call("GET", "/stats?owner=all", "")
+		expect.That(t, r.status == want && (want != 422 || r.fields() == "owner:too_many"), "%d users: got %d %s", users, r.status, r.body)
 	}
 }
 
@@ -242,9 +225,7 @@ func TestOwnerStatsCoverAllLinksOfTheOwners(t *testing.T) {
 		{ann, `{"url":"http://a/","alias":"a1","tags":["t","ü n"]}`}, {ann, `{"url":"http://a/","alias":"a2","tags":["t"]}`},
 		{ann, `{"url":"http://a/","alias":"a3"}`}, {ben, `{"url":"http://b/","alias":"b1","tags":["t"]}`},
 	} {
-		if r := st.callAs(c.token, "POST", "/shorten", c.link); r.status != 201 {
-			t.Fatal(r)
-		}
+		st.callAs(c.token, "POST", "/shorten", c.link).need(t, "", 201)
 	}
 	st.hit("a1", 1, engine.Visit{Visitor: 1})
 	st.hit("a2", 2, engine.Visit{Visitor: 1}, engine.Visit{Visitor: 2})
@@ -267,9 +248,7 @@ func TestOwnerStatsCoverAllLinksOfTheOwners(t *testing.T) {
 		{st.token, "?owner=all&tag=%C3%BC+n", `{"hits":1,"unique":1,` + kept + `}`},
 		{st.token, "?owner=99", `{"hits":0,"unique":0,` + kept + `}`},
 	} {
-		if r := st.callAs(c.token, "GET", "/stats"+c.query, ""); r.status != 200 || r.body != c.want+"\n" {
-			t.Errorf("%s: got %d %s\nwant %s", c.query, r.status, r.body, c.want)
-		}
+		st.callAs(c.token, "GET", "/stats"+c.query, "").expect(t, c.query, 200, bodyOf(c.want+"\n"))
 	}
 	for _, owner := range []string{"all", "2", "3", "x"} {
 		st.callAs(ann, "GET", "/stats?owner="+owner, "").expect(t, fmt.Sprintf("owner=%s without scope admin", owner), problemOf("forbidden"))
@@ -284,9 +263,7 @@ func TestAForeignLinkHasNoFigures(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for _, path := range []string{"?include=bots", "?from=2026-01-01", "?from=2030-01-01", "?interval=hour", "/live"} {
 		missing, foreign := st.callAs(ann, "GET", "/stats/y"+path, ""), st.callAs(ann, "GET", "/stats/x"+path, "")
-		if foreign.status != 404 || foreign.whole() != missing.whole() {
-			t.Errorf("%s: foreign %+v, missing %+v", path, foreign, missing)
-		}
+		expect.That(t, foreign.status == 404 && foreign.whole() == missing.whole(), "%s: foreign %+v, missing %+v", path, foreign, missing)
 	}
 	st.call("GET", "/stats/x?from=2026-01-01&owner=2", "").expect(t, "owner=2 as admin, another's link", 404)
 	st.call("GET", "/stats/x?from=2026-01-01&owner=all", "").expect(t, "owner=all as admin", 200)
@@ -303,9 +280,7 @@ func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
 					Target: "http://a/", Alias: "c" + strconv.Itoa(i), Owner: 1, RedirectStatus: 302, Tags: []string{"all", "t" + strconv.Itoa(i%2)},
 					Import: hitBefore,
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, err)
 			}
 		})
 	}
@@ -313,14 +288,12 @@ func TestTooManyLinksToChooseFromAreRefused(t *testing.T) {
 	st.hit("c7", 1, engine.Visit{Visitor: 1})
 	for query, fields := range map[string]string{"top=1": "top:too_many", "tag=all": "tag:too_many", "tag=all&top=1": "tag:too_many"} {
 		r := st.call("GET", "/stats?"+query, "")
-		if r.status != 422 || r.fields() != fields || !strings.Contains(r.body, "10,000") || engine.MaxScannedLinks != 10_000 {
-			t.Errorf("%s: got %d %s, want 422 %s", query, r.status, r.body, fields)
-		}
+		expect.That(t, r.status == 422 && r.fields() == fields && strings.Contains(r.body, "10,000") && engine.MaxScannedLinks == 10_000,
+			"%s: got %d %s, want 422 %s", query, r.status, r.body, fields)
 	}
 	for _, query := range []string{"", "?tag=t1&top=3"} {
-		if r := st.call("GET", "/stats"+query, ""); r.status != 200 || !strings.HasPrefix(r.body, `{"hits":1,`) {
-			t.Errorf("%s: got %d %s", query, r.status, r.body)
-		}
+		r := st.call("GET", "/stats"+query, "")
+		expect.That(t, r.status == 200 && strings.HasPrefix(r.body, `{"hits":1,`), "%s: got %d %s", query, r.status, r.body)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // A live client reads a stream of live figures over a real socket.
@@ -29,12 +30,11 @@ type liveClient struct {
 func (st *site) realAddress() string {
 	st.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	st.serveOn(ln, st.ServePublic)
 	st.t.Cleanup(func() {
-		if err := st.Shutdown(context.Background()); err != nil && err != errShutDown {
-			st.t.Error(err)
-		}
+		err := st.Shutdown(context.Background())
+		expect.That(st.t, err == nil || err == errShutDown, "%v", err)
 	})
 	return ln.Addr().String()
 }
@@ -49,14 +49,12 @@ func live(t *testing.T, address, token, path string) (*liveClient, reply) {
 func liveAt(t *testing.T, address, path string, lines ...string) (*liveClient, reply) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, requestText("GET", path, "", lines...)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(conn, requestText("GET", path, "", lines...))))
 	r := bufio.NewReader(conn)
 	res, err := http.ReadResponse(r, &http.Request{Method: "GET"})
-	must(t, err)
+	expect.OK(t, err)
 	if res.StatusCode != 200 {
 		body, _ := io.ReadAll(res.Body)
 		return nil, reply{res.StatusCode, res.Header, string(body), res.Close}
@@ -86,12 +84,8 @@ func (c *liveClient) want(d time.Duration, want string) {
 	c.t.Helper()
 	select {
 	case got, open := <-c.events:
-		if got != want || open == (want == "") {
-			c.t.Errorf("got %q, want %q", got, want)
-		}
-		if !open && c.err != nil {
-			c.t.Errorf("the stream broke off: %v", c.err)
-		}
+		expect.That(c.t, got == want && open != (want == ""), "got %q, want %q", got, want)
+		expect.That(c.t, open || c.err == nil, "the stream broke off: %v", c.err)
 	case <-time.After(d):
 		c.t.Errorf("no %q within %v", want, d)
 	}
@@ -142,9 +136,7 @@ func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
 		for name, want := range map[string]string{
 			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": "", "X-Content-Type-Options": "nosniff",
 		} {
-			if got := c.header.Get(name); got != want {
-				t.Errorf("%s: got %q, want %q", name, got, want)
-			}
+			expect.Equal(t, c.header.Get(name), want, name)
 		}
 		st.get("/x", browser)
 		st.get("/x", "User-Agent: curl/8")
@@ -170,7 +162,7 @@ func TestAStreamOutlivesARequestThatIsTheLast(t *testing.T) {
 	c.want(2*time.Second, figuresEvent(0, 0))
 	st.get("/x", browser)
 	c.want(4*time.Second, figuresEvent(1, 1))
-	must(t, c.conn.Close())
+	expect.OK(t, c.conn.Close())
 	st.awaitStreams(0)
 }
 
@@ -180,18 +172,18 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	address := st.realAddress()
 	admin, _, err := st.accounts.EnsureAdmin()
-	must(t, err)
+	expect.OK(t, err)
 	revoked, text, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "revoked"})
-	must(t, err)
+	expect.OK(t, err)
 	_, expiring, err := st.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "expiring", ExpiresAt: time.UnixMilli(st.now.Load() + 60_000)})
-	must(t, err)
+	expect.OK(t, err)
 	stays, _ := live(t, address, st.token, "x/live?owner=all")
 	first, _ := live(t, address, text, "x/live")
 	second, _ := live(t, address, expiring, "x/live")
 	for _, c := range []*liveClient{stays, first, second} {
 		c.want(soon, figuresEvent(0, 0))
 	}
-	check(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
+	expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
 	first.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
 	first.want(soon, "")
 	second.silent(0)
@@ -211,12 +203,9 @@ func TestShutdownEndsLiveStreams(t *testing.T) {
 		c, _ := live(t, st.realAddress(), st.token, "x/live")
 		c.want(soon, figuresEvent(0, 0))
 		start := time.Now()
-		if err := st.Shutdown(t.Context()); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("Shutdown took %v, want at most 2 s", took)
-		}
+		expect.NoError(t, st.Shutdown(t.Context()), "Shutdown")
+		took := time.Since(start)
+		expect.That(t, took <= 2*time.Second, "Shutdown took %v, want at most 2 s", took)
 		c.want(soon, `event: end|data: {"reason":"shutdown"}`)
 		c.want(soon, "")
 	})
@@ -232,14 +221,13 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 		clients[i], _ = live(t, address, st.token, "x/live")
 		clients[i].want(soon, figuresEvent(0, 0))
 	}
-	if _, r := live(t, address, st.token, "x/live"); r.status != 503 || r.problem() != "overloaded" || r.header.Get("Retry-After") == "" {
-		t.Errorf("one too many: got %+v, want 503 overloaded", r)
-	}
+	_, r := live(t, address, st.token, "x/live")
+	r.expect(t, "one too many", 503, problemOf("overloaded"), some("Retry-After"))
 	ann := st.member("ann@example.com")
 	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
 	other, _ := live(t, address, ann, "y/live")
 	other.want(soon, figuresEvent(0, 0))
-	check(t, clients[0].conn.Close())
+	expect.NoError(t, clients[0].conn.Close())
 	st.awaitStreams(liveStreamsCaller) // its place is free long before the stream sends anything
 	again, _ := live(t, address, st.token, "x/live")
 	again.want(soon, figuresEvent(0, 0))
@@ -249,8 +237,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	for range liveStreamsCaller + 1 {
-		r := st.call("HEAD", "/stats/x/live", "")
-		r.expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
+		st.call("HEAD", "/stats/x/live", "").expect(t, "", 200, header("Content-Type", "text/event-stream"), bodyOf(""), kept)
 	}
 	st.call("HEAD", "/stats/y/live", "").expect(t, "a missing link", 404)
 	st.awaitStreams(0)
@@ -262,19 +249,15 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	stuck, err := st.serve(st.ServePublic).Dial() // in memory: there is no buffer for a client that does not read
-	must(t, err)
+	expect.OK(t, err)
 	defer stuck.Close()
-	if _, err := io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token))))
 	well, _ := live(t, st.realAddress(), st.token, "x/live")
 	well.want(soon, figuresEvent(0, 0))
 	st.awaitStreams(2)
 	var hits int
 	for start := time.Now(); st.openStreams() == 2; { // hours of sweeps, a few a second
-		if time.Since(start) > 20*time.Second {
-			t.Fatal("the client that does not read is still there")
-		}
+		expect.MustThat(t, time.Since(start) <= 20*time.Second, "the client that does not read is still there")
 		st.get("/x", browser)
 		hits++
 		well.want(2*time.Second, figuresEvent(hits, 1))
@@ -294,8 +277,7 @@ func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {
 		got <- send(t, st.localAt, "GET", requestText("GET", "/api/v1/stats/x/live", ""))
 	}()
 	st.awaitStreams(1)
-	check(t, st.Shutdown(context.Background()))
-	if r := <-got; r.status != 200 || r.body != figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n" {
-		t.Errorf("got %+v", r)
-	}
+	expect.NoError(t, st.Shutdown(context.Background()))
+	r := <-got
+	r.expect(t, "", 200, bodyOf(figuresEvent(0, 0)+"\n\nevent: end\ndata: {\"reason\":\"shutdown\"}\n\n"))
 }

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func TestTagsAreFoundInAnyCaseAndKeptAsTheyAreWritten(t *testing.T) {
 	st := newSite(t, nil)
-	if o := st.shorten(`{"url":"http://a/","alias":"x","tags":["News","b","news","B","NEWS"]}`); fmt.Sprint(o.Tags) != "[News b]" {
-		t.Errorf("got %q", o.Tags)
-	}
+	o := st.shorten(`{"url":"http://a/","alias":"x","tags":["News","b","news","B","NEWS"]}`)
+	expect.Equal(t, fmt.Sprint(o.Tags), "[News b]", "got %q", o.Tags)
 	st.shorten(`{"url":"http://a/","alias":"y","tags":["news"]}`)
 	for query, want := range map[string]string{
 		"/links?tag=nEWS": "y x", "/links?tag=B": "x", "/links?tag=new": "", "/links?owner=all&tag=NEWS": "y x",
@@ -25,21 +25,16 @@ func TestTagsAreFoundInAnyCaseAndKeptAsTheyAreWritten(t *testing.T) {
 			code, _, _ := strings.Cut(part, `"`)
 			codes = append(codes, code)
 		}
-		if got := strings.Join(codes, " "); got != want {
-			t.Errorf("%s: got %q, want %q", query, got, want)
-		}
+		expect.Equal(t, strings.Join(codes, " "), want, query)
 	}
 	st.call("GET", "/stats?tag=NEWS&top=5", "").expect(t, "figures", 200, `"top":[]`)
 	for tags, want := range map[string]string{`["NEWS"]`: "NEWS", `["c","C","d"]`: "c d"} {
 		st.call("PATCH", "/links/y", `{"tags":`+tags+`}`)
-		if got := strings.Join(st.object("y").Tags, " "); got != want {
-			t.Errorf("PATCH %s: got %q, want %q", tags, got, want)
-		}
+		expect.Equal(t, strings.Join(st.object("y").Tags, " "), want, "PATCH %s", tags)
 	}
 	st.call("POST", "/shorten", `{"url":"http://a/","alias":"x","tags":["News","b","B"]}`).expect(t, "the same link again", 200)
-	if r := st.call("POST", "/import", `[{"code":"i","url":"http://a/","tags":["Old","OLD"]}]`); strings.Join(st.object("i").Tags, " ") != "Old" {
-		t.Errorf("imported: got %s", r.body)
-	}
+	r := st.call("POST", "/import", `[{"code":"i","url":"http://a/","tags":["Old","OLD"]}]`)
+	expect.Equal(t, strings.Join(st.object("i").Tags, " "), "Old", "imported: got %s", r.body)
 }
 
 func TestTagsAreListedPageByPage(t *testing.T) {
@@ -47,9 +42,7 @@ func TestTagsAreListedPageByPage(t *testing.T) {
 	st.shorten(`{"url":"http://a/","tags":["b","News"]}`)
 	st.shorten(`{"url":"http://a/","tags":["a/b +?#%","ärger","NEWS"]}`)
 	want := `{"data":[{"name":"a/b +?#%","links":1},{"name":"b","links":1},{"name":"NEWS","links":2},{"name":"ärger","links":1}],"next_cursor":null}`
-	if got := strings.TrimSpace(st.call("GET", "/tags", "").body); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, strings.TrimSpace(st.call("GET", "/tags", "").body), want)
 	var names []string
 	for path := "/tags?limit=1"; ; {
 		r := st.call("GET", path, "")
@@ -57,7 +50,7 @@ func TestTagsAreListedPageByPage(t *testing.T) {
 			Data []struct{ Name string }
 			Next string `json:"next_cursor"`
 		}
-		check(t, json.Unmarshal([]byte(r.body), &page))
+		expect.NoError(t, json.Unmarshal([]byte(r.body), &page))
 		for _, tag := range page.Data {
 			names = append(names, tag.Name)
 		}
@@ -66,12 +59,8 @@ func TestTagsAreListedPageByPage(t *testing.T) {
 		}
 		path = "/tags?limit=1&cursor=" + page.Next
 	}
-	if got := strings.Join(names, ", "); got != "a/b +?#%, b, NEWS, ärger" {
-		t.Errorf("page by page: got %s", got)
-	}
-	if got := st.call("GET", "/tags?q=nE", "").body; !strings.Contains(got, `[{"name":"NEWS","links":2}]`) {
-		t.Errorf("with a prefix: got %s", got)
-	}
+	expect.Equal(t, strings.Join(names, ", "), "a/b +?#%, b, NEWS, ärger", "page by page")
+	expect.Contains(t, st.call("GET", "/tags?q=nE", "").body, `[{"name":"NEWS","links":2}]`, "with a prefix")
 	for query, code := range map[string]string{
 		"cursor=x": "cursor:invalid", "cursor=AUE": "cursor:invalid", "limit=0": "limit:range", "q=%ff": "q:characters", "owner=all": "owner:range",
 		"x=1": "x:unknown", "cursor=" + strings.Repeat("A", 90): "cursor:too_long",
@@ -90,18 +79,14 @@ func TestATagIsRenamedAndDeletedWhateverLettersItHas(t *testing.T) {
 		if len(tag) == 64 {
 			r.expect(t, fmt.Sprintf("%q, renamed to a longer one", tag), 422)
 			r = st.call("DELETE", path, "")
-			if r.status != 200 || strings.Join(st.object(code).Tags, " ") != "z" {
-				t.Errorf("%q: got %d %s", tag, r.status, r.body)
-			}
+			expect.That(t, r.status == 200 && strings.Join(st.object(code).Tags, " ") == "z", "%q: got %d %s", tag, r.status, r.body)
 			continue
 		}
-		if got := st.object(code).Tags; r.status != 200 || len(got) != 2 || got[0] != tag+"!" {
-			t.Errorf("%q: got %d %s, and the tags %q", tag, r.status, r.body, got)
-		}
+		got := st.object(code).Tags
+		expect.That(t, r.status == 200 && len(got) == 2 && got[0] == tag+"!", "%q: got %d %s, and the tags %q", tag, r.status, r.body, got)
 	}
-	if r := st.call("DELETE", "/tags/Z", ""); r.status != 200 || strings.TrimSpace(r.body) != `{"name":"Z","links":10,"complete":true}` {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
+	r := st.call("DELETE", "/tags/Z", "")
+	expect.That(t, r.status == 200 && strings.TrimSpace(r.body) == `{"name":"Z","links":10,"complete":true}`, "got %d %s", r.status, r.body)
 }
 
 func TestARenameOntoATagMakesThemOneAndIsAudited(t *testing.T) {
@@ -109,18 +94,14 @@ func TestARenameOntoATagMakesThemOneAndIsAudited(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x","tags":["old","keep","New"]}`)
 	st.shorten(`{"url":"http://a/","alias":"y","tags":["OLD"]}`)
 	st.shorten(`{"url":"http://a/","alias":"z","tags":["new"]}`)
-	if r := st.call("PATCH", "/tags/Old", `{"name":"new"}`, "X-Request-Id: rename-1"); r.status != 200 || strings.TrimSpace(r.body) != `{"name":"new","links":2,"complete":true}` {
-		t.Errorf("got %d %s", r.status, r.body)
-	}
+	r := st.call("PATCH", "/tags/Old", `{"name":"new"}`, "X-Request-Id: rename-1")
+	expect.That(t, r.status == 200 && strings.TrimSpace(r.body) == `{"name":"new","links":2,"complete":true}`, "got %d %s", r.status, r.body)
 	for code, want := range map[string]string{"x": "[new keep]", "y": "[new]", "z": "[new]"} {
-		if got := fmt.Sprint(st.object(code).Tags); got != want {
-			t.Errorf("%s: got %s, want %s", code, got, want)
-		}
+		expect.Equal(t, fmt.Sprint(st.object(code).Tags), want, code)
 	}
 	entries := st.call("GET", "/audit?limit=2", "").body
-	if strings.Count(entries, `"action":"link.edited"`) != 2 || !strings.Contains(entries, `"before":{"tags":["OLD"]}`) || !strings.Contains(entries, `"after":{"tags":["new"]}`) {
-		t.Errorf("the audit log has %s", entries)
-	}
+	expect.That(t, strings.Count(entries, `"action":"link.edited"`) == 2 && strings.Contains(entries, `"before":{"tags":["OLD"]}`) &&
+		strings.Contains(entries, `"after":{"tags":["new"]}`), "the audit log has %s", entries)
 	for body, code := range map[string]string{
 		`{}`: "name:required", `{"name":""}`: "name:required", `{"name":null}`: "name:required", `{"name":1}`: "name:type", `{"name":"a\u0000"}`: "name:characters",
 		`{"name":"` + strings.Repeat("x", 65) + `"}`: "name:too_long", `{"name":"a","links":1}`: "links:unknown",
@@ -132,9 +113,8 @@ func TestARenameOntoATagMakesThemOneAndIsAudited(t *testing.T) {
 			st.call(method, path, body).expect(t, fmt.Sprintf("%s %s", method, path), 404)
 		}
 	}
-	if r := st.call("DELETE", "/tags/new?owner=all", ""); r.status != 422 || fmt.Sprint(st.object("z").Tags) != "[new]" {
-		t.Errorf("of all owners: got %d %s", r.status, r.body)
-	}
+	r = st.call("DELETE", "/tags/new?owner=all", "")
+	expect.That(t, r.status == 422 && fmt.Sprint(st.object("z").Tags) == "[new]", "of all owners: got %d %s", r.status, r.body)
 }
 
 func TestTagsAreRenamedAndDeletedOnPages(t *testing.T) {
@@ -145,18 +125,13 @@ func TestTagsAreRenamedAndDeletedOnPages(t *testing.T) {
 		b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "tags", tags))
 	}
 	list := b.open("/_/links")
-	if !strings.Contains(list.body, `href="/_/tags"`) {
-		t.Error("the list of links does not lead to the tags")
-	}
+	expect.Contains(t, list.body, `href="/_/tags"`, "the list of links does not lead to the tags")
 	b.open("/_/tags").want("news 2", "x/y & 1", "b 1")
 	b.open("/_/tags?q=NE").want("news 2")
 	form := b.open("/_/tags/rename?tag=X%2Fy+%26").form("/_/tags/rename")
-	if got := form.values.Get("name"); got != "x/y &" {
-		t.Errorf("the form shows %q", got)
-	}
-	if page := b.submit(form.with("name", strings.Repeat("x", 65))); page.status != 422 || page.at("name-error") != "Must be at most 64 bytes." {
-		t.Errorf("a long name: got %d %q", page.status, page.at("name-error"))
-	}
+	expect.Equal(t, form.values.Get("name"), "x/y &", "the form shows")
+	page := b.submit(form.with("name", strings.Repeat("x", 65)))
+	expect.That(t, page.status == 422 && page.at("name-error") == "Must be at most 64 bytes.", "a long name: got %d %q", page.status, page.at("name-error"))
 	renamed := form.with("name", " News ")
 	b.follow(renamed).want("The tag “x/y &” is renamed to “News” on 1 link.")
 	b.follow(renamed) // sent twice, it is done once, and no error

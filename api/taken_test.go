@@ -7,24 +7,22 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // detailOf returns the detail of a problem.
 func detailOf(t *testing.T, text string) string {
 	t.Helper()
 	var p problem.Body
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	expect.OK(t, json.Unmarshal([]byte(text), &p), text)
 	return p.Detail
 }
 
 // wantTaken checks that r is a 409 with that detail.
 func wantTaken(t *testing.T, r reply, detail string) {
 	t.Helper()
-	if got := detailOf(t, r.body); r.status != 409 || got != detail {
-		t.Errorf("got %d, %s, want 409, %s", r.status, got, detail)
-	}
+	got := detailOf(t, r.body)
+	expect.That(t, r.status == 409 && got == detail, "got %d, %s, want 409, %s", r.status, got, detail)
 }
 
 func TestATakenAliasNamesTheLinkThatHasIt(t *testing.T) {
@@ -41,9 +39,7 @@ func TestATakenAliasNamesTheLinkThatHasIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			wantTaken(t, st.call("POST", "/shorten", c.body), c.want)
 			_, answer, _ := st.bulk("application/json", "["+c.body+"]")
-			if got := answer.Results[0].Problem.Detail; got != c.want {
-				t.Errorf("in a bulk: got %s, want %s", got, c.want)
-			}
+			expect.Equal(t, answer.Results[0].Problem.Detail, c.want, "in a bulk")
 		})
 	}
 }
@@ -84,10 +80,7 @@ func TestATakenVariantNamesTheCallersOwnLink(t *testing.T) {
 func TestAnImportNamesTheLinkThatHasTheCode(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://example.org/old","alias":"Promo"}`)
-	r := st.call("POST", "/import", `[{"code":"Promo","url":"https://example.org/new"}]`)
-	if !strings.Contains(r.body, `"detail":"alias is taken: \"Promo\" leads to https://example.org/old"`) {
-		t.Errorf("got %s", r.body)
-	}
+	st.call("POST", "/import", `[{"code":"Promo","url":"https://example.org/new"}]`).expect(t, "", `"detail":"alias is taken: \"Promo\" leads to https://example.org/old"`)
 }
 
 // A receipt keeps only that the alias was taken; the link that has it is looked up again.
@@ -97,7 +90,5 @@ func TestARepeatedBulkNamesWhatIsInTheWayAgain(t *testing.T) {
 	const body = `[{"url":"https://a.example/"},{"url":"https://a.example/","alias":"promo"},{"url":"https://a.example/","alias":"x"},{"url":"https://b.example/","alias":"x"}]`
 	_, _, first := st.bulk("application/json", body, "Idempotency-Key: k")
 	_, _, again := st.bulk("application/json", body, "Idempotency-Key: k")
-	if first.body != again.body || !strings.Contains(first.body, `from \"Promo\"`) || !strings.Contains(first.body, `\"x\" leads to https://a.example/`) {
-		t.Errorf("got\n%s\nand then\n%s", first.body, again.body)
-	}
+	first.expect(t, "got", bodyOf(again.body), `from \"Promo\"`, `\"x\" leads to https://a.example/`)
 }

@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/jsonbody"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // An acceptedTarget is a target that must be accepted, and what must be stored and shown: the bytes
@@ -246,9 +247,7 @@ func (st *site) wantByteForByte(dial func() net.Conn, targets []acceptedTarget, 
 		return
 	}
 	for i, target := range targets {
-		if want := inASCII(target.stored); locations[i] != want {
-			st.t.Errorf("%q: got Location %q, want %q", target.sent, locations[i], want)
-		}
+		expect.Equal(st.t, locations[i], inASCII(target.stored), "%q", target.sent)
 	}
 }
 

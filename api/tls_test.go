@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // secureAddress serves the public address over TLS on a socket, to clients whose address is from.
@@ -20,7 +22,7 @@ func (st *site) secureAddress(from string) (addr string) {
 	config := &tls.Config{Certificates: source.TLS.Certificates, NextProtos: []string{"http/1.1"}}
 	source.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(st.t, err)
+	expect.OK(st.t, err)
 	at := new(atomic.Pointer[net.TCPAddr])
 	at.Store(tcpAddr(from))
 	st.serveOn(tls.NewListener(withAddr{ln, at}, config), st.ServePublic)
@@ -31,9 +33,9 @@ func (st *site) secureAddress(from string) (addr string) {
 func dialTLS(t testing.TB, addr string) *tls.Conn {
 	t.Helper()
 	c, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	return c
 }
 
@@ -42,9 +44,7 @@ func askTLS(t testing.TB, addr, method, raw string) reply {
 	t.Helper()
 	c := dialTLS(t, addr)
 	defer c.Close()
-	if _, err := io.WriteString(c, raw); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(c, raw)))
 	return readReply(t, bufio.NewReader(c), method)
 }
 
@@ -54,9 +54,7 @@ func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 	c := dialTLS(t, addr)
 	r := bufio.NewReader(c)
 	for range 2 {
-		if _, err := io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/me", "", "Authorization: Bearer "+st.token))))
 		readReply(t, r, "GET").expect(t, "", 200)
 	}
 }
@@ -66,35 +64,27 @@ func TestALiveStreamContinuesOverTLS(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"promo"}`)
 	addr := st.secureAddress("192.0.2.1")
 	c := dialTLS(t, addr)
-	if _, err := io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(c, requestText("GET", "/api/v1/stats/promo/live", "", "Authorization: Bearer "+st.token))))
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	must(t, err)
+	expect.OK(t, err)
 	lines := bufio.NewScanner(response.Body)
 	next := func(want string) {
 		t.Helper()
 		for lines.Scan() {
 			if strings.HasPrefix(lines.Text(), "data:") {
-				if got := lines.Text(); !strings.Contains(got, want) {
-					t.Errorf("got %s, want %s", got, want)
-				}
+				expect.Contains(t, lines.Text(), want)
 				return
 			}
 		}
 		t.Fatalf("the stream has ended: %v", lines.Err())
 	}
 	next(`"hits":0`)
-	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
-		t.Fatalf("got %+v", r)
-	}
+	askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)).need(t, "", 302)
 	next(`"hits":1`)
 	for range 5 {
 		st.public.Sweep()
 	}
-	if r := askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)); r.status != 302 {
-		t.Fatalf("got %+v", r)
-	}
+	askTLS(t, addr, "GET", requestText("GET", "/promo", "", browser)).need(t, "", 302)
 	next(`"hits":2`)
 }
 
@@ -107,9 +97,7 @@ func TestPagesAndAPIAnswersOverTLSDemandHTTPS(t *testing.T) {
 		"/unknown": "max-age=31536000", "/no/such/path": "max-age=31536000", "/api/v1/me": "max-age=31536000",
 		"/api/v1/links/none": "max-age=31536000", "/known": "",
 	} {
-		if got := askTLS(t, addr, "GET", requestText("GET", path, "", token)).header.Get("Strict-Transport-Security"); got != want {
-			t.Errorf("%s: got %q, want %q", path, got, want)
-		}
+		expect.Equal(t, askTLS(t, addr, "GET", requestText("GET", path, "", token)).header.Get("Strict-Transport-Security"), want, path)
 		if got := st.get(path, token).header.Get("Strict-Transport-Security"); got != "" { // RFC 6797, 7.2
 			t.Errorf("%s over plain HTTP: got %q", path, got)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 // typed are addresses as people type and paste them, and what is stored and shown.
@@ -27,12 +28,8 @@ func TestAnAddressIsReadAlikeByEveryWayIn(t *testing.T) {
 	st.shorten(`{"url":"https://a.example/","alias":"patched"}`)
 	want := func(way, code, url string) {
 		t.Helper()
-		if got := st.object(code).URL; got != url {
-			t.Errorf("%s: got %q, want %q", way, got, url)
-		}
-		if got := st.get("/" + code).header.Get("Location"); got != inASCII(url) {
-			t.Errorf("%s, followed: got %q, want %q", way, got, inASCII(url))
-		}
+		expect.Equal(t, st.object(code).URL, url, way)
+		expect.Equal(t, st.get("/"+code).header.Get("Location"), inASCII(url), "%s, followed", way)
 	}
 	n := 0
 	for raw, url := range typed {
@@ -61,14 +58,11 @@ func TestAnImportedTargetStaysByteForByte(t *testing.T) {
 	t.Parallel()
 	st := newSite(t, nil)
 	const url = "https://a.example/%7e\u200b"
-	if r := st.call("POST", "/import", `[{"url":`+jsonText(url)+`,"code":"x"}]`); r.status != 200 || st.object("x").URL != url {
-		t.Errorf("imported: got %d %s", r.status, r.body)
-	}
+	r := st.call("POST", "/import", `[{"url":`+jsonText(url)+`,"code":"x"}]`)
+	expect.That(t, r.status == 200 && st.object("x").URL == url, "imported: got %d %s", r.status, r.body)
 	read := st.call("GET", "/links/x", "").body
-	if r := st.call("PATCH", "/links/x", read); r.status != 200 || st.object("x").URL != url {
-		t.Errorf("patched as it was read: got %d %s", r.status, r.body)
-	}
-	if r := st.call("PATCH", "/links/x", `{"url":`+jsonText(url+" ")+`}`); r.status != 200 || st.object("x").URL != strings.TrimSuffix(url, "\u200b") {
-		t.Errorf("typed: got %d %s", r.status, r.body)
-	}
+	r = st.call("PATCH", "/links/x", read)
+	expect.That(t, r.status == 200 && st.object("x").URL == url, "patched as it was read: got %d %s", r.status, r.body)
+	r = st.call("PATCH", "/links/x", `{"url":`+jsonText(url+" ")+`}`)
+	expect.That(t, r.status == 200 && st.object("x").URL == strings.TrimSuffix(url, "\u200b"), "typed: got %d %s", r.status, r.body)
 }

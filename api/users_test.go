@@ -9,19 +9,17 @@ import (
 	"shunt/api/account"
 	"shunt/api/problem"
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
 	st := newSite(t, nil)
 	want := `{"id":2,"email":"ann@example.com","role":"member","has_password":true,"created_at":"2026-01-02T03:04:05Z"}` + "\n"
 	r := st.call("POST", "/users", `{"email":"Ann@Example.com","password":"`+st.secret(password)+`"}`)
-	if r.status != 201 || r.body != want || r.header.Get("Location") != "/api/v1/users/2" {
-		t.Fatalf("got %+v, want %s", r, want)
-	}
+	r.need(t, "", 201, bodyOf(want), header("Location", "/api/v1/users/2"))
 	cookie := st.logIn("ann@example.com")
-	if r := st.call("GET", "/users", ""); r.status != 200 || !strings.HasSuffix(r.body, ","+strings.TrimSpace(want)+"]}\n") {
-		t.Errorf("the list: got %s", r.body)
-	}
+	r = st.call("GET", "/users", "")
+	expect.That(t, r.status == 200 && strings.HasSuffix(r.body, ","+strings.TrimSpace(want)+"]}\n"), "the list: got %s", r.body)
 	r = st.call("PATCH", "/users/2", `{"email":"anna@example.com","role":null}`)
 	if want := strings.Replace(want, "ann@", "anna@", 1); r.status != 200 || r.body != want {
 		t.Errorf("edit: got %+v, want %s", r, want)
@@ -31,9 +29,8 @@ func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
 	st.as([]string{cookie}, "GET", "/me", "").expect(t, "the session after a new password", 401)
 	st.call("DELETE", "/users/2", "").expect(t, "delete", 204)
 	for _, path := range []string{"/users/2", "/users/3", "/users/0", "/users/02", "/users/x", "/users/4294967297"} {
-		if del, patch := st.call("DELETE", path, ""), st.call("PATCH", path, `{}`); del.status != 404 || patch.status != 404 {
-			t.Errorf("%s: got %+v and %+v, want 404", path, del, patch)
-		}
+		del, patch := st.call("DELETE", path, ""), st.call("PATCH", path, `{}`)
+		expect.That(t, del.status == 404 && patch.status == 404, "%s: got %+v and %+v, want 404", path, del, patch)
 	}
 }
 
@@ -63,17 +60,13 @@ func TestABadUserRequestChangesNothing(t *testing.T) {
 	} {
 		st.call(c.method, c.path, c.body).expect(t, fmt.Sprintf("%s %s %s", c.method, c.path, c.body), 422, fieldsOf(c.want))
 	}
-	if after := st.call("GET", "/users", "").body; after != before {
-		t.Errorf("got %s, want %s", after, before)
-	}
+	expect.Equal(t, st.call("GET", "/users", "").body, before)
 }
 
 func TestLinksSurviveTheirOwnerOnlyOnRequest(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
-	if r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`); r.status != 201 {
-		t.Fatal(r)
-	}
+	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
 	st.call("DELETE", "/users/2", "").expect(t, "without a word about the links", 422, fieldsOf("links:required"), "links=keep")
 	st.callAs(ann, "GET", "/me", "").expect(t, "after that", 200)
 	st.call("DELETE", "/users/2?links=keep", "").expect(t, "links=keep", 204)
@@ -91,9 +84,8 @@ func TestEachRefusalOfAccountsHasItsProblem(t *testing.T) {
 		account.ErrNoSetupCode: problem.NotFound,
 		account.ErrOverloaded:  problem.Overloaded,
 	} {
-		if r, known := problem.Of(fmt.Errorf("wrapped: %w", err)); r.Kind != want || !known {
-			t.Errorf("%v: got %v, want %v", err, r.Kind, want)
-		}
+		r, known := problem.Of(fmt.Errorf("wrapped: %w", err))
+		expect.That(t, r.Kind == want && known, "%v: got %v, want %v", err, r.Kind, want)
 	}
 }
 
@@ -103,9 +95,8 @@ func TestTheListOfTokensShowsTheLastUse(t *testing.T) {
 	st.now.Add(90_000)
 	st.callAs(ann, "POST", "/tokens", `{"name":"unused"}`).expect(t, "a new token", 201, `"last_used_at":null`)
 	r := st.callAs(ann, "GET", "/tokens", "")
-	if strings.Count(r.body, `"last_used_at":null`) != 1 || !strings.Contains(r.body, `"last_used_at":"2026-01-02T03:05:35Z"`) {
-		t.Errorf("got %s", r.body)
-	}
+	expect.That(t, strings.Count(r.body, `"last_used_at":null`) == 1 && strings.Contains(r.body, `"last_used_at":"2026-01-02T03:05:35Z"`),
+		"got %s", r.body)
 }
 
 // askForSetup opens a setup link in the ways that people and programs do, before and after the code
@@ -162,9 +153,7 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 		}
 	}
 	bodies += a.askForSetup()
-	if len(issued) == 0 {
-		t.Error("no token was issued on the way")
-	}
+	expect.That(t, len(issued) != 0, "no token was issued on the way")
 	a.spoil(fmt.Sprintf("u\x00\x00\x00%c", a.owner.ID))
 	for _, column := range []string{"owner", "page", "admin"} {
 		for _, request := range []string{"GET /me", "POST /session", "GET /users"} {
@@ -173,12 +162,10 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 			bodies += r.body
 		}
 	}
-	if !strings.Contains(a.log.String(), "request failed") || !strings.Contains(bodies, `"code":"internal"`) {
-		t.Error("a row that cannot be read is not noticed")
-	}
+	expect.That(t, strings.Contains(a.log.String(), "request failed") && strings.Contains(bodies, `"code":"internal"`),
+		"a row that cannot be read is not noticed")
 	a.wantNothingSecretIn("an answer", bodies)
 	a.wantNothingSecretIn("the metrics", send(t, a.adminAt, "GET", requestText("GET", "/metrics", "")).body)
-	if !strings.Contains(strings.Join(a.secrets.texts, " "), password) || len(a.secrets.texts) < 10 {
-		t.Errorf("only %d secrets were looked for", len(a.secrets.texts))
-	}
+	expect.That(t, strings.Contains(strings.Join(a.secrets.texts, " "), password) && len(a.secrets.texts) >= 10,
+		"only %d secrets were looked for", len(a.secrets.texts))
 }

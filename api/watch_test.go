@@ -15,6 +15,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
+	"shunt/engine/expect"
 )
 
 // watch checks every answer of st's API against the document, in both of its versions, for every
@@ -55,7 +56,7 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	x.body = bytes.Clone(ctx.Response.Body())
-	check(st.t, holdBoth(x, (*contract).hold))
+	expect.NoError(st.t, holdBoth(x, (*contract).hold))
 }
 
 // watchedRefusal checks the answer to a request that is not HTTP against the component Unread, for
@@ -66,7 +67,7 @@ func (st *site) watchedRefusal(ctx *fasthttp.RequestCtx) {
 	}
 	x := exchangeOf(ctx)
 	x.body = bytes.Clone(ctx.Response.Body())
-	check(st.t, holdBoth(x, (*contract).holdUnread))
+	expect.NoError(st.t, holdBoth(x, (*contract).holdUnread))
 }
 
 // exchangeOf returns the request and the head of the answer, copied.
@@ -110,6 +111,6 @@ func (w *watchedStream) Close() error {
 	if rest, sized := w.ReadCloser.(interface{ Len() int }); sized && rest.Len() > 0 {
 		return w.ReadCloser.Close() // the client left in the middle of a body that can only be checked as a whole
 	}
-	check(w.st.t, holdBoth(w.x, (*contract).hold))
+	expect.NoError(w.st.t, holdBoth(w.x, (*contract).hold))
 	return w.ReadCloser.Close()
 }

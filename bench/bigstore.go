@@ -249,7 +249,7 @@ var bigWords = [...]string{"Spring", "sale", "report", "invitation", "to", "the"
 // draft returns link i.
 func (m *bigMaker) draft(i uint64) engine.Draft {
 	h := mix(i ^ bigSeed)
-	d := engine.Draft{Alias: BigCode(i), Owner: bigOwner(h % 1000), Target: string(appendTarget(nil, i))}
+	d := engine.Draft{Domain: engine.DefaultDomain, Alias: BigCode(i), Owner: bigOwner(h % 1000), Target: string(appendTarget(nil, i))}
 	switch stateOf(i) {
 	case engine.StateDisabled:
 		d.Disabled = true

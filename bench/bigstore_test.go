@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -19,24 +20,17 @@ func TestABigStoreIsSoundAndEndsNow(t *testing.T) {
 		dir = named
 		s.Links, s.Days, s.DayHits = number("SHUNT_BENCH_LINKS", 1_000_000), int(number("SHUNT_BENCH_DAYS", 400)), number("SHUNT_BENCH_DAY_HITS", 100_000)
 	}
-	if _, err := os.Stat(dir); err == nil {
-		t.Fatalf("%s exists", dir)
-	}
+	expect.MustThat(t, expect.Err(os.Stat(dir)) != nil, "%s exists", dir)
 	start := time.Now()
-	must(t, s.Make(t.Context(), dir))
+	expect.OK(t, s.Make(t.Context(), dir))
 	t.Logf("made in %v", time.Since(start).Round(time.Second))
 	var faults engine.Faults
 	inspected, err := storage.Inspect(dir, storage.Options{})
-	must(t, err)
+	expect.OK(t, err)
 	report, err := inspected.Check(t.Context(), storage.CheckOptions{Faults: &faults})
-	if err != nil || inspected.Close() != nil {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == nil && inspected.Close() == nil, "%v", err)
 	t.Logf("%+v", report)
-	if first, total := faults.Found(); total > 0 {
-		t.Errorf("the check found %d faults: %v", total, first)
-	}
-	if report.OwnerDays < uint64(s.Days) || report.LinkHours == 0 || report.Tombstones == 0 {
-		t.Error("days, hours or deleted links are missing")
-	}
+	first, total := faults.Found()
+	expect.That(t, total <= 0, "the check found %d faults: %v", total, first)
+	expect.That(t, report.OwnerDays >= uint64(s.Days) && report.LinkHours != 0 && report.Tombstones != 0, "days, hours or deleted links are missing")
 }

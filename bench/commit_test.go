@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -94,11 +95,11 @@ func (h *histogram) join(more *histogram) {
 func openPublished(b *testing.B) (*engine.Engine, *published) {
 	dir := b.TempDir()
 	inner, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	must(b, err)
+	expect.OK(b, err)
 	store := &published{Store: inner}
 	e, err := engine.Open(store, engine.Options{JournalDir: filepath.Join(dir, "journal"), ClockSettles: -1})
-	must(b, err)
-	must(b, e.Load(context.Background(), nil))
+	expect.OK(b, err)
+	expect.OK(b, e.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = e.Run(ctx) })
@@ -106,9 +107,7 @@ func openPublished(b *testing.B) (*engine.Engine, *published) {
 	b.Cleanup(func() {
 		cancel()
 		all.Wait()
-		if err := errors.Join(e.Close(), inner.Close()); err != nil {
-			b.Error(err)
-		}
+		expect.NoError(b, errors.Join(e.Close(), inner.Close()))
 	})
 	return e, store
 }

@@ -23,7 +23,7 @@
 // bigstore.go writes a data folder with a million links and 400 days of figures (make big-store), on
 // which make page-times measures pages.
 //
-// compare/ runs shunt and other servers in turn and compares what a redirect costs (make compare).
+// compare/ runs shunt and nginx in turn and compares what a redirect costs (make compare).
 //
 // RESULTS.md holds the figures of record with their machine, commit and command.
 package bench

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/row"
 )
@@ -45,8 +46,8 @@ func newFigured(b *testing.B, n uint64) *figured {
 	f.Engine, err = engine.Open(store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), FlushInterval: 20 * time.Millisecond, Now: f.now, ClockSettles: -1,
 	})
-	must(b, err)
-	must(b, f.Load(context.Background(), nil))
+	expect.OK(b, err)
+	expect.OK(b, f.Load(context.Background(), nil))
 	f.run(b)
 	return f
 }
@@ -61,9 +62,7 @@ func (f *figured) run(b *testing.B) {
 	f.stop = func() {
 		cancel()
 		wg.Wait()
-		if err := errors.Join(f.Close(), f.store.Close()); err != nil {
-			b.Error(err)
-		}
+		expect.NoError(b, errors.Join(f.Close(), f.store.Close()))
 	}
 }
 
@@ -82,16 +81,14 @@ func (f *figured) create(b *testing.B, n int) (codes []string) {
 			return err
 		})
 	}
-	must(b, g.Wait())
+	expect.OK(b, g.Wait())
 	return codes
 }
 
 // hit makes one redirect at the present time.
 func (f *figured) hit(b *testing.B, code []byte, v engine.Visit) {
 	l, ok := f.Resolve(viewOf(code))
-	if !ok || !f.Hit(l, v) {
-		b.Fatal("a link is missing")
-	}
+	expect.MustThat(b, ok && f.Hit(l, v), "a link is missing")
 	l.Release()
 }
 
@@ -109,9 +106,7 @@ func (f *figured) pass(b *testing.B, d time.Duration) {
 		if rows := f.store.Metrics().RolledUpRows; rows != last {
 			last, since = rows, time.Now()
 		}
-		if time.Since(start) > limit {
-			b.Fatal("the roll-up does not end")
-		}
+		expect.MustThat(b, time.Since(start) <= limit, "the roll-up does not end")
 	}
 }
 
@@ -154,7 +149,7 @@ func (f *figured) report(b *testing.B, unit float64, name string) {
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkHours, row.TableOwnerHours))/unit, "hours-"+name)
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkDays, row.TableOwnerDays))/unit, "day-"+name)
 	b.ReportMetric(float64(sizeOf(b, db, row.TableLinkLives))/unit, "lives-"+name)
-	must(b, db.Close())
+	expect.OK(b, db.Close())
 }
 
 // BenchmarkPending reports the memory that a link takes until the next flush, by the number of its
@@ -164,15 +159,15 @@ func BenchmarkPending(b *testing.B) {
 		b.Run("visitors="+human(c.visitors), func(b *testing.B) {
 			for b.Loop() {
 				e, err := engine.Open(&discard{n: c.links, targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
-				must(b, err)
-				must(b, e.Load(context.Background(), nil))
+				expect.OK(b, err)
+				expect.OK(b, e.Load(context.Background(), nil))
 				f := &figured{Engine: e}
 				f.dayHits(b, c.links, c.visitors, func(uint64) bool { return true })
 				if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 					b.Fatal(err)
 				}
 				b.ReportMetric(float64(e.Metrics().PendingBytes)/float64(c.links), "pending-B/link")
-				must(b, e.Close())
+				expect.OK(b, e.Close())
 			}
 		})
 	}

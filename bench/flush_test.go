@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -46,8 +47,8 @@ func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=off", func(b *testing.B) {
 		seconds := min(int(number("SHUNT_BENCH_SECONDS", 60)), 30) // the rings hold that much
 		e, err := engine.Open(&discard{n: links(), targets: generated}, engine.Options{JournalDir: b.TempDir(), RingRecords: 1 << 20})
-		must(b, err)
-		must(b, e.Load(context.Background(), nil))
+		expect.OK(b, err)
+		expect.OK(b, e.Load(context.Background(), nil))
 		for b.Loop() {
 			runLoad(b, e, seconds, nil)
 		}
@@ -55,10 +56,10 @@ func BenchmarkFoldFlush(b *testing.B) {
 	b.Run("links="+human(links())+"/fold=on", func(b *testing.B) {
 		dir := b.TempDir()
 		store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-		must(b, err)
+		expect.OK(b, err)
 		e, err := engine.Open(preloaded{store, links()}, engine.Options{JournalDir: filepath.Join(dir, "journal")})
-		must(b, err)
-		must(b, e.Load(context.Background(), nil))
+		expect.OK(b, err)
+		expect.OK(b, e.Load(context.Background(), nil))
 		ctx, stop := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
@@ -70,8 +71,8 @@ func BenchmarkFoldFlush(b *testing.B) {
 		b.ReportMetric(float64(m.JournalWaits), "journal-waits")
 		stop()
 		wg.Wait()
-		must(b, e.Close())
-		must(b, store.Close())
+		expect.OK(b, e.Close())
+		expect.OK(b, store.Close())
 	})
 }
 
@@ -91,9 +92,7 @@ func runLoad(b *testing.B, e *engine.Engine, seconds int, store *storage.Store) 
 				code, visit := draw.next(), visits.next(nowMs)
 				before := time.Now()
 				l, ok := e.Resolve(viewOf(code))
-				if !ok || !e.Hit(l, visit) {
-					b.Fatal("a link is missing")
-				}
+				expect.MustThat(b, ok && e.Hit(l, visit), "a link is missing")
 				latencies.add(time.Since(before))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -100,13 +101,13 @@ func openHeavyHour(b *testing.B, rows uint64) *heavyHour {
 	if h.store, err = storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true}); err != nil {
 		b.Fatal(err)
 	}
-	must(b, plant(h.store, uint32(hour.Unix()/3600), rows))
+	expect.OK(b, plant(h.store, uint32(hour.Unix()/3600), rows))
 	fmt.Printf("# planted %d rows: %d MiB, settled after %.0f s\n", rows, h.store.Metrics().DiskBytes>>20, settle(h.store).Seconds())
 	h.engine, err = engine.Open(preloaded{h.store, links()}, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Now: h.now, ClockSettles: -1, CloseTimeout: time.Hour,
 	})
-	must(b, err)
-	must(b, h.engine.Load(context.Background(), nil))
+	expect.OK(b, err)
+	expect.OK(b, h.engine.Load(context.Background(), nil))
 	h.draw, h.visits = newCodes(links(), "uniform", 7), newVisits(h.engine, 8)
 	return h
 }
@@ -124,8 +125,8 @@ func (h *heavyHour) begin() {
 
 func (h *heavyHour) close(b *testing.B) {
 	h.stop()
-	must(b, h.engine.Close())
-	must(b, h.store.Close())
+	expect.OK(b, h.engine.Close())
+	expect.OK(b, h.store.Close())
 }
 
 // run runs the load once; a benchmark of it has one iteration.
@@ -134,7 +135,7 @@ func (h *heavyHour) run(b *testing.B) {
 	fmt.Println("#  until   rows rolled  hits  fold rollup flush memtb compa   log    gc other | L0 sub files  debt MiB  disk MiB  compacted MiB/s | longest hit, commit ms")
 	for i := range h.parts {
 		profile, err := startPartProfile()
-		must(b, err)
+		expect.OK(b, err)
 		before, done, began := h.store.Metrics().CompactedBytes, h.done, time.Now()
 		p := &h.parts[i]
 		h.load(b, p, h.start.Add(time.Duration(i+1)*h.period))
@@ -170,9 +171,7 @@ func (h *heavyHour) hits(b *testing.B) (longest time.Duration) {
 		code, visit := h.draw.next(), h.visits.next(nowMs)
 		before := time.Now()
 		l, ok := h.engine.Resolve(viewOf(code))
-		if !ok || !h.engine.Hit(l, visit) {
-			b.Fatal("a link is missing")
-		}
+		expect.MustThat(b, ok && h.engine.Hit(l, visit), "a link is missing")
 		longest = max(longest, time.Since(before))
 	}
 	return longest

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"hash/maphash"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // loaded returns an engine over links with real targets, if there are, and a store that keeps nothing. It is not
@@ -43,7 +43,7 @@ func drain(b *testing.B, e *engine.Engine) {
 	if _, err := e.Stats(context.Background(), keyOf(string(appendCode(nil, 0)))); err != nil { // folds everything
 		b.Fatal(err)
 	}
-	must(b, e.Flush())
+	expect.OK(b, e.Flush())
 }
 
 func TestMain(m *testing.M) {
@@ -89,76 +89,6 @@ func BenchmarkResolve(b *testing.B) {
 	}
 }
 
-// BenchmarkTarget is the look-up and the target, as a redirect has it: which code is next depends on
-// the target, so that a processor cannot look up the next link before it has the target of the last.
-func BenchmarkTarget(b *testing.B) {
-	for _, dist := range []string{"uniform", "zipf"} {
-		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
-			e, codes := loaded(), stream(dist)
-			location := make([]byte, 0, 2<<10)
-			b.ReportAllocs()
-			n := 0
-			for b.Loop() {
-				l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
-				if !ok {
-					b.Fatal("a link is missing")
-				}
-				target := l.AppendTarget(location)
-				n += 1 + int(target[len(target)-1]&1)
-				l.Release()
-			}
-		})
-	}
-}
-
-// mapped is the simplest index: a map of strings in each of 64 shards, without locks.
-type mapped struct {
-	seed   maphash.Seed
-	shards [64]map[string]*mappedLink
-}
-
-type mappedLink struct {
-	target string
-	id     uint64
-	owner  uint32
-}
-
-func (m *mapped) shard(code []byte) map[string]*mappedLink {
-	return m.shards[maphash.Bytes(m.seed, code)%uint64(len(m.shards))]
-}
-
-func newMapped(n uint64) *mapped {
-	m := &mapped{seed: maphash.MakeSeed()}
-	for i := range m.shards {
-		m.shards[i] = make(map[string]*mappedLink, n/uint64(len(m.shards)))
-	}
-	for i := range n {
-		code := appendCode(nil, i)
-		m.shard(code)[string(code)] = &mappedLink{target: string(appendTarget(nil, i)), id: idOf(i), owner: 1}
-	}
-	return m
-}
-
-// BenchmarkMap is a yardstick for Resolve: the same look-ups in maps. It took 309 ns on a machine
-// of this kind when the targets were set.
-func BenchmarkMap(b *testing.B) {
-	m := newMapped(links())
-	for _, dist := range []string{"uniform", "zipf"} {
-		b.Run("links="+human(links())+"/dist="+dist, func(b *testing.B) {
-			codes := stream(dist)
-			n := 0
-			for b.Loop() {
-				code := codes[n&(len(codes)-1)]
-				l := m.shard(code)[string(code)]
-				if l == nil || len(l.target) == 0 {
-					b.Fatal("a link is missing")
-				}
-				n++
-			}
-		})
-	}
-}
-
 // BenchmarkResolveHit measures a redirect's cost in the engine. With fold=off the records wait in
 // the rings and are folded while the clock is stopped: that is the redirect's own cost. With
 // fold=on the fold runs at the same time, at the same millions of records a second, and shares
@@ -190,9 +120,7 @@ func benchmarkResolveHit(b *testing.B, codes [][]byte, fold bool) {
 			b.StartTimer()
 		}
 		l, ok := e.Resolve(viewOf(codes[n&(len(codes)-1)]))
-		if !ok || !e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}) {
-			b.Fatal("a link is missing")
-		}
+		expect.MustThat(b, ok && e.Hit(l, engine.Visit{Visitor: mix(uint64(n)), NowMs: nowMs}), "a link is missing")
 		l.Release()
 	}
 	b.StopTimer()
@@ -215,11 +143,11 @@ func benchmarkMemory(b *testing.B, targets kind) {
 	n := float64(links())
 	e, err := engine.Open(&discard{n: links(), targets: targets, hits: 1},
 		engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256, PlainTargets: targets.plain})
-	must(b, err)
+	expect.OK(b, err)
 	before := settledBytes(b)
 	peak := watchPeak(b)
 	start, startCPU := time.Now(), cpuTime()
-	must(b, e.Load(context.Background(), nil))
+	expect.OK(b, e.Load(context.Background(), nil))
 	loadSeconds, loadCPU := time.Since(start).Seconds(), cpuTime()-startCPU
 	peakBytes := peak()
 	runtime.GC()
@@ -240,7 +168,7 @@ func benchmarkMemory(b *testing.B, targets kind) {
 	b.ReportMetric(float64(peakBytes-before)/n, "peak-B/link")
 	b.ReportMetric(float64(e.Metrics().IndexBytes)/n, "index-B/link")
 	b.ReportMetric(float64(gcTime.Microseconds())/1000, "GC-cpu-ms")
-	must(b, e.Close())
+	expect.OK(b, e.Close())
 }
 
 // watchPeak reads the resident memory a hundred times a second until the function that it returns is
@@ -290,11 +218,11 @@ func residentBytes(b *testing.B) int64 {
 func residentNow(b *testing.B) int64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	must(b, err)
+	expect.OK(b, err)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
 			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			must(b, err)
+			expect.OK(b, err)
 			return kb << 10
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/redirect"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -21,9 +22,7 @@ func (f *figured) createAll(b *testing.B, n int) {
 			items[i].Draft = engine.Draft{Owner: 1, Target: string(appendTarget(nil, uint64(made)))}
 			made++
 		}
-		if _, err := f.CreateBulk(context.Background(), items); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, expect.Err(f.CreateBulk(context.Background(), items)))
 	}
 }
 
@@ -35,9 +34,7 @@ func blockedHosts(b *testing.B, n int) *engine.BlockList {
 		fmt.Fprintf(&text, "blocked%d.example\n", i)
 	}
 	list := new(engine.BlockList)
-	if _, err := list.Replace(text.Bytes()); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, expect.Err(list.Replace(text.Bytes())))
 	return list
 }
 
@@ -68,17 +65,13 @@ func (f *figured) walk(b *testing.B, q engine.LinkQuery, n int) {
 	for b.Loop() {
 		for q.Below = 0; ; {
 			page, err := f.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
-			if err != nil || len(page.Links) > 0 {
-				b.Fatalf("%d links, %v", len(page.Links), err)
-			}
+			expect.MustThat(b, err == nil && len(page.Links) == 0, "%d links, %v", len(page.Links), err)
 			pages++
 			if q.Below = page.Next; q.Below == 0 {
 				break
 			}
 		}
 	}
-	if want := b.N * n / 10_000; pages != want {
-		b.Fatalf("%d pages, want %d", pages, want)
-	}
+	expect.MustEqual(b, pages, b.N*n/10_000, "pages")
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(pages), "ms/page")
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // BenchmarkDependentLoad measures the machine: one load from memory that waits for the load before
@@ -15,7 +17,7 @@ import (
 func BenchmarkDependentLoad(b *testing.B) {
 	const sizeBytes, lineWords = 1 << 30, 8
 	m, err := unix.Mmap(-1, 0, sizeBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	must(b, err)
+	expect.OK(b, err)
 	if err := unix.Madvise(m, unix.MADV_HUGEPAGE); err != nil {
 		b.Log("no huge pages:", err)
 	}
@@ -31,5 +33,5 @@ func BenchmarkDependentLoad(b *testing.B) {
 	if at%lineWords != 0 {
 		b.Fatal("astray")
 	}
-	must(b, unix.Munmap(m))
+	expect.OK(b, unix.Munmap(m))
 }

@@ -17,6 +17,7 @@ import (
 	"shunt/api"
 	"shunt/api/account"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -30,16 +31,16 @@ func serve(b *testing.B, n uint64) served {
 	b.Helper()
 	dir := b.TempDir()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	must(b, err)
+	expect.OK(b, err)
 	e, err := engine.Open(preloaded{store, n}, engine.Options{JournalDir: filepath.Join(dir, "journal")})
-	must(b, err)
-	must(b, e.Load(context.Background(), nil))
+	expect.OK(b, err)
+	expect.OK(b, e.Load(context.Background(), nil))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(b, err)
+	expect.OK(b, err)
 	server, err := api.NewServer(api.Options{
 		Engine: e, Accounts: account.New(store.Accounts(), time.Now), BaseURL: "http://" + ln.Addr().String(),
 	})
-	must(b, err)
+	expect.OK(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = e.Run(ctx) })
@@ -67,7 +68,7 @@ func BenchmarkHTTPRedirect(b *testing.B) {
 				wg.Go(func() { errs[c] = drive(s.addr, newCodes(n, "zipf", uint64(c)), requests) })
 			}
 			wg.Wait()
-			must(b, errors.Join(errs...))
+			expect.OK(b, errors.Join(errs...))
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "redirects/s")
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -41,14 +42,14 @@ func BenchmarkStart(b *testing.B) {
 func benchmarkStart(b *testing.B, dir string, plain bool) {
 	b.StopTimer()
 	s, err := storage.Open(dir, storage.Options{Logger: slog.New(slog.DiscardHandler)})
-	must(b, err)
+	expect.OK(b, err)
 	e, err := engine.Open(s, engine.Options{JournalDir: b.TempDir(), Rings: 1, RingRecords: 256, PlainTargets: plain})
-	must(b, err)
+	expect.OK(b, err)
 	before := settledBytes(b)
 	forgetPeak(b)
 	b.StartTimer()
 	began, cpu := time.Now(), cpuTime()
-	must(b, e.Load(context.Background(), nil))
+	expect.OK(b, e.Load(context.Background(), nil))
 	took, used := time.Since(began), cpuTime()-cpu
 	b.StopTimer()
 	peak := statusBytes(b, "VmHWM:")
@@ -63,8 +64,8 @@ func benchmarkStart(b *testing.B, dir string, plain bool) {
 	b.ReportMetric(float64(peak-before)/n, "peak-B/link")
 	b.ReportMetric(float64(after-before)/n, "resident-B/link")
 	b.ReportMetric(float64(warm-before)/n, "warm-B/link")
-	must(b, e.Close())
-	must(b, s.Close())
+	expect.OK(b, e.Close())
+	expect.OK(b, s.Close())
 	b.StartTimer()
 }
 
@@ -74,9 +75,7 @@ func warmCache(b *testing.B, s *storage.Store) {
 	const blockBytes = 16 << 10
 	const reads = 4 * storage.DefaultCacheBytes / blockBytes
 	for i := range uint64(reads) {
-		if _, err := s.ReadHot(keyOf(string(appendCode(nil, mix(i)%links())))); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, expect.Err(s.ReadHot(keyOf(string(appendCode(nil, mix(i)%links()))))))
 	}
 }
 
@@ -84,14 +83,14 @@ func warmCache(b *testing.B, s *storage.Store) {
 // they come in another order than their ids.
 func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 	b.Helper()
-	must(b, os.MkdirAll(filepath.Dir(dir), 0o700))
+	expect.OK(b, os.MkdirAll(filepath.Dir(dir), 0o700))
 	s, err := storage.Open(dir, storage.Options{Create: true, Logger: slog.New(slog.DiscardHandler)})
-	must(b, err)
+	expect.OK(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var run sync.WaitGroup
 	run.Go(func() { _ = s.Run(ctx) })
 	first, err := s.AllocateIDs(n)
-	must(b, err)
+	expect.OK(b, err)
 	slots := make(chan struct{}, 4096)
 	for i := range n {
 		code := string(appendCode(nil, i))
@@ -101,9 +100,7 @@ func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 		}
 		slots <- struct{}{}
 		s.Apply(m, func(err error) {
-			if err != nil {
-				b.Error(err)
-			}
+			expect.NoError(b, err)
 			<-slots
 		})
 	}
@@ -112,7 +109,7 @@ func plantLinks(b *testing.B, dir string, n uint64, k kind) {
 	}
 	cancel()
 	run.Wait()
-	must(b, s.Close())
+	expect.OK(b, s.Close())
 }
 
 // forgetPeak makes the kernel forget the highest resident memory so far.
@@ -127,9 +124,9 @@ func forgetPeak(b *testing.B) {
 func statusBytes(b *testing.B, line string) int64 {
 	b.Helper()
 	status, err := os.ReadFile("/proc/self/status")
-	must(b, err)
+	expect.OK(b, err)
 	_, rest, _ := strings.Cut(string(status), line)
 	kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	must(b, err)
+	expect.OK(b, err)
 	return kb << 10
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 
+	"shunt/engine/expect"
 	"shunt/storage/row"
 )
 
@@ -19,9 +20,9 @@ import (
 func openCompacted(b *testing.B, dir string) *pebble.DB {
 	b.Helper()
 	db, err := pebble.Open(dir, optionsOf(b, dir))
-	must(b, err)
-	must(b, db.Flush())
-	must(b, db.Compact(context.Background(), []byte{0}, []byte{0xff}, false))
+	expect.OK(b, err)
+	expect.OK(b, db.Flush())
+	expect.OK(b, db.Compact(context.Background(), []byte{0}, []byte{0xff}, false))
 	return db
 }
 
@@ -29,11 +30,9 @@ func openCompacted(b *testing.B, dir string) *pebble.DB {
 func optionsOf(b *testing.B, dir string) *pebble.Options {
 	b.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "OPTIONS-*"))
-	if err != nil || len(files) == 0 {
-		b.Fatalf("no options in %s: %v", dir, err)
-	}
+	expect.MustThat(b, err == nil && len(files) != 0, "no options in %s: %v", dir, err)
 	text, err := os.ReadFile(files[len(files)-1])
-	must(b, err)
+	expect.OK(b, err)
 	o := &pebble.Options{Logger: quietLogger{}}
 	err = o.Parse(string(text), &pebble.ParseHooks{
 		NewFilterPolicy: func(string) (pebble.FilterPolicy, error) { return bloom.FilterPolicy(10), nil },
@@ -44,7 +43,7 @@ func optionsOf(b *testing.B, dir string) *pebble.Options {
 			}, nil
 		},
 	})
-	must(b, err)
+	expect.OK(b, err)
 	return o
 }
 
@@ -63,7 +62,7 @@ func sizeOf(b *testing.B, db *pebble.DB, tables ...byte) (bytes uint64) {
 	for _, table := range tables {
 		keys := row.TableRange(table)
 		n, err := db.EstimateDiskUsage(keys.Lower, keys.Upper)
-		must(b, err)
+		expect.OK(b, err)
 		bytes += n
 	}
 	return bytes

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
@@ -18,16 +19,13 @@ func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
 	nowMs.Store(start.UnixMilli())
 	k := openKeeper(t, t.TempDir(), now, 1)
 	turn := func() {
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.RollUp(context.Background()))
 	}
 	for i, code := range []string{"first", "second"} { // an hour and a half apart
 		nowMs.Store(start.Add(time.Duration(i) * 90 * time.Minute).UnixMilli())
 		by := engine.By{AtMs: nowMs.Load(), User: 1, Name: "ann"}
-		if _, _, err := k.Create(context.Background(), engine.Draft{Target: "https://example.org/", Alias: code, Owner: 1, By: &by}); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := k.Create(context.Background(), engine.Draft{Target: "https://example.org/", Alias: code, Owner: 1, By: &by})
+		expect.OK(t, err)
 		turn()
 	}
 	for _, c := range []struct {
@@ -45,8 +43,6 @@ func TestEntriesAreKeptForTheDaysThatWereAsked(t *testing.T) {
 			codes = append(codes, e.After.Hot.Code)
 			return true
 		})
-		if err != nil || !slices.Equal(codes, c.want) {
-			t.Errorf("%v after %d days: got %v, %v, want %v", c.after, keptDays, codes, err, c.want)
-		}
+		expect.That(t, err == nil && slices.Equal(codes, c.want), "%v after %d days: got %v, %v, want %v", c.after, keptDays, codes, err, c.want)
 	}
 }

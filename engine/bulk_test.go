@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var errBadItem = errors.New("bad item")
@@ -80,21 +81,15 @@ func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 		}
 		for i, r := range results {
 			l, ok := e.Resolve(keyOf(r.Detail.Code).View())
-			if ok != (r.Err == nil) {
-				t.Errorf("%s: item %d is %+v, and redirects: %v", c.words, i, r, ok)
-			}
+			expect.Equal(t, ok, r.Err == nil, "%s: item %d is %+v, and redirects", c.words, i, r)
 			if ok {
 				l.Release()
 			}
 		}
 	}
-	if got := e.Metrics().Links; got != 7 {
-		t.Errorf("%d links, want 7", got)
-	}
+	expect.Equal(t, e.Metrics().Links, 7, "links")
 	e.make(t, engine.Draft{Alias: "theirs2"}) // all locks were released
-	if err := e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, e.Delete(context.Background(), keyOf("theirs"), engine.Guard{AnyOwner: true}))
 }
 
 // TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner has each bulk take the aliases in another
@@ -111,9 +106,7 @@ func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 				words = append(words, fmt.Sprintf("Alias%d=by%d", (k*(2*i+1)+i)%aliases, i))
 			}
 			results, err := e.CreateBulk(context.Background(), items(strings.Join(words, " ")))
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 			for _, r := range results {
 				if r.Err == nil && !r.Existed {
 					created[i]++
@@ -126,9 +119,7 @@ func TestRacingBulksDoNotDeadlockAndEachAliasHasOneWinner(t *testing.T) {
 	for _, n := range created {
 		total += n
 	}
-	if total != aliases || e.Metrics().Links != aliases {
-		t.Errorf("%d were created, and %d links are there, want %d", total, e.Metrics().Links, aliases)
-	}
+	expect.That(t, total == aliases && e.Metrics().Links == aliases, "%d were created, and %d links are there, want %d", total, e.Metrics().Links, aliases)
 }
 
 // TestBulksThatWaitForEachOtherGoInTurn has two bulks wait for a code in the middle of their items,
@@ -147,17 +138,13 @@ func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 		e.gate.apply.Store(nil)
 		for _, words := range []string{"a B c D m w X y Z", "Z y X w m D c B a", "w c m"} {
 			writing.Go(func() {
-				if _, err := e.CreateBulk(context.Background(), items(words)); err != nil {
-					t.Errorf("%s: %v", words, err)
-				}
+				expect.NoError(t, expect.Err(e.CreateBulk(context.Background(), items(words))), words)
 			})
 		}
 		synctest.Wait()
 		held()
 		writing.Wait()
-		if got := e.Metrics().Links; got != 1+9 {
-			t.Errorf("%d links, want 10", got)
-		}
+		expect.Equal(t, e.Metrics().Links, 1+9, "links")
 	})
 }
 
@@ -172,22 +159,16 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	e.make(t, engine.Draft{Alias: "taken", Owner: 2})
 	const words, want = "a - there taken ! b", "created created existed taken bad created"
 	got, first, err := e.bulkOnce("key", words)
-	if got != want || err != nil {
-		t.Fatalf("got %q, %v, want %q", got, err, want)
-	}
+	expect.MustThat(t, got == want && err == nil, "got %q, %v, want %q", got, err, want)
 	links := e.Metrics().Links
 	for _, code := range []string{"b", "taken", "there"} {
-		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	_, err = e.Update(context.Background(), keyOf("a"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 		r.Cold.Title = "another"
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	l, _ := e.Resolve(keyOf(first[1].Detail.Code).View())
 	e.Hit(l, engine.Visit{})
 	l.Release()
@@ -196,24 +177,17 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 		t.Errorf("the repeat: got %q, %v, want %q", got, err, want)
 	}
 	for _, i := range []int{0, 1, 5} { // edited, hit, deleted
-		if !reflect.DeepEqual(first[i].Detail, again[i].Detail) {
-			t.Errorf("the repeat shows %+v, want %+v", again[i].Detail, first[i].Detail)
-		}
+		expect.That(t, reflect.DeepEqual(first[i].Detail, again[i].Detail), "the repeat shows %+v, want %+v", again[i].Detail, first[i].Detail)
 	}
-	if n := e.Metrics().Links; n != links-3 {
-		t.Errorf("%d links are there, want %d", n, links-3)
-	}
+	expect.Equal(t, e.Metrics().Links, links-3, "links are there")
 	q := request("key")
 	q.Body[0]++
-	if _, err := e.CreateBulkOnce(context.Background(), q, items(words)); !errors.Is(err, engine.ErrMismatch) {
-		t.Errorf("another body: got %v, want ErrMismatch", err)
-	}
-	if _, _, err := e.CreateOnce(context.Background(), request("key"), nil); !errors.Is(err, engine.ErrMismatch) {
-		t.Errorf("a request for one link: got %v, want ErrMismatch", err)
-	}
-	if got, _, err := e.bulkOnce("failing", "! !"); got != "bad bad" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
+	_, err = e.CreateBulkOnce(context.Background(), q, items(words))
+	expect.Error(t, err, engine.ErrMismatch, "another body")
+	_, _, err = e.CreateOnce(context.Background(), request("key"), nil)
+	expect.Error(t, err, engine.ErrMismatch, "a request for one link")
+	got, _, err = e.bulkOnce("failing", "! !")
+	expect.That(t, got == "bad bad" && err == nil, "got %q, %v", got, err)
 	if got, _, err := e.bulkOnce("failing", "x"); got != "created" || err != nil {
 		t.Errorf("a corrected request under the key of one that came to nothing: got %q, %v", got, err)
 	}
@@ -247,18 +221,15 @@ func TestABulkOfUnknownOutcomeIsFoundByItsRepeat(t *testing.T) {
 		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("got %v after %v, want ErrOutcomeUnknown after %v", err, time.Since(start), engine.CommitTimeout)
 		}
-		if _, ok := e.Resolve(keyOf("a").View()); ok {
-			t.Error("a link is visible that is not durable")
-		}
+		_, ok := e.Resolve(keyOf("a").View())
+		expect.That(t, !ok, "a link is visible that is not durable")
 		e.gate.apply.Store(nil)
-		if _, err := e.CreateBulk(context.Background(), items("b c")); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("a bulk of a code under way: got %v, want ErrOverloaded", err)
-		}
+		_, err := e.CreateBulk(context.Background(), items("b c"))
+		expect.Error(t, err, engine.ErrOverloaded, "a bulk of a code under way")
 		held()
 		got, _, err := e.bulkOnce("key", "a - b")
-		if links := e.Metrics().Links; got != "created created created" || err != nil || links != 1+3 {
-			t.Errorf("the repeat: got %q, %v, and there are %d links, want 4", got, err, links)
-		}
+		links := e.Metrics().Links
+		expect.That(t, got == "created created created" && err == nil && links == 1+3, "the repeat: got %q, %v, and there are %d links, want 4", got, err, links)
 	})
 }
 
@@ -266,15 +237,11 @@ func TestABulkThatTheStoreRefusesMakesNothing(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for _, refusal := range []error{engine.ErrReadOnly, engine.ErrOverloaded} {
 		e.gate.failBulk.Store(&refusal)
-		if _, _, err := e.bulkOnce("key", "a - b"); !errors.Is(err, refusal) {
-			t.Errorf("got %v, want %v", err, refusal)
-		}
+		_, _, err := e.bulkOnce("key", "a - b")
+		expect.Error(t, err, refusal, "the error")
 	}
 	e.gate.failBulk.Store(nil)
-	if n := e.Metrics().Links; n != 0 {
-		t.Errorf("%d links are there", n)
-	}
-	if got, _, err := e.bulkOnce("key", "a - b"); got != "created created created" || err != nil {
-		t.Errorf("the same request later: got %q, %v", got, err)
-	}
+	expect.Equal(t, e.Metrics().Links, 0, "links are there")
+	got, _, err := e.bulkOnce("key", "a - b")
+	expect.That(t, got == "created created created" && err == nil, "the same request later: got %q, %v", got, err)
 }

@@ -3,11 +3,11 @@ package engine_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Detail {
@@ -16,40 +16,8 @@ func capAt(t *testing.T, e *testEngine, code string, maxHits uint64) engine.Deta
 		r.Hot.MaxHits = maxHits
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return d
-}
-
-func TestANewCapCountsTheEarlierHits(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
-	stale := e.create(t, "x")
-	defer stale.Release()
-	e.stopEngine() // only readers fold from now on
-	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
-	for range 100 {
-		e.Hit(stale, visit)
-	}
-	if d := capAt(t, e, "x", 150); d.Hits != 100 || d.State != engine.StateActive {
-		t.Errorf("after 100 hits the edit says %d hits, %s", d.Hits, d.State)
-	}
-	l, _ := e.Resolve(keyOf("x").View())
-	defer l.Release()
-	more := 0
-	for e.Hit(l, visit) {
-		more++
-	}
-	if more != 50 {
-		t.Errorf("a cap of 150 given after 100 hits allows %d more", more)
-	}
-	if e.Hit(stale, visit) {
-		t.Error("a redirect that resolved the link before the edit comes on top of the cap")
-	}
-	d, err := e.Read(keyOf("x"))
-	if err != nil || d.Hits != 150 || d.State != engine.StateExhausted {
-		t.Errorf("at last the link has %d hits and is %s (%v)", d.Hits, d.State, err)
-	}
 }
 
 func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
@@ -64,19 +32,14 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 		for _, class := range []engine.Class{4, 255} {
 			func() {
 				defer func() {
-					if recover() == nil {
-						t.Errorf("%s: class %d is taken", code, class)
-					}
+					expect.That(t, recover() != nil, "%s: class %d is taken", code, class)
 				}()
 				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Class: class})
 			}()
 		}
-		if s, err := e.Stats(context.Background(), keyOf(code)); err != nil || s != (engine.Stats{}) {
-			t.Errorf("%s: it counts as %+v (%v)", code, s, err)
-		}
-		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
-			t.Errorf("%s: it used up the cap", code)
-		}
+		s, err := e.Stats(context.Background(), keyOf(code))
+		expect.That(t, err == nil && s == (engine.Stats{}), "%s: it counts as %+v (%v)", code, s, err)
+		expect.That(t, e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}), "%s: it used up the cap", code)
 		l.Release()
 	}
 }
@@ -96,69 +59,6 @@ func TestRacingForASlotIsNotCountedAsWaiting(t *testing.T) {
 	}
 	wg.Wait()
 	s, err := e.Stats(context.Background(), keyOf("x"))
-	if waits := e.Metrics().JournalWaits; err != nil || s.Hits != writers*each || waits != 0 {
-		t.Errorf("%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
-	}
-}
-
-func TestACapTakenAwayAndGivenAgainLosesNoHit(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
-	e.create(t, "x")
-	e.stopEngine()
-	hit := func(n int) (answered int) {
-		for range n {
-			l, _ := e.Resolve(keyOf("x").View())
-			if e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
-				answered++
-			}
-			l.Release()
-		}
-		return answered
-	}
-	for _, step := range []struct {
-		maxHits        uint64
-		sent, answered int
-	}{{10, 20, 10}, {0, 5, 5}, {18, 9, 3}, {0, 2, 2}, {20, 1, 0}} {
-		capAt(t, e, "x", step.maxHits)
-		if got := hit(step.sent); got != step.answered {
-			t.Errorf("under a cap of %d, %d of %d are answered, want %d", step.maxHits, got, step.sent, step.answered)
-		}
-	}
-	if s := e.stats(t, "x"); s.Hits != 20 {
-		t.Errorf("%d hits, want 20", s.Hits)
-	}
-}
-
-// TestACapGivenUnderFireIsExact lets clients race with the edit. Each may have resolved the link
-// before the edit and count its hit after it.
-func TestACapGivenUnderFireIsExact(t *testing.T) {
-	const clients, maxHits = 16, 50_000
-	e := newTestEngine(t, engine.Options{Rings: 1, RingRecords: 1 << 14})
-	l := e.create(t, "x")
-	l.Release()
-	var answered atomic.Uint64
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			for {
-				l, _ := e.Resolve(keyOf("x").View())
-				ok := e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
-				l.Release()
-				if !ok {
-					return
-				}
-				answered.Add(1)
-			}
-		})
-	}
-	eventually(t, "some hits", func() bool { return answered.Load() > 100 })
-	d := capAt(t, e, "x", maxHits)
-	wg.Wait()
-	got := answered.Load()
-	if got != max(maxHits, d.Hits) {
-		t.Errorf("%d hits answered with a cap of %d; the edit said %d", got, maxHits, d.Hits)
-	}
-	if s := e.stats(t, "x"); s.Hits != got {
-		t.Errorf("%d hits counted, %d answered", s.Hits, got)
-	}
+	waits := e.Metrics().JournalWaits
+	expect.That(t, err == nil && s.Hits == writers*each && waits == 0, "%d hits are counted as %d, and %d waited (%v)", writers*each, s.Hits, waits, err)
 }

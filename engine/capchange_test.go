@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestACapHoldsForRedirectsAlreadyUnderWay has a redirect resolve the link, then edits the link,
@@ -41,30 +42,21 @@ func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 			stale, _ := e.Resolve(keyOf("x").View())
 			defer stale.Release()
 			for range hits {
-				if !e.Hit(stale, visit) {
-					t.Fatal("a hit below the cap is refused")
-				}
+				expect.MustThat(t, e.Hit(stale, visit), "a hit below the cap is refused")
 			}
 			for _, edit := range c.edits {
-				if d := capAt(t, e, "x", edit); d.Hits != hits {
-					t.Errorf("the edit to %d says %d hits, want %d", edit, d.Hits, hits)
-				}
+				expect.Equal(t, capAt(t, e, "x", edit).Hits, hits, "the edit to %d says hits", edit)
 			}
 			bot := visit
 			bot.Class = engine.ClassBot
-			if got := e.Hit(stale, bot); got != c.want {
-				t.Errorf("a bot's redirect: got %v, want %v", got, c.want)
-			}
-			if got := e.Hit(stale, visit); got != c.want {
-				t.Errorf("a redirect: got %v, want %v", got, c.want)
-			}
+			expect.Equal(t, e.Hit(stale, bot), c.want, "a bot's redirect")
+			expect.Equal(t, e.Hit(stale, visit), c.want, "a redirect")
 			counted := uint64(hits)
 			if c.want {
 				counted++
 			}
-			if s := e.stats(t, "x"); s.Hits != counted {
-				t.Errorf("%d hits counted, want %d", s.Hits, counted)
-			}
+			s := e.stats(t, "x")
+			expect.Equal(t, s.Hits, counted, "hits counted")
 		})
 	}
 }
@@ -81,12 +73,8 @@ func TestALateRedirectCountsForTheDeletedLink(t *testing.T) {
 	fresh := e.create(t, "x")
 	fresh.Release()
 	visit := engine.Visit{NowMs: time.Now().UnixMilli()}
-	if !e.Hit(stale, visit) || e.Hit(stale, visit) {
-		t.Error("of the deleted link with a cap of 1, not exactly one hit is admitted")
-	}
-	if s := e.stats(t, "x"); s.Hits != 0 {
-		t.Errorf("the new link has %d hits", s.Hits)
-	}
+	expect.That(t, e.Hit(stale, visit) && !e.Hit(stale, visit), "of the deleted link with a cap of 1, not exactly one hit is admitted")
+	expect.Equal(t, e.stats(t, "x").Hits, 0, "the new link hits")
 }
 
 // Clients pause between resolving the link and counting their hit, while its cap is set and undone
@@ -128,9 +116,8 @@ func setCapsUnderFire(t *testing.T, between uint64) {
 		for range clients {
 			runtime.Gosched()
 		}
-		if got := answered.Load(); got > limit {
-			t.Fatalf("%d redirects are answered; the edit to a cap of %d said %d hits", got, d.MaxHits, d.Hits)
-		}
+		got := answered.Load()
+		expect.MustThat(t, got <= limit, "%d redirects are answered; the edit to a cap of %d said %d hits", got, d.MaxHits, d.Hits)
 		capAt(t, e, "x", between)
 	}
 }
@@ -153,7 +140,6 @@ func TestAnEditIsAnsweredWithTheHitsAtItsPublication(t *testing.T) {
 		r.Hot.MaxHits = 4
 		return nil
 	})
-	if err != nil || d.Hits != 4 || d.State != engine.StateExhausted || d.Version != 3 {
-		t.Errorf("got version %d with %d hits, %s (%v), want 3 with 4, exhausted", d.Version, d.Hits, d.State, err)
-	}
+	expect.That(t, err == nil && d.Hits == 4 && d.State == engine.StateExhausted && d.Version == 3,
+		"got version %d with %d hits, %s (%v), want 3 with 4, exhausted", d.Version, d.Hits, d.State, err)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -95,8 +96,7 @@ func TestEveryMethodOfAStoreIsCountedOrListedAsUncounted(t *testing.T) {
 			}
 			method.Call(args)
 		}()
-		if counted := c.reads.Load() == 1; counted == uncounted[m.Name] {
-			t.Errorf("%s: counted %v, listed as uncounted %v", m.Name, counted, uncounted[m.Name])
-		}
+		counted := c.reads.Load() == 1
+		expect.That(t, counted != uncounted[m.Name], "%s: counted %v, listed as uncounted %v", m.Name, counted, uncounted[m.Name])
 	}
 }

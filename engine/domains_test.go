@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // ledger is the owner of links in domain 1 in these tests; owner 1 has links in the default domain.
@@ -44,9 +45,7 @@ func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
 		for i, items := range [][]engine.BulkItem{forth, back} {
 			both.Go(func() {
 				results, err := e.CreateBulk(context.Background(), items)
-				if err != nil {
-					t.Errorf("round %d: %v", round, err)
-				}
+				expect.Error(t, err, nil, "round %d", round)
 				for _, r := range results {
 					if r.Err == nil {
 						made[i]++
@@ -57,9 +56,8 @@ func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
 			})
 		}
 		both.Wait()
-		if made[0]+made[1] != len(forth) || made[0] != 0 && made[1] != 0 {
-			t.Errorf("round %d: one request has made %d links and the other %d, want %d and 0", round, made[0], made[1], len(forth))
-		}
+		expect.That(t, made[0]+made[1] == len(forth) && (made[0] == 0 || made[1] == 0),
+			"round %d: one request has made %d links and the other %d, want %d and 0", round, made[0], made[1], len(forth))
 		for _, item := range forth {
 			e.wantTarget(t, engine.Key{Domain: item.Draft.Domain, Code: item.Draft.Alias}, item.Draft.Target)
 		}
@@ -75,36 +73,30 @@ func (e *testEngine) wantTarget(t *testing.T, k engine.Key, want string) {
 		l.Release()
 	}
 	rec, err := e.gate.ReadRecord(k)
-	if got != want || rec.Hot.Target != want || want != "" && (err != nil || rec.Hot.Key != k || rec.Cold.Key != k) {
-		t.Errorf("%v leads to %q in memory, and in the store to %+v, %v; want %q", k, got, rec, err, want)
-	}
+	expect.That(t, got == want && rec.Hot.Target == want && (want == "" || err == nil && rec.Hot.Key == k && rec.Cold.Key == k),
+		"%v leads to %q in memory, and in the store to %+v, %v; want %q", k, got, rec, err, want)
 }
 
 func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 	e, now := atClock(t, -1)
 	e.PutLedger(ledger, elsewhere)
 	codes := []string{"a", "eight_by", "nine_byte"}
-	if _, err := e.CreateBulk(context.Background(), inTwoDomains(codes...)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.CreateBulk(context.Background(), inTwoDomains(codes...))
+	expect.OK(t, err)
 	for i, code := range codes {
 		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
-		if err := e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.Delete(context.Background(), gone, engine.Guard{AnyOwner: true}))
 		e.wantTarget(t, gone, "")
 		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	e.turn(t)
-	if m := e.Metrics(); m.Tombstones != 0 || m.Links != uint64(len(codes)) {
-		t.Errorf("%d tombstones and %d links are left", m.Tombstones, m.Links)
-	}
+	m := e.Metrics()
+	expect.That(t, m.Tombstones == 0 && m.Links == uint64(len(codes)), "%d tombstones and %d links are left", m.Tombstones, m.Links)
 	for i, code := range codes {
 		gone, stays := engine.Key{Domain: engine.Domain(i % 2), Code: code}, engine.Key{Domain: engine.Domain((i + 1) % 2), Code: code}
-		if rec, err := e.gate.ReadRecord(gone); !errors.Is(err, engine.ErrNotFound) {
-			t.Errorf("%v is still in the store: %+v, %v", gone, rec, err)
-		}
+		rec, err := e.gate.ReadRecord(gone)
+		expect.Error(t, err, engine.ErrNotFound, "%v is still in the store: %+v", gone, rec)
 		e.wantTarget(t, stays, fmt.Sprintf("https://%d.example/%s", stays.Domain, code))
 	}
 	if err := e.Load(context.Background(), nil); err != nil { // the hot records say their domains
@@ -116,44 +108,35 @@ func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 	e := newTwoDomains(t, engine.Options{})
 	bulk := func() []engine.BulkResult {
 		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return results
 	}
 	one := func() engine.Detail {
 		d, _, err := e.CreateOnce(context.Background(), request("one"), func() (engine.Draft, error) {
 			return engine.Draft{Domain: elsewhere, Owner: ledger, Target: "https://1.example/"}, nil
 		})
-		if err != nil || d.Domain != elsewhere {
-			t.Fatalf("%+v, %v", d, err)
-		}
+		expect.MustThat(t, err == nil && d.Domain == elsewhere, "%+v, %v", d, err)
 		return d
 	}
 	first, again := bulk(), bulk()
 	for i := range first {
-		if first[i].Err != nil || again[i].Err != nil || first[i].Detail.ID != again[i].Detail.ID || first[i].Detail.Key != again[i].Detail.Key ||
-			first[i].Detail.Domain != engine.Domain(i%2) {
-			t.Errorf("item %d: first %+v, again %+v", i, first[i], again[i])
-		}
+		expect.That(t, first[i].Err == nil && again[i].Err == nil && first[i].Detail.ID == again[i].Detail.ID && first[i].Detail.Key == again[i].Detail.Key &&
+			first[i].Detail.Domain == engine.Domain(i%2), "item %d: first %+v, again %+v", i, first[i], again[i])
 	}
-	if a, b := one(), one(); a.Key != b.Key || a.ID != b.ID {
-		t.Errorf("first %v, again %v", a.Key, b.Key)
-	}
+	a, b := one(), one()
+	expect.That(t, a.Key == b.Key && a.ID == b.ID, "first %v, again %v", a.Key, b.Key)
 }
 
 func TestAnOwnerGetsNoLinkInADomainOfOthers(t *testing.T) {
 	e := newTwoDomains(t, engine.Options{})
 	for _, d := range []engine.Draft{{Domain: elsewhere, Owner: 1}, {Domain: engine.DefaultDomain, Owner: ledger}} {
 		d.Alias, d.Target = "code", "https://x.example/"
-		if _, _, err := e.Create(context.Background(), d); err == nil {
-			t.Errorf("owner %d has a link in domain %d", d.Owner, d.Domain)
-		}
+		_, _, err := e.Create(context.Background(), d)
+		expect.That(t, err != nil, "owner %d has a link in domain %d", d.Owner, d.Domain)
 	}
 	e.create(t, "code").Release()
 	none := func(*engine.Record) error { return nil }
-	if _, err := e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ledger, none); err == nil {
-		t.Error("a link is given to a ledger of another domain")
-	}
+	expect.That(t, expect.Err(e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ledger, none)) != nil,
+		"a link is given to a ledger of another domain")
 	e.wantTarget(t, keyOf("code"), "https://example.com/code")
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,12 +18,19 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/storage"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("runtime.runCleanups")) // the runtime's own, while it unmaps memory
+}
+
+// An ender can be told what to do at its end.
+type ender interface {
+	expect.T
+	Cleanup(func())
 }
 
 // gate is the real store with gates that a test can close.
@@ -85,6 +92,18 @@ func (g *gate) Apply(m engine.Mutation, done func(error)) {
 	g.Store.Apply(m, done)
 }
 
+// inMemory returns a folder for journals until t ends, in memory if the system has such a file system: a test of
+// random histories makes thousands of them, which a disk would have to sync.
+func inMemory(t ender) string {
+	dir, err := os.MkdirTemp("/dev/shm", "shunt-")
+	if err != nil {
+		dir, err = os.MkdirTemp("", "shunt-")
+	}
+	expect.OK(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // testEngine is a running engine on a real store in memory.
 type testEngine struct {
 	*engine.Engine
@@ -97,23 +116,17 @@ type testEngine struct {
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	g := &gate{Store: store}
 	if o.JournalDir == "" {
-		o.JournalDir = filepath.Join(t.TempDir(), "journal")
+		o.JournalDir = filepath.Join(inMemory(t), "journal")
 	}
 	if o.RingRecords == 0 {
 		o.Rings, o.RingRecords = 2, 1024
 	}
 	e, err := engine.Open(g, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, e.Load(context.Background(), nil))
 	ctx, cancelEngine := context.WithCancel(context.Background())
 	storeCtx, cancelStore := context.WithCancel(context.Background())
 	var engineDone, storeDone sync.WaitGroup
@@ -131,9 +144,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		err := closeEngine()
 		cancelStore()
 		storeDone.Wait()
-		if err := errors.Join(err, store.Close()); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, errors.Join(err, store.Close()))
 	})
 	t.Cleanup(stop)
 	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
@@ -141,22 +152,17 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 
 func (e *testEngine) create(t *testing.T, alias string) index.Link {
 	t.Helper()
-	if _, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := e.Create(context.Background(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/" + alias})
+	expect.OK(t, err)
 	l, ok := e.Resolve(keyOf(alias).View())
-	if !ok {
-		t.Fatalf("%s does not resolve", alias)
-	}
+	expect.MustThat(t, ok, "%s does not resolve", alias)
 	return l
 }
 
 func (e *testEngine) stats(t *testing.T, code string) engine.Stats {
 	t.Helper()
 	s, err := e.Stats(context.Background(), keyOf(code))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -176,11 +182,10 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func TestResolveAndHitAllocateNothing(t *testing.T) {
 	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Rings: 1, RingRecords: 1 << 14})
 	e.create(t, "plain")
-	if _, _, err := e.Create(context.Background(), engine.Draft{
+	_, _, err := e.Create(context.Background(), engine.Draft{
 		Alias: "capped", Owner: 1, Target: "https://x.example", MaxHits: 1 << 40, ExpiresAt: time.Now().Add(time.Hour),
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+	expect.OK(t, err)
 	for _, code := range []string{"plain", "capped", "nosuchcode"} {
 		code := []byte(code)
 		allocs := testing.AllocsPerRun(1000, func() {
@@ -212,9 +217,7 @@ func TestCallersReadTheirOwnHits(t *testing.T) {
 	for n := uint64(1); n <= 500 || e.gate.flushed.Load() < 5; n++ {
 		e.Hit(l, engine.Visit{Visitor: hashed(n), NowMs: time.Now().UnixMilli()})
 		e.Hit(l, engine.Visit{Class: engine.ClassBot, NowMs: time.Now().UnixMilli()}) // counted nowhere but in tallies
-		if s := e.stats(t, "own"); s != (engine.Stats{Hits: n, Unique: n, Bots: n}) {
-			t.Fatalf("after %d hits by as many visitors, and as many bots, the stats are %+v", n, s)
-		}
+		expect.MustEqual(t, e.stats(t, "own"), engine.Stats{Hits: n, Unique: n, Bots: n}, "after %d hits by as many visitors, and as many bots, the stats", n)
 	}
 	stop.Store(true)
 	others.Wait()
@@ -233,24 +236,16 @@ func TestAFailedFlushIsCommittedLaterAndOnce(t *testing.T) {
 		e.Hit(l, engine.Visit{Visitor: hashed(1000 + n), NowMs: time.Now().UnixMilli()})
 	}
 	want := engine.Stats{Hits: 150, Unique: 150}
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("while flushes fail: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "while flushes fail")
 	e.gate.failFlush.Store(nil)
 	tally := func() engine.Tally {
 		tally, _, err := e.gate.readLife(l.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return tally
 	}
 	eventually(t, "everything to be durable", func() bool { return tally().Hits >= 150 })
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("after flushes go again: %+v, want %+v", s, want)
-	}
-	if err := e.closeEngine(); err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "after flushes go again")
+	expect.OK(t, e.closeEngine())
 	if got := tally(); got.Hits != 150 || got.Visitors.Count() != 150 {
 		t.Errorf("the store has %d hits of %d visitors, want 150 of 150", got.Hits, got.Visitors.Count())
 	}
@@ -268,22 +263,16 @@ func TestAStalledStoreDoesNotStopRedirects(t *testing.T) {
 	for n := range uint64(hits) {
 		e.Hit(l, engine.Visit{Visitor: hashed(n % 300), NowMs: time.Now().UnixMilli()})
 	}
-	if e.Metrics().JournalUnprotected == 0 {
-		t.Error("nothing says that a crash would lose hits now")
-	}
+	expect.That(t, e.Metrics().JournalUnprotected != 0, "nothing says that a crash would lose hits now")
 	want := engine.Stats{Hits: hits, Unique: 300}
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("while the store stalls: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "while the store stalls")
 	e.gate.hold.Store(nil)
 	close(hold)
 	eventually(t, "everything to be durable", func() bool {
 		tally, _, err := e.gate.readLife(l.ID())
 		return err == nil && tally.Hits == hits
 	})
-	if s := e.stats(t, "x"); s != want {
-		t.Errorf("after the stall: %+v, want %+v", s, want)
-	}
+	expect.Equal(t, e.stats(t, "x"), want, "after the stall")
 	eventually(t, "the engine to know that", func() bool { return e.Metrics().JournalUnprotected == 0 })
 	l.Release()
 }
@@ -302,9 +291,7 @@ func TestCloseFlushesWhatAFailedFlushLeft(t *testing.T) {
 	eventually(t, "a failure", func() bool { return e.Metrics().FlushErrors > 0 })
 	e.stopEngine()
 	e.gate.failFlush.Store(nil)
-	if err := e.closeEngine(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.closeEngine())
 	if tally, _, err := e.gate.readLife(l.ID()); err != nil || tally.Hits != hits || tally.Visitors.Count() != 300 {
 		t.Errorf("the store has %d hits of %d visitors, %v; want %d of 300", tally.Hits, tally.Visitors.Count(), err, hits)
 	}
@@ -321,21 +308,19 @@ func TestStatsOutliveARewriteOfTheirShard(t *testing.T) {
 	onRead := func() {
 		reads++
 		for i := range 40 {
-			if _, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
+			_, err := e.Update(context.Background(), keyOf("x"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
 				r.Hot.Target = fmt.Sprintf("%s%d", long, i)
 				return nil
-			}); err != nil {
-				t.Error(err)
-			}
+			})
+			expect.NoError(t, err)
 		}
 		for range 3 {
 			runtime.GC()
 		}
 	}
 	e.gate.onView.Store(&onRead)
-	if s := e.stats(t, "x"); s != (engine.Stats{}) || reads != 1 {
-		t.Errorf("stats %+v after %d reads of the store", s, reads)
-	}
+	s := e.stats(t, "x")
+	expect.That(t, s == (engine.Stats{}) && reads == 1, "stats %+v after %d reads of the store", s, reads)
 }
 
 // TestACreateThatTheStoreDoesNotAnswerIsUnknown uses a fake clock.
@@ -350,40 +335,30 @@ func TestACreateThatTheStoreDoesNotAnswerIsUnknown(t *testing.T) {
 		ctx, draft := context.Background(), engine.Draft{Alias: "x", Owner: 1, Target: "https://example.com/x"}
 
 		start := time.Now()
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrOutcomeUnknown) {
-			t.Errorf("first create: %v", err)
-		}
-		if took := time.Since(start); took != engine.CommitTimeout {
-			t.Errorf("it took %v", took)
-		}
-		if _, ok := e.Resolve(keyOf("x").View()); ok {
-			t.Error("it is visible before it is durable")
-		}
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("another create of the same alias while the first is under way: %v", err)
-		}
+		_, _, err := e.Create(ctx, draft)
+		expect.Error(t, err, engine.ErrOutcomeUnknown, "first create")
+		expect.Equal(t, time.Since(start), engine.CommitTimeout, "it took")
+		_, ok := e.Resolve(keyOf("x").View())
+		expect.That(t, !ok, "it is visible before it is durable")
+		_, _, err = e.Create(ctx, draft)
+		expect.Error(t, err, engine.ErrOverloaded, "another create of the same alias while the first is under way")
 		e.gate.apply.Store(nil)
 		held()
 		synctest.Wait()
 		if _, ok := e.Resolve(keyOf("x").View()); !ok {
 			t.Error("it is durable and not visible")
 		}
-		if _, _, err := e.Create(ctx, draft); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("another create after it: %v", err)
-		}
+		_, _, err = e.Create(ctx, draft)
+		expect.Error(t, err, engine.ErrTaken, "another create after it")
 	})
 }
 
 func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer store.Close()
 	e, err := engine.Open(store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx := context.Background()
 	_, _, createErr := e.Create(ctx, engine.Draft{Target: "https://example.com"})
 	_, updateErr := e.Update(ctx, keyOf("x"), engine.Guard{}, nil)
@@ -392,16 +367,10 @@ func TestNothingIsServedOrWrittenBeforeLoading(t *testing.T) {
 	for what, err := range map[string]error{
 		"create": createErr, "update": updateErr, "read": readErr, "stats": statsErr, "delete": e.Delete(ctx, keyOf("x"), engine.Guard{}),
 	} {
-		if !errors.Is(err, engine.ErrLoading) {
-			t.Errorf("%s: %v, want ErrLoading", what, err)
-		}
+		expect.Error(t, err, engine.ErrLoading, "%s", what)
 	}
-	if e.Ready() {
-		t.Error("ready before loading")
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.That(t, !e.Ready(), "ready before loading")
+	expect.NoError(t, e.Close())
 }
 
 func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
@@ -411,34 +380,13 @@ func TestACodeIsDrawnAgainWhileItIsTaken(t *testing.T) {
 	var codes []string
 	for range 3 {
 		d, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		codes = append(codes, d.Code)
 	}
 	// BBBBBBBB (11) is free, bbbbbbbb (37) differs from it only by case.
-	if want := []string{"11111111", "BBBBBBBB", "22222222"}; !slices.Equal(codes, want) {
-		t.Errorf("drew %q, want %q", codes, want)
-	}
-	if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"}); err == nil {
-		t.Error("no error when no randomness is left")
-	}
-}
-
-func TestAStaleVersionNeverMatchesALaterLink(t *testing.T) {
-	e, ctx := newTestEngine(t, engine.Options{}), context.Background()
-	e.create(t, "x").Release()
-	first, err := e.Read(keyOf("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
-	e.create(t, "x").Release()
-	if err := e.Delete(ctx, keyOf("x"), engine.Guard{Owner: 1, Version: first.Version}); !errors.Is(err, engine.ErrVersion) {
-		t.Errorf("deleting the second link by the first one's version: %v", err)
-	}
+	expect.Slices(t, codes, []string{"11111111", "BBBBBBBB", "22222222"}, "drew")
+	_, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "https://example.com"})
+	expect.That(t, err != nil, "no error when no randomness is left")
 }
 
 func TestImpossibleOptionsAreRefused(t *testing.T) {
@@ -451,9 +399,7 @@ func TestImpossibleOptionsAreRefused(t *testing.T) {
 		"a flush every nanosecond": {JournalDir: "x", FlushInterval: 1},
 		"a flush every day":        {JournalDir: "x", FlushInterval: 24 * time.Hour},
 	} {
-		if _, err := engine.Open(&gate{}, o); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		expect.That(t, expect.Err(engine.Open(&gate{}, o)) != nil, "%s: no error", name)
 	}
 }
 
@@ -469,13 +415,10 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 		"status 303":          {Target: "x", RedirectStatus: 303},
 	} {
 		var invalid engine.InvalidError
-		if _, _, err := e.Create(context.Background(), d); !errors.As(err, &invalid) {
-			t.Errorf("%s: got %v, want an InvalidError", name, err)
-		}
+		_, _, err := e.Create(context.Background(), d)
+		expect.That(t, errors.As(err, &invalid), "%s: got %v, want an InvalidError", name, err)
 	}
-	if n := e.Metrics().Links; n != 0 {
-		t.Errorf("%d links were made", n)
-	}
+	expect.Equal(t, e.Metrics().Links, 0, "links were made")
 }
 
 // keyOf returns the key of a code in the default domain.

@@ -93,10 +93,3 @@ func NoMapping(f *os.File, err error) error {
 
 // AskFilesBy has the keeper probe journal files by f. Run must not have begun.
 func (e *Engine) AskFilesBy(f func(*os.File) error) { e.Keeper().Ask = f }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

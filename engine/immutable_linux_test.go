@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 const immutableFlag = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
@@ -14,18 +16,18 @@ const immutableFlag = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
 func immutable(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags|immutableFlag))
 	}
 	if err != nil {
-		must(t, f.Close())
+		expect.OK(t, f.Close())
 		t.Skipf("no immutable files here: %v", err)
 	}
 	t.Cleanup(func() {
-		must(t, unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags)))
-		must(t, f.Close())
+		expect.OK(t, unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, int(flags)))
+		expect.OK(t, f.Close())
 	})
 }
 

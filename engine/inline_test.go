@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // inlined has the calls in each function on a redirect's path, which must all be inlined: a call
@@ -47,14 +49,10 @@ func TestTheRedirectPathIsInlined(t *testing.T) {
 	build := exec.Command("go", "build", "-gcflags=-m=1", ".", "./index", "./link", "./hit")
 	build.Env = append(build.Environ(), "GOFLAGS=") // not with this test's flags: the race detector makes the compiler inline less
 	out, err := build.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	expect.MustThat(t, err == nil, "%v\n%s", err, out)
 	said := string(out)
 	for _, want := range able {
-		if !regexp.MustCompile(`(?m)can inline ` + regexp.QuoteMeta(want) + `$`).MatchString(said) {
-			t.Errorf("%s cannot be inlined", want)
-		}
+		expect.That(t, regexp.MustCompile(`(?m)can inline `+regexp.QuoteMeta(want)+`$`).MatchString(said), "%s cannot be inlined", want)
 	}
 	for _, c := range inlined {
 		from, to := linesOf(t, c.file, c.function)
@@ -65,9 +63,7 @@ func TestTheRedirectPathIsInlined(t *testing.T) {
 			}
 		}
 		for _, want := range c.calls {
-			if !found[want] {
-				t.Errorf("%s of %s: the call to %s is not inlined", c.function, c.file, want)
-			}
+			expect.That(t, found[want], "%s of %s: the call to %s is not inlined", c.function, c.file, want)
 		}
 	}
 }
@@ -77,9 +73,7 @@ func linesOf(t *testing.T, file, function string) (from, to int) {
 	t.Helper()
 	positions := token.NewFileSet()
 	parsed, err := parser.ParseFile(positions, filepath.FromSlash(file), nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, d := range parsed.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
 			return positions.Position(f.Pos()).Line, positions.Position(f.End()).Line

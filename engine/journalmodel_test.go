@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestTheJournalLosesOnlyDamagedHits runs random operations on a journal of real files against
@@ -114,25 +115,19 @@ func (m *journalModel) settle(rt *rapid.T) {
 }
 
 func (m *journalModel) flushSome(rt *rapid.T) {
-	if err := m.Flush(); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, m.Flush())
 	m.settle(rt)
 }
 
 func (m *journalModel) flushAll(rt *rapid.T) {
-	if err := m.flush(); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, m.flush())
 	m.settle(rt)
 	m.wantNothingPending(rt)
 }
 
 func (m *journalModel) wantNothingPending(rt *rapid.T) {
 	for i, p := range m.pending {
-		if len(p) > 0 {
-			rt.Fatalf("link %d: %d hits are not in the store", i, len(p))
-		}
+		expect.MustThat(rt, len(p) == 0, "link %d: %d hits are not in the store", i, len(p))
 	}
 }
 
@@ -143,9 +138,8 @@ func (m *journalModel) failFlush(rt *rapid.T) {
 	m.gate.failFlush.Store(&boom)
 	m.Fold()
 	waits := m.appended > 0 && slices.ContainsFunc(m.pending, func(p []uint64) bool { return len(p) > 0 })
-	if err := m.Flush(); waits && !errors.Is(err, boom) {
-		rt.Fatalf("a flush that fails: %v", err)
-	}
+	err := m.Flush()
+	expect.MustThat(rt, !waits || errors.Is(err, boom), "a flush that fails: %v", err)
 	m.gate.failFlush.Store(nil)
 	m.stalled = true
 	time.Sleep(2 * time.Second)
@@ -170,9 +164,8 @@ func (m *journalModel) die(rt *rapid.T) {
 	for i, p := range m.pending {
 		m.pending[i] = slices.DeleteFunc(p, func(v uint64) bool { return m.inMemory[v] })
 	}
-	if lost := uint64(acknowledged - m.waiting()); metrics.JournalUnprotected != lost && !m.stalled {
-		rt.Fatalf("a kill was to lose %d hits, and there are %d in memory", metrics.JournalUnprotected, lost)
-	}
+	lost := uint64(acknowledged - m.waiting())
+	expect.MustThat(rt, metrics.JournalUnprotected == lost || m.stalled, "a kill was to lose %d hits, and there are %d in memory", metrics.JournalUnprotected, lost)
 	m.crash()
 }
 
@@ -180,9 +173,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 	m.die(rt)
 	path := m.ringPath(rapid.IntRange(0, m.rings-1).Draw(rt, "ring"))
 	b, err := os.ReadFile(path)
-	if err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, err)
 	records := (len(b) - slotsAt) / slotBytes
 	switch rapid.SampledFrom([]string{"slot", "slot", "header", "head", "truncate", "remove"}).Draw(rt, "damage") {
 	case "slot":
@@ -211,9 +202,7 @@ func (m *journalModel) killAndDamage(rt *rapid.T) {
 		m.loseSlots(b[slotsAt:])
 		b = nil
 	}
-	if err := writeOrRemove(path, b); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, writeOrRemove(path, b))
 	m.recover(rt)
 }
 
@@ -248,9 +237,7 @@ func (m *journalModel) loseSlots(b []byte) {
 func (m *journalModel) recover(rt *rapid.T) {
 	acknowledged := m.waiting()
 	m.loseOverwritten()
-	if m.waiting() < acknowledged && !m.stalled {
-		rt.Fatalf("%d hits were overwritten without a stall", acknowledged-m.waiting())
-	}
+	expect.MustThat(rt, m.waiting() >= acknowledged || m.stalled, "%d hits were overwritten without a stall", acknowledged-m.waiting())
 	m.reopen(rt)
 	m.settle(rt)
 	m.wantNothingPending(rt)

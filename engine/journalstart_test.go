@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
@@ -26,9 +27,7 @@ func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
 	}
 	l.open(engine.Options{})
 	for i := range 9 {
-		if got := l.durable(i); got != want {
-			t.Errorf("link%d has %d hits, want %d", i, got, want)
-		}
+		expect.Equal(t, l.durable(i), want, "link%d hits", i)
 	}
 	l.wantLog(0)
 	l.close()
@@ -50,18 +49,14 @@ func TestALostJournalFileIsReportedOnce(t *testing.T) {
 				l.open(engine.Options{})
 				if flushed {
 					l.hit(0, 1, 1)
-					if err := l.flush(); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, l.flush())
 				}
 				for i := range 8 {
 					l.hit(i, 1, 1)
 				}
 				l.crash()
 				path := l.ringPath(1)
-				if err := spoil(path); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, spoil(path))
 				l.log.take()
 				l.open(engine.Options{})
 				l.wantLog(1, "cannot be replayed whole", path, "at most one flush interval's", "flush_interval=1h")
@@ -105,22 +100,18 @@ func TestAnEpochThatWasOnlyBegunStartsCleanly(t *testing.T) {
 		l.log.take()
 		l.open(engine.Options{})
 		l.wantLog(0)
-		if got := l.durable(0); got != 3 || l.Metrics().JournalMissing != 0 {
-			t.Errorf("with %d writes: %d hits, %d files missing", fine, got, l.Metrics().JournalMissing)
-		}
+		got := l.durable(0)
+		expect.That(t, got == 3 && l.Metrics().JournalMissing == 0, "with %d writes: %d hits, %d files missing", fine, got, l.Metrics().JournalMissing)
 		l.close()
-		if files := journalFiles(t, l.dir); len(files) != 3 {
-			t.Errorf("with %d writes, these files are left: %q", fine, files)
-		}
+		files := journalFiles(t, l.dir)
+		expect.Equal(t, len(files), 3, "with %d writes, these files are left: %q", fine, files)
 	}
 }
 
 func journalFiles(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return names
 }
 
@@ -139,18 +130,13 @@ func TestTooLittleJournalSpaceIsReportedAndLeavesNoFiles(t *testing.T) {
 			return write()
 		})
 		err := l.tryOpen(engine.Options{})
-		if !errors.Is(err, syscall.ENOSPC) || !said(err, "--journal-dir", l.dir, "needs 3 MiB") {
-			t.Errorf("with %d writes: %v", fine, err)
-		}
-		if files := journalFiles(t, l.dir); len(files) != 0 {
-			t.Errorf("with %d writes, these files are left: %q", fine, files)
-		}
+		expect.That(t, errors.Is(err, syscall.ENOSPC) && said(err, "--journal-dir", l.dir, "needs 3 MiB"), "with %d writes: %v", fine, err)
+		files := journalFiles(t, l.dir)
+		expect.Equal(t, len(files), 0, "with %d writes, these files are left: %q", fine, files)
 		engine.BreakWrites(t, func(write func() error) error { return write() })
 		l.open(engine.Options{})
 		l.wantLog(0)
-		if got := l.durable(0); got != 3 {
-			t.Errorf("with %d writes: %d hits", fine, got)
-		}
+		expect.Equal(t, l.durable(0), 3, "with %d writes: hits", fine)
 		l.close()
 	}
 }
@@ -171,40 +157,29 @@ func TestAFileSystemWithoutMmapIsReportedAndReplayed(t *testing.T) {
 	l.crash()
 	engine.BreakMapping(t, func(f *os.File, _ int) ([]byte, error) { return nil, engine.NoMapping(f, syscall.ENODEV) })
 	err := l.tryOpen(engine.Options{})
-	if !errors.Is(err, syscall.ENODEV) || !said(err, "--journal-dir", "mmap", l.dir) {
-		t.Error(err)
-	}
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
-	if files := journalFiles(t, l.dir); len(files) != 0 {
-		t.Errorf("these files are left: %q", files)
-	}
+	expect.That(t, errors.Is(err, syscall.ENODEV) && said(err, "--journal-dir", "mmap", l.dir), "%v", err)
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
+	files := journalFiles(t, l.dir)
+	expect.Equal(t, len(files), 0, "these files are left: %q", files)
 }
 
 func TestAReadOnlyJournalFolderIsReported(t *testing.T) {
 	l := newLife(t, 1)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
-		if err := l.tryOpen(engine.Options{JournalDir: dir}); !said(err, "--journal-dir", dir) {
-			t.Errorf("%s: %v", dir, err)
-		}
+		err := l.tryOpen(engine.Options{JournalDir: dir})
+		expect.That(t, said(err, "--journal-dir", dir), "%s: %v", dir, err)
 	}
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
 	l.crash()
 	engine.Immutable(t, l.dir)
 	l.log.take()
-	if err := l.tryOpen(engine.Options{}); !said(err, "--journal-dir", l.dir) {
-		t.Error(err)
-	}
+	err := l.tryOpen(engine.Options{})
+	expect.That(t, said(err, "--journal-dir", l.dir), "%v", err)
 	l.wantLog(1, "old journal files could not be removed", l.dir)
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits were replayed, want 3", got)
-	}
+	expect.Equal(t, l.durable(0), 3, "hits were replayed")
 }
 
 // TestAReplayLargerThanMemoryCommitsInParts replays into an engine that may gather only two links
@@ -223,20 +198,14 @@ func TestAReplayLargerThanMemoryCommitsInParts(t *testing.T) {
 		l.gate.failFlush.Store(&boom)
 		err := l.tryOpen(small)
 		if err == nil {
-			if starts < 3 {
-				t.Errorf("it took only %d starts", starts)
-			}
+			expect.That(t, starts >= 3, "it took only %d starts", starts)
 			break
 		}
-		if !errors.Is(err, boom) || starts > 100 {
-			t.Fatal(err)
-		}
+		expect.MustThat(t, errors.Is(err, boom) && starts <= 100, "%v", err)
 	}
 	l.gate.failFlush.Store(nil)
 	for i := range 20 {
-		if got := l.durable(i); got != 3 {
-			t.Errorf("link%d has %d hits, want 3", i, got)
-		}
+		expect.Equal(t, l.durable(i), 3, "link%d hits", i)
 	}
 	l.close()
 }
@@ -248,15 +217,11 @@ func TestTwoHistoriesOfAStoreShareNoEpoch(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 3 {
 		before, err := l.gate.Positions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for range 2 {
 			l.open(engine.Options{JournalDir: t.TempDir()})
 			after, err := l.gate.Positions()
-			if err != nil || after.Epoch <= before.Epoch || seen[l.ringPath(0)] {
-				t.Errorf("epoch %d comes after %d (%v)", after.Epoch, before.Epoch, err)
-			}
+			expect.That(t, err == nil && after.Epoch > before.Epoch && !seen[l.ringPath(0)], "epoch %d comes after %d (%v)", after.Epoch, before.Epoch, err)
 			seen[l.ringPath(0)] = true
 			l.close()
 			if err := l.gate.Flush(engine.FlushBatch{Positions: before}); err != nil { // as a backup has it
@@ -276,19 +241,13 @@ func TestAMissingJournalIsReported(t *testing.T) {
 	l.open(engine.Options{})
 	l.hit(0, 3, 1)
 	l.crash()
-	if err := errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Remove(l.ringPath(0)), os.Remove(l.ringPath(1))))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.hit(0, 1, 1)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.flush())
 	l.crash()
-	if err := os.RemoveAll(l.dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(l.dir))
 	l.open(engine.Options{})
 	l.wantLog(1, "cannot be replayed whole", "files=2")
 	l.close()

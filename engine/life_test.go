@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -56,9 +57,7 @@ func (b *logBuffer) take() []string {
 func newLife(t *testing.T, links int) *life {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	l := &life{t: t, gate: &gate{Store: store}, dir: filepath.Join(t.TempDir(), "journal"), links: links}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -66,9 +65,7 @@ func newLife(t *testing.T, links int) *life {
 	l.stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, store.Close())
 	})
 	t.Cleanup(l.stop)
 	l.open(engine.Options{})
@@ -76,9 +73,7 @@ func newLife(t *testing.T, links int) *life {
 		for i := range links {
 			d := engine.Draft{Alias: fmt.Sprintf("link%d", i), Owner: uint32(i + 1), Target: "https://example.com/"}
 			made, _, err := l.Create(context.Background(), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			l.ids = append(l.ids, made.ID)
 		}
 	})
@@ -115,33 +110,25 @@ func (l *life) tryOpen(o engine.Options) (err error) {
 
 func (l *life) open(o engine.Options) {
 	l.t.Helper()
-	if err := l.tryOpen(o); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, l.tryOpen(o))
 }
 
 func (l *life) close() {
 	l.t.Helper()
-	if err := l.Close(); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, l.Close())
 }
 
 // crash leaves the engine as a killed process would.
 func (l *life) crash() {
 	l.t.Helper()
-	if err := l.Abandon(); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, l.Abandon())
 }
 
 // hit counts n hits of link number i by one visitor.
 func (l *life) hit(i, n int, visitor uint64) {
 	l.t.Helper()
 	link, ok := l.Resolve(viewOf(fmt.Appendf(nil, "link%d", i)))
-	if !ok {
-		l.t.Fatalf("link%d does not resolve", i)
-	}
+	expect.MustThat(l.t, ok, "link%d does not resolve", i)
 	for range n {
 		l.Hit(link, engine.Visit{Visitor: visitor, NowMs: time.Now().UnixMilli()})
 	}
@@ -158,9 +145,7 @@ func (l *life) flush() error {
 func (l *life) durable(i int) uint64 {
 	l.t.Helper()
 	tally, _, err := l.gate.readLife(l.ids[i])
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, err)
 	return tally.Hits
 }
 
@@ -168,9 +153,7 @@ func (l *life) durable(i int) uint64 {
 func (l *life) ringPath(i int) string {
 	l.t.Helper()
 	path, err := engine.RingPath(l.dir, l.gate, i)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, err)
 	return path
 }
 
@@ -184,12 +167,8 @@ func (l *life) wantLog(lines int, parts ...string) {
 		}
 		n++
 		for _, part := range parts {
-			if !strings.Contains(line, part) {
-				l.t.Errorf("%q is not in %q", part, line)
-			}
+			expect.That(l.t, strings.Contains(line, part), "%q is not in %q", part, line)
 		}
 	}
-	if n != lines {
-		l.t.Errorf("%d warnings, want %d:\n%s", n, lines, strings.Join(got, "\n"))
-	}
+	expect.Equal(l.t, n, lines, "warnings:\n%s", strings.Join(got, "\n"))
 }

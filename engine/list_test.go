@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // make makes a link of owner 1.
@@ -22,9 +23,7 @@ func (e *testEngine) make(t testing.TB, d engine.Draft) engine.Detail {
 		d.Target = "https://example.com/"
 	}
 	made, _, err := e.Create(context.Background(), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return made
 }
 
@@ -33,9 +32,7 @@ func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pa
 	t.Helper()
 	for {
 		page, err := e.ListLinks(context.Background(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		pages++
 		for _, l := range page.Links {
 			codes = append(codes, l.Code)
@@ -57,9 +54,7 @@ func TestListsFindCodeHostAndTitlePrefixesInAnyCase(t *testing.T) {
 		"s": "b Spring", "\u017fpring": "b Spring", "The spring and more": "",
 	} {
 		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Prefix: prefix, Limit: 9})
-		if got := strings.Join(codes, " "); got != want {
-			t.Errorf("%q: got %q, want %q", prefix, got, want)
-		}
+		expect.Equal(t, strings.Join(codes, " "), want, "%q", prefix)
 	}
 }
 
@@ -72,14 +67,12 @@ func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 		items[i].Draft = large
 		items[i].Draft.Owner = 1
 	}
-	if _, err := e.CreateBulk(context.Background(), items); err != nil {
-		t.Fatal(err)
-	}
+	_, err := e.CreateBulk(context.Background(), items)
+	expect.OK(t, err)
 	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
 	slices.Sort(codes)
-	if got := len(slices.Compact(codes)); got != 300 || pages != 3 {
-		t.Errorf("got %d links on %d pages, want 300 on 3", got, pages)
-	}
+	got := len(slices.Compact(codes))
+	expect.That(t, got == 300 && pages == 3, "got %d links on %d pages, want 300 on 3", got, pages)
 }
 
 func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
@@ -93,17 +86,13 @@ func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
 	}
 	for _, unique := range []bool{false, true} {
 		page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 9, Unique: unique})
-		if err != nil || len(page.Links) != 3 {
-			t.Fatalf("got %d links, %v", len(page.Links), err)
-		}
+		expect.MustThat(t, err == nil && len(page.Links) == 3, "got %d links, %v", len(page.Links), err)
 		for i, l := range page.Links {
 			hits, visitors := uint64(4-2*i), uint64(2-i)
 			if !unique {
 				visitors = 0
 			}
-			if l.Hits != hits || l.Unique != visitors {
-				t.Errorf("unique %v, %s: got %d hits of %d, want %d of %d", unique, l.Code, l.Hits, l.Unique, hits, visitors)
-			}
+			expect.That(t, l.Hits == hits && l.Unique == visitors, "unique %v, %s: got %d hits of %d, want %d of %d", unique, l.Code, l.Hits, l.Unique, hits, visitors)
 		}
 	}
 }
@@ -130,13 +119,9 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 		seen := map[string]bool{}
 		for {
 			page, err := e.ListLinks(context.Background(), q)
-			if err != nil {
-				rt.Fatal(err)
-			}
+			expect.OK(rt, err)
 			for _, l := range page.Links {
-				if seen[l.Code] || !live[l.Code] {
-					rt.Fatalf("%q is listed again, or was deleted", l.Code)
-				}
+				expect.MustThat(rt, !seen[l.Code] && live[l.Code], "%q is listed again, or was deleted", l.Code)
 				seen[l.Code] = true
 			}
 			if q.Below = page.Next; q.Below == 0 {
@@ -151,9 +136,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 			}) {
 				switch rapid.IntRange(0, 4).Draw(rt, "what") {
 				case 0:
-					if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-						rt.Fatal(err)
-					}
+					expect.OK(rt, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 					delete(live, code)
 					delete(throughout, code)
 				case 1:
@@ -161,18 +144,14 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 						r.Cold.Title += "x"
 						return nil
 					})
-					if err != nil {
-						rt.Fatal(err)
-					}
+					expect.OK(rt, err)
 				case 2:
 					create()
 				}
 			}
 		}
 		for code := range throughout {
-			if !seen[code] {
-				rt.Fatalf("%q was there throughout and is not listed", code)
-			}
+			expect.MustThat(rt, seen[code], "%q was there throughout and is not listed", code)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -42,9 +43,8 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title %d", made%7)}
 			made++
 		}
-		if _, err := e.CreateBulk(context.Background(), items); err != nil {
-			t.Fatal(err)
-		}
+		_, err := e.CreateBulk(context.Background(), items)
+		expect.OK(t, err)
 	}
 }
 
@@ -63,13 +63,10 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 		c.q.Select = isDisabled
 		before := e.gate.listed.Load()
 		codes, _ := e.codes(t, c.q)
-		if read := e.gate.listed.Load() - before; len(codes) != c.want || read != int64(c.want) {
-			t.Errorf("%s: got %d links and %d records read, want %d of both", name, len(codes), read, c.want)
-		}
+		read := e.gate.listed.Load() - before
+		expect.That(t, len(codes) == c.want && read == int64(c.want), "%s: got %d links and %d records read, want %d of both", name, len(codes), read, c.want)
 		inTurns, _ := e.inTurns(t, c.q)
-		if !slices.Equal(inTurns, codes) {
-			t.Errorf("%s: got %d links in turns, want %d", name, len(inTurns), len(codes))
-		}
+		expect.Slices(t, inTurns, codes, "%s: got %d links in turns, want %d", name, len(inTurns), len(codes))
 	}
 }
 
@@ -91,14 +88,11 @@ func TestASelectionEndsAtTheRowsOfAPage(t *testing.T) {
 		return err
 	}
 	first, err := e.ListLinksInTurns(context.Background(), q, step)
-	if err != nil || len(first.Links) != 0 || first.Next == 0 || asked != 10_000 || turns != 20 {
-		t.Fatalf("got %d links, next %d, %d judged in %d turns, %v, want none, more, 10,000 in 20", len(first.Links), first.Next, asked, turns, err)
-	}
+	expect.MustThat(t, err == nil && len(first.Links) == 0 && first.Next != 0 && asked == 10_000 && turns == 20,
+		"got %d links, next %d, %d judged in %d turns, %v, want none, more, 10,000 in 20", len(first.Links), first.Next, asked, turns, err)
 	q.Below = first.Next
 	last, err := e.ListLinksInTurns(context.Background(), q, step)
-	if err != nil || len(last.Links) != 1 || last.Next != 0 {
-		t.Errorf("got %d links, next %d, %v, want the oldest alone", len(last.Links), last.Next, err)
-	}
+	expect.That(t, err == nil && len(last.Links) == 1 && last.Next == 0, "got %d links, next %d, %v, want the oldest alone", len(last.Links), last.Next, err)
 }
 
 func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
@@ -107,21 +101,16 @@ func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
 		e.make(t, engine.Draft{Alias: code, Disabled: true})
 	}
 	list, err := e.OpenList(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer list.Close()
 	for _, code := range []string{"deleted", "again"} {
-		if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	}
 	e.make(t, engine.Draft{Alias: "again", Disabled: true}) // another link
 	for _, any := range []bool{false, true} {
 		page, err := list.Page(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, AnyOwner: any}, Limit: 9, Select: isDisabled})
-		if err != nil || len(page.Links) != 1 || page.Links[0].Code != "stays" {
-			t.Errorf("of all owners %v: got %d links, %v, want the one that stays", any, len(page.Links), err)
-		}
+		expect.That(t, err == nil && len(page.Links) == 1 && page.Links[0].Code == "stays",
+			"of all owners %v: got %d links, %v, want the one that stays", any, len(page.Links), err)
 	}
 }
 
@@ -162,13 +151,9 @@ func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
 	for round := range 60 {
 		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, AnyOwner: round%2 == 1}, Limit: 1 + round%40, Select: isDisabled}
 		codes, _ := e.inTurns(t, q)
-		if sorted := slices.Sorted(slices.Values(codes)); len(slices.Compact(sorted)) != len(codes) {
-			t.Errorf("a link is listed twice: %q", codes)
-		}
+		expect.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(codes)))), len(codes), "a link is listed twice: %q", codes)
 		kept := slices.DeleteFunc(codes, func(code string) bool { return !slices.Contains(stay, code) })
-		if !slices.Equal(kept, stay) {
-			t.Errorf("got %s, want %s", strings.Join(kept, " "), strings.Join(stay, " "))
-		}
+		expect.Slices(t, kept, stay, "got %s, want %s", strings.Join(kept, " "), strings.Join(stay, " "))
 	}
 	stop()
 	editors.Wait()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // inTurns reads the list to its end, page by page, and returns its codes and the largest number of
@@ -20,12 +21,8 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			taken++
 			return step()
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(page.Links) > q.Limit {
-			t.Fatalf("got %d links, want %d at most", len(page.Links), q.Limit)
-		}
+		expect.OK(t, err)
+		expect.MustThat(t, len(page.Links) <= q.Limit, "got %d links, want %d at most", len(page.Links), q.Limit)
 		for _, l := range page.Links {
 			codes = append(codes, l.Code)
 		}
@@ -60,9 +57,8 @@ func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 		}
 		want, _ := e.codes(t, c.q)
 		got, steps := e.inTurns(t, c.q)
-		if strings.Join(got, " ") != strings.Join(want, " ") || steps != c.steps {
-			t.Errorf("%s: got %d links in %d steps a page, want %d in %d", name, len(got), steps, len(want), c.steps)
-		}
+		expect.That(t, strings.Join(got, " ") == strings.Join(want, " ") && steps == c.steps,
+			"%s: got %d links in %d steps a page, want %d in %d", name, len(got), steps, len(want), c.steps)
 	}
 }
 
@@ -73,13 +69,10 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	}
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
 	whole, err := e.ListLinks(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
-	if err != nil || len(inTurns.Links) != len(whole.Links) || inTurns.Next != whole.Next {
-		t.Errorf("got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
-	}
+	expect.That(t, err == nil && len(inTurns.Links) == len(whole.Links) && inTurns.Next == whole.Next,
+		"got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
 }
 
 func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
@@ -87,7 +80,6 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	e.make(t, engine.Draft{})
 	late := errors.New("too late")
 	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
-	if _, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late }); !errors.Is(err, late) {
-		t.Errorf("got %v, want %v", err, late)
-	}
+	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
+	expect.Error(t, err, late, "the error")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/storage"
 )
@@ -68,20 +70,16 @@ type loader struct {
 func newLoader(t testing.TB) *loader {
 	t.Helper()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, store.Close())
 	})
-	return &loader{t: t, store: &heldStore{Store: store}, dir: t.TempDir()}
+	return &loader{t: t, store: &heldStore{Store: store}, dir: inMemory(t)}
 }
 
 // open opens an engine and starts its loops. Load has to be called.
@@ -93,15 +91,11 @@ func (l *loader) open() {
 	l.Engine, err = engine.Open(l.store, engine.Options{
 		JournalDir: filepath.Join(l.dir, "journal"), Rings: 2, RingRecords: 256, FlushInterval: time.Millisecond,
 	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := l.Run(ctx); err != nil {
-			l.t.Error(err)
-		}
+		expect.NoError(l.t, l.Run(ctx))
 	})
 	l.stopRun = func() {
 		cancel()
@@ -138,9 +132,7 @@ func (l *loader) finish() {
 	l.load()
 	l.releaseLinks()
 	l.releaseHits()
-	if err := <-l.loaded; err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, <-l.loaded)
 	l.loaded <- nil
 }
 
@@ -152,9 +144,7 @@ func (l *loader) end(end func() error) {
 		l.finish()
 	}
 	l.stopRun()
-	if err := end(); err != nil {
-		l.t.Fatal(err)
-	}
+	expect.OK(l.t, end())
 }
 
 // fetched returns the link of code from memory or the store.
@@ -171,9 +161,8 @@ func (l *loader) fetched(code string) (index.Link, bool) {
 func (l *loader) create(d engine.Draft) {
 	l.t.Helper()
 	d.Owner, d.Target = 1, "https://example.com/"+d.Alias
-	if _, _, err := l.Create(context.Background(), d); err != nil {
-		l.t.Fatal(err)
-	}
+	_, _, err := l.Create(context.Background(), d)
+	expect.OK(l.t, err)
 }
 
 // Random lives of engines over one store: hits come before, while and after links and hits are
@@ -195,26 +184,21 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		var want [links]uint64
 		check := func() {
 			for i := range want {
-				if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != want[i] {
-					rt.Fatalf("link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
-				}
+				s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
+				expect.MustThat(rt, err == nil && s.Hits == want[i], "link%d: got %d hits, %v, want %d", i, s.Hits, err, want[i])
 			}
 		}
 		hit := func() {
 			i := rapid.IntRange(0, links-1).Draw(rt, "link")
 			link, ok := l.fetched(fmt.Sprintf("link%d", i))
-			if !ok {
-				rt.Fatalf("link%d is not found", i)
-			}
+			expect.MustThat(rt, ok, "link%d is not found", i)
 			defer link.Release()
 			capped := i%2 == 0
 			if capped && !l.HitsLoaded() {
 				return // as redirects do
 			}
 			admitted := l.Hit(link, engine.Visit{Visitor: want[i], NowMs: time.Now().UnixMilli()})
-			if room := !capped || want[i] < limit; admitted != room {
-				rt.Fatalf("link%d after %d hits: got %v, want %v", i, want[i], admitted, room)
-			}
+			expect.MustEqual(rt, admitted, !capped || want[i] < limit, "link%d after %d hits", i, want[i])
 			if admitted {
 				want[i]++
 			}
@@ -233,9 +217,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 				check()
 			},
 			"flush": func(*rapid.T) {
-				if err := l.FlushRecorded(context.Background()); err != nil {
-					rt.Fatal(err)
-				}
+				expect.OK(rt, l.FlushRecorded(context.Background()))
 			},
 			"close": func(*rapid.T) {
 				l.end(l.Close)
@@ -249,6 +231,7 @@ func TestHitsCountOnceHoweverTheyMeetALoad(t *testing.T) {
 		l.finish()
 		check()
 		l.end(l.Close)
+		_ = os.RemoveAll(l.dir)
 	})
 }
 
@@ -287,9 +270,7 @@ func TestAnEditAfterTheLoadIsNotUndoneByAFetch(t *testing.T) {
 	case <-time.After(20 * time.Millisecond): // long enough for it to end, if nothing held it up
 	}
 	close(mayPut)
-	if err := errors.Join(<-fetched, <-updated); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(<-fetched, <-updated))
 	link, ok := l.Resolve(keyOf("edited").View())
 	if !ok || string(link.AppendTarget(nil)) != "https://example.com/new" {
 		t.Errorf("got %v, %q, want the edited target", ok, link.AppendTarget(nil))
@@ -306,28 +287,21 @@ func TestAFetchFindsExactlyTheLinksOfTheStore(t *testing.T) {
 		l.create(engine.Draft{Alias: code})
 	}
 	l.create(engine.Draft{Alias: "lIVE", Import: new(engine.Import)})
-	if err := l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.Delete(context.Background(), keyOf("gone"), engine.Guard{Owner: 1}))
 	l.end(l.Close)
 
 	l.open()
 	for code, want := range map[string]bool{"Live": true, "lIVE": true, "live": false, "gone": false, "never": false, "": false, "no code!": false} {
 		link, ok := l.fetched(code)
-		if ok != want {
-			t.Errorf("%q: got %v, want %v", code, ok, want)
-		}
+		expect.Equal(t, ok, want, "%q", code)
 		if ok {
-			if target := string(link.AppendTarget(nil)); target != "https://example.com/"+code {
-				t.Errorf("%q: got %q", code, target)
-			}
+			expect.Equal(t, string(link.AppendTarget(nil)), "https://example.com/"+code, "%q", code)
 			link.Release()
 		}
 	}
 	l.finish()
-	if m := l.Metrics(); m.Links != 2 || m.Tombstones != 1 {
-		t.Errorf("loaded: got %d links and %d tombstones, want 2 and 1", m.Links, m.Tombstones)
-	}
+	m := l.Metrics()
+	expect.That(t, m.Links == 2 && m.Tombstones == 1, "loaded: got %d links and %d tombstones, want 2 and 1", m.Links, m.Tombstones)
 	l.end(l.Close)
 }
 
@@ -363,9 +337,8 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 	l.finish()
 	running.Wait()
 	for i := range links {
-		if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != clients {
-			t.Errorf("link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
-		}
+		s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
+		expect.That(t, err == nil && s.Hits == clients, "link%d: got %d hits, %v, want %d", i, s.Hits, err, clients)
 	}
 	l.end(l.Close)
 }
@@ -373,12 +346,9 @@ func TestFetchesRaceALoadWithoutLoss(t *testing.T) {
 func TestProgressRisesToOneWhenAllIsLoaded(t *testing.T) {
 	l := newLoader(t)
 	l.open()
-	if p := l.LoadProgress(); p != (engine.Progress{}) {
-		t.Errorf("not begun: got %+v", p)
-	}
+	expect.Equal(t, l.LoadProgress(), (engine.Progress{}), "not begun")
 	l.finish()
-	if p := l.LoadProgress(); p.Share != 1 || p.Left != 0 {
-		t.Errorf("loaded: got %+v", p)
-	}
+	p := l.LoadProgress()
+	expect.That(t, p.Share == 1 && p.Left == 0, "loaded: got %+v", p)
 	l.end(l.Close)
 }

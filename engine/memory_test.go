@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestOnlyRedirectFieldsAreInMemory makes links whose other fields take 2.5 KB each, 10 MB in all.
@@ -41,10 +42,7 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 	}
 	wg.Wait()
 	m := e.Metrics()
-	if got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500); got > limit {
-		t.Errorf("%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
-	}
-	if m.Links != links {
-		t.Errorf("%d links", m.Links)
-	}
+	got, limit := m.ArenaBytes+m.IndexBytes, uint64(links*500)
+	expect.That(t, got <= limit, "%d links of 28 bytes of code and target take %d bytes in memory, want at most %d", links, got, limit)
+	expect.Equal(t, m.Links, links, "links")
 }

@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -29,7 +31,7 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 		m := newModel(t, rt)
 		defer func() {
 			m.close()
-			_ = os.RemoveAll(m.dir) // 200 MB: now, not at the end of all checks
+			_ = os.RemoveAll(m.dir) // now, not at the end of all checks
 		}()
 		rt.Repeat(map[string]func(*rapid.T){
 			"":                m.check,
@@ -85,7 +87,8 @@ type model struct {
 	nowMs    atomic.Int64
 
 	t     *testing.T
-	dir   string
+	fs    *vfs.MemFS
+	dir   string // of the journal
 	store *storage.Store
 	e     *engine.Engine
 	stop  context.CancelFunc // of the engine's goroutines
@@ -104,7 +107,7 @@ var owners = []uint32{1, 2}
 const tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
 
 func newModel(t *testing.T, rt *rapid.T) *model {
-	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), dir: t.TempDir()}
+	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), fs: vfs.NewMem(), dir: inMemory(t)}
 	m.nowMs.Store(time.Date(2026, 1, 2, 3, 59, 0, 0, time.UTC).UnixMilli())
 	m.open()
 	return m
@@ -114,9 +117,8 @@ func (m *model) now() time.Time { return time.UnixMilli(m.nowMs.Load()) }
 
 func (m *model) open() {
 	var err error
-	if m.store, err = storage.Open(filepath.Join(m.dir, "data"), storage.Options{Create: true}); err != nil {
-		m.t.Fatal(err)
-	}
+	m.store, err = storage.Open("data", storage.Options{Create: true, FS: m.fs})
+	expect.OK(m.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	m.stopStore = stop
 	m.storeDone.Go(func() { _ = m.store.Run(ctx) })
@@ -128,13 +130,9 @@ func (m *model) openEngine() {
 	m.e, err = engine.Open(m.store, engine.Options{
 		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 512, FlushInterval: 3 * time.Millisecond, Now: m.now, ClockSettles: -1,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.OK(m.t, err)
 	m.start()
-	if err := m.e.Load(context.Background(), nil); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.OK(m.t, m.e.Load(context.Background(), nil))
 	m.startReaders()
 }
 
@@ -178,9 +176,7 @@ func (m *model) close() {
 	err := m.e.Close()
 	m.stopStore()
 	m.storeDone.Wait()
-	if err := errors.Join(err, m.store.Close()); err != nil {
-		m.t.Error(err)
-	}
+	expect.NoError(m.t, errors.Join(err, m.store.Close()))
 }
 
 // mayPublish tells the readers that code may lead to target from now on.
@@ -239,12 +235,8 @@ func (m *model) replace(code string, l *modelLink, version uint64) {
 func (m *model) create(rt *rapid.T) {
 	d := m.drawDraft(rt)
 	got, existed, err := m.e.Create(context.Background(), d)
-	if err != nil || existed || len(got.Code) != engine.DrawnCodeBytes {
-		rt.Fatalf("create: %+v, %v, %v", got, existed, err)
-	}
-	if m.links[got.Code] != nil {
-		rt.Fatalf("drew %s, which is taken", got.Code)
-	}
+	expect.MustThat(rt, err == nil && !existed && len(got.Code) == engine.DrawnCodeBytes, "create: %+v, %v, %v", got, existed, err)
+	expect.MustThat(rt, m.links[got.Code] == nil, "drew %s, which is taken", got.Code)
 	m.mayPublish(got.Code, d.Target)
 	m.links[got.Code] = newModelLink(d)
 }
@@ -336,13 +328,9 @@ func (m *model) createDraft(rt *rapid.T, d engine.Draft) {
 	got, existed, err := m.e.Create(context.Background(), d)
 	switch {
 	case wantExisting:
-		if err != nil || !existed || got.Target != old.target {
-			rt.Fatalf("create of %s, which is there: %+v, %v, %v", d.Alias, got, existed, err)
-		}
+		expect.MustThat(rt, err == nil && existed && got.Target == old.target, "create of %s, which is there: %+v, %v, %v", d.Alias, got, existed, err)
 	case taken:
-		if !errors.Is(err, engine.ErrTaken) {
-			rt.Fatalf("create of %s, which is taken: %v", d.Alias, err)
-		}
+		expect.MustError(rt, err, engine.ErrTaken, "create of %s, which is taken", d.Alias)
 	case err != nil || existed || got.Code != d.Alias:
 		rt.Fatalf("create of %s, which is free: %+v, %v, %v", d.Alias, got, existed, err)
 	default:
@@ -437,9 +425,7 @@ func (m *model) edit(rt *rapid.T) {
 		r.Hot.Owner, r.Cold.Version = 77, 77 // an edit cannot change these
 		return nil
 	})
-	if !errors.Is(err, want) {
-		rt.Fatalf("edit of %s: %v, want %v", code, err, want)
-	}
+	expect.MustError(rt, err, want, "edit of %s", code)
 	if want != nil {
 		return
 	}
@@ -448,17 +434,14 @@ func (m *model) edit(rt *rapid.T) {
 		l.version++
 	}
 	l.target, l.title, l.tags, l.status, l.maxHits, l.expiresAtMs = next.target, next.title, next.tags, next.status, next.maxHits, next.expiresAtMs
-	if got.Version != l.version || got.Owner != l.owner {
-		rt.Fatalf("edited %s: version %d of owner %d, want %d of %d", code, got.Version, got.Owner, l.version, l.owner)
-	}
+	expect.MustThat(rt, got.Version == l.version && got.Owner == l.owner,
+		"edited %s: version %d of owner %d, want %d of %d", code, got.Version, got.Owner, l.version, l.owner)
 }
 
 func (m *model) delete(rt *rapid.T) {
 	code, l := m.pick(rt)
 	g, want := m.drawGuard(rt, l)
-	if err := m.e.Delete(context.Background(), keyOf(code), g); !errors.Is(err, want) {
-		rt.Fatalf("delete of %s: %v, want %v", code, err, want)
-	}
+	expect.MustError(rt, m.e.Delete(context.Background(), keyOf(code), g), want, "delete of %s", code)
 	if want == nil {
 		l.deletedAtMs = m.nowMs.Load()
 	}
@@ -469,9 +452,7 @@ func (m *model) reset(rt *rapid.T) {
 	g, want := m.drawGuard(rt, l)
 	late, resolved := m.e.Resolve(keyOf(code).View())
 	got, err := m.e.Reset(context.Background(), keyOf(code), g)
-	if !errors.Is(err, want) {
-		rt.Fatalf("reset of %s: %v, want %v", code, err, want)
-	}
+	expect.MustError(rt, err, want, "reset of %s", code)
 	if resolved {
 		if want == nil && rapid.Bool().Draw(rt, "a hit comes late") { // it is before the reset
 			m.e.Hit(late, engine.Visit{Visitor: hashed(9), NowMs: m.nowMs.Load()})
@@ -483,9 +464,7 @@ func (m *model) reset(rt *rapid.T) {
 	}
 	l.version++
 	l.hits, l.bots, l.prefetches, l.heads, l.visitors = 0, 0, 0, 0, make(map[uint64]bool)
-	if got.Hits != 0 || got.Version != l.version || got.ImportedHits != 0 {
-		rt.Fatalf("reset %s: %+v, want version %d without hits", code, got, l.version)
-	}
+	expect.MustThat(rt, got.Hits == 0 && got.Version == l.version && got.ImportedHits == 0, "reset %s: %+v, want version %d without hits", code, got, l.version)
 }
 
 func (m *model) give(rt *rapid.T) {
@@ -493,9 +472,7 @@ func (m *model) give(rt *rapid.T) {
 	g, want := m.drawGuard(rt, l)
 	to := rapid.SampledFrom(owners).Draw(rt, "to")
 	got, err := m.e.Give(context.Background(), keyOf(code), g, to, func(*engine.Record) error { return nil })
-	if !errors.Is(err, want) {
-		rt.Fatalf("giving %s away: %v, want %v", code, err, want)
-	}
+	expect.MustError(rt, err, want, "giving %s away", code)
 	if want != nil {
 		return
 	}
@@ -503,9 +480,8 @@ func (m *model) give(rt *rapid.T) {
 		l.owner = to
 		l.version++
 	}
-	if got.Owner != to || got.Version != l.version || got.Hits != l.hits {
-		rt.Fatalf("gave %s to %d: %+v, want version %d and %d hits", code, to, got, l.version, l.hits)
-	}
+	expect.MustThat(rt, got.Owner == to && got.Version == l.version && got.Hits == l.hits,
+		"gave %s to %d: %+v, want version %d and %d hits", code, to, got, l.version, l.hits)
 }
 
 // adminTakes has an admin ask for a code: only what is live is in the way.
@@ -580,9 +556,7 @@ func (m *model) hitMany(rt *rapid.T) {
 	for c := range uint64(clients) {
 		wg.Go(func() {
 			for i := range uint64(each) {
-				if !m.redirect(code, engine.ClassHit, first+(c*each+i)%700) {
-					m.t.Errorf("no redirect of %s", code)
-				}
+				expect.That(m.t, m.redirect(code, engine.ClassHit, first+(c*each+i)%700), "no redirect of %s", code)
 			}
 		})
 	}
@@ -611,9 +585,7 @@ func (m *model) raceCap(rt *rapid.T) {
 		})
 	}
 	wg.Wait()
-	if got.Load() != left {
-		rt.Fatalf("%d redirects of %s with %d left of its cap", got.Load(), code, left)
-	}
+	expect.MustThat(rt, got.Load() == left, "%d redirects of %s with %d left of its cap", got.Load(), code, left)
 	for range left {
 		m.count(l, engine.ClassHit, 9)
 	}
@@ -632,9 +604,7 @@ func (m *model) passHours(rt *rapid.T) {
 func (m *model) flush(rt *rapid.T) {
 	m.stop()
 	m.done.Wait()
-	if err := m.e.Flush(); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, m.e.Flush())
 	m.start()
 }
 
@@ -647,9 +617,7 @@ func (m *model) restart(rt *rapid.T) {
 // its own.
 func (m *model) kill(rt *rapid.T) {
 	m.stopAll()
-	if err := m.e.Abandon(); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, m.e.Abandon())
 	m.openEngine()
 }
 
@@ -673,14 +641,10 @@ func (m *model) check(rt *rapid.T) {
 
 func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
 	link, ok := m.e.Resolve(keyOf(code).View())
-	if ok != l.live() {
-		rt.Fatalf("%s resolves: %v, want %v", code, ok, l.live())
-	}
+	expect.MustEqual(rt, ok, l.live(), "%s resolves", code)
 	got, err := m.e.Read(keyOf(code))
 	if !ok {
-		if !errors.Is(err, engine.ErrNotFound) {
-			rt.Fatalf("reading %s, which is deleted: %v", code, err)
-		}
+		expect.MustError(rt, err, engine.ErrNotFound, "reading %s, which is deleted", code)
 		return
 	}
 	if string(link.AppendTarget(nil)) != l.target || link.Owner() != l.owner || link.MaxHits() != l.maxHits || link.ExpiresAtMs() != l.expiresAtMs {
@@ -698,20 +662,14 @@ func (m *model) checkLink(rt *rapid.T, code string, l *modelLink) {
 	}
 	have := describe(got.Target, got.Title, got.Tags, got.Owner, got.Version, got.Hits, got.RedirectStatus, got.State)
 	want := describe(l.target, l.title, l.tags, l.owner, l.version, l.hits, l.status, state)
-	if err != nil || have != want {
-		rt.Fatalf("%s: %v\ngot  %s\nwant %s", code, err, have, want)
-	}
+	expect.MustThat(rt, err == nil && have == want, "%s: %v\ngot  %s\nwant %s", code, err, have, want)
 	s, err := m.e.Stats(context.Background(), keyOf(code))
 	wantStats := engine.Stats{Hits: l.hits, Unique: uint64(len(l.visitors)), Bots: l.bots, Prefetches: l.prefetches, Heads: l.heads}
 	if wantStats.Unique > engine.MaxExactVisitors { // an estimate
-		if !within(s.Unique, wantStats.Unique, 0.05) {
-			rt.Fatalf("%s has %d unique visitors, want about %d", code, s.Unique, wantStats.Unique)
-		}
+		expect.MustThat(rt, within(s.Unique, wantStats.Unique, 0.05), "%s has %d unique visitors, want about %d", code, s.Unique, wantStats.Unique)
 		s.Unique = wantStats.Unique
 	}
-	if err != nil || s != wantStats {
-		rt.Fatalf("%s: stats %+v, %v, want %+v", code, s, err, wantStats)
-	}
+	expect.MustThat(rt, err == nil && s == wantStats, "%s: stats %+v, %v, want %+v", code, s, err, wantStats)
 }
 
 func within(got, want uint64, part float64) bool {

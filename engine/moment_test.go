@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // imported imports a link of alias with hits; its title is their number.
@@ -19,9 +20,7 @@ func (e *testEngine) imported(t *testing.T, alias string, owner uint32, hits uin
 		Alias: alias, Owner: owner, Target: "https://x.example/", Title: fmt.Sprint(hits),
 		Import: &engine.Import{CreatedAt: at, UpdatedAt: at, Hits: hits},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // TestALinkIsReadWithItsOwnHits deletes a link and takes its code again, over and over, while
@@ -67,9 +66,7 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 			Alias: code, Owner: 1, Target: "https://x.example/",
 			Import: &engine.Import{CreatedAt: at.Add(times[0]), UpdatedAt: at.Add(times[1])},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		e.wantTimesInOrder(t, now, code)
 	}
 	e.wantTimesInOrder(t, now, "made")
@@ -79,9 +76,7 @@ func TestNoUpdateIsBeforeTheCreationWhateverTheClockDoes(t *testing.T) {
 func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) int64 }, code string) {
 	t.Helper()
 	last, err := e.Read(keyOf(code))
-	if err != nil || last.UpdatedAt.Before(last.CreatedAt) {
-		t.Errorf("%s was made at %v and updated at %v (%v)", code, last.CreatedAt, last.UpdatedAt, err)
-	}
+	expect.That(t, err == nil && !last.UpdatedAt.Before(last.CreatedAt), "%s was made at %v and updated at %v (%v)", code, last.CreatedAt, last.UpdatedAt, err)
 	for i, ms := range []int64{-7200_000, 60_000, -1, 7200_000, -86400_000} {
 		now.Add(ms)
 		d, err := e.Update(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}, func(r *engine.Record) error {
@@ -89,9 +84,8 @@ func (e *testEngine) wantTimesInOrder(t *testing.T, now interface{ Add(int64) in
 			r.Cold.UpdatedAtMs = 1 // an edit cannot change this
 			return nil
 		})
-		if err != nil || d.UpdatedAt.Before(last.UpdatedAt) || d.UpdatedAt.Before(d.CreatedAt) || d.Version != last.Version+1 {
-			t.Errorf("%s, version %d, made at %v: updated at %v, and before at %v (%v)", code, d.Version, d.CreatedAt, d.UpdatedAt, last.UpdatedAt, err)
-		}
+		expect.That(t, err == nil && !d.UpdatedAt.Before(last.UpdatedAt) && !d.UpdatedAt.Before(d.CreatedAt) && d.Version == last.Version+1,
+			"%s, version %d, made at %v: updated at %v, and before at %v (%v)", code, d.Version, d.CreatedAt, d.UpdatedAt, last.UpdatedAt, err)
 		last = d
 	}
 	now.Add(86400_000 - 60_000 + 1)

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -16,25 +17,20 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	const newer = "\x63\x05hello\x80\x01\x00"
 	disk := vfs.NewMem()
 	store, err := storage.Open("data", storage.Options{Create: true, FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	stop := start(func(ctx context.Context) { _ = store.Run(ctx) })
 	applied := make(chan error, 1)
 	store.Apply(engine.Mutation{
 		Hot:  engine.Hot{Key: keyOf("code"), ID: 9, Owner: 1, Target: "https://example.com/"},
 		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Title: "T", Newer: newer},
 	}, func(err error) { applied <- err })
-	if err := <-applied; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-applied)
 	e := openLoaded(t, store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})
 	stopIDs := start(e.RefillIDs)
 	kept := func(what string, s *storage.Store) {
 		t.Helper()
-		if rec, err := s.ReadRecord(keyOf("code")); err != nil || rec.Cold.Newer != newer {
-			t.Errorf("%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
-		}
+		rec, err := s.ReadRecord(keyOf("code"))
+		expect.That(t, err == nil && rec.Cold.Newer == newer, "%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
 	}
 	kept("a start", store)
 	for what, change := range map[string]func() error{
@@ -48,31 +44,19 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 		},
 		"a reset": func() error { _, err := e.Reset(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}); return err },
 	} {
-		if err := change(); err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		expect.OK(t, change(), what)
 		kept(what, store)
 	}
-	if _, err := store.Backup(t.Context(), "backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = store.Backup(t.Context(), "backup")
+	expect.OK(t, err)
 	stopIDs()
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, e.Close())
 	stop()
-	if err := store.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := storage.Restore(t.Context(), "backup", "restored", storage.RestoreOptions{FS: disk}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, store.Close())
+	_, err = storage.Restore(t.Context(), "backup", "restored", storage.RestoreOptions{FS: disk})
+	expect.OK(t, err)
 	restored, err := storage.Open("restored", storage.Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	kept("a restored backup", restored)
-	if err := restored.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, restored.Close())
 }

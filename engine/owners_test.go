@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func draftFor(owner uint32) engine.Draft {
@@ -39,20 +40,16 @@ func TestAnOwnerWithACreateUnderWayIsNotRetired(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 				defer cancel()
-				if _, err := e.RetireOwner(ctx, 2); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("while the commit is under way: got %v, want %v", err, engine.ErrOverloaded)
-				}
+				_, err := e.RetireOwner(ctx, 2)
+				expect.Error(t, err, engine.ErrOverloaded, "while the commit is under way")
 				settled, err := e.RetireOwner(context.Background(), 3)
-				if err != nil {
-					t.Errorf("another owner: %v", err)
-				}
+				expect.Error(t, err, nil, "another owner")
 				settled(true)
 				e.gate.apply.Store(nil)
 				held()
 				synctest.Wait()
-				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOwnsLinks) {
-					t.Errorf("after it: got %v, want %v", err, engine.ErrOwnsLinks)
-				}
+				_, err = e.RetireOwner(context.Background(), 2)
+				expect.Error(t, err, engine.ErrOwnsLinks, "after it")
 			})
 		})
 	}
@@ -70,15 +67,11 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 				e := newTestEngine(t, engine.Options{})
 				defer e.stop()
 				settle, err := e.RetireOwner(context.Background(), 2)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := e.RetireOwner(context.Background(), 2); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("a second time at once: got %v, want %v", err, engine.ErrOverloaded)
-				}
-				if _, _, err := e.Create(context.Background(), draftFor(2)); !errors.Is(err, engine.ErrOverloaded) {
-					t.Errorf("a create that waits for too long: got %v, want %v", err, engine.ErrOverloaded)
-				}
+				expect.OK(t, err)
+				_, err = e.RetireOwner(context.Background(), 2)
+				expect.Error(t, err, engine.ErrOverloaded, "a second time at once")
+				_, _, err = e.Create(context.Background(), draftFor(2))
+				expect.Error(t, err, engine.ErrOverloaded, "a create that waits for too long")
 				answers := make(chan error, 2)
 				go func() {
 					_, _, err := e.Create(context.Background(), draftFor(2))
@@ -89,14 +82,10 @@ func TestACreateWaitsForTheRetirementOfItsOwner(t *testing.T) {
 					answers <- err
 				}()
 				synctest.Wait()
-				if len(answers) != 0 {
-					t.Errorf("a create did not wait: %v", <-answers)
-				}
+				expect.Equal(t, len(answers), 0, "a create did not wait: %v", <-answers)
 				settle(c.gone)
 				for range 2 {
-					if err := <-answers; !errors.Is(err, c.want) {
-						t.Errorf("got %v, want %v", err, c.want)
-					}
+					expect.Error(t, <-answers, c.want, "the error")
 				}
 			})
 		})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // holdsFor is how long a deleted code stays taken.
@@ -59,10 +61,9 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 		})
 		d.now = d.now.Add(holdsFor + 2*time.Hour)
 		d.closeHours()
-		if n := d.e.Metrics().Tombstones; n != 0 {
-			rt.Errorf("%d tombstones in memory after the last purge", n)
-		}
+		expect.Equal(rt, d.e.Metrics().Tombstones, 0, "tombstones in memory after the last purge")
 		d.close()
+		_ = os.RemoveAll(d.dir)
 		d.wantNoneLeft(rt)
 	})
 }
@@ -104,9 +105,7 @@ func (d *deletedCodes) pick(rt *rapid.T) (string, *deletedCode) {
 func (d *deletedCodes) delete(rt *rapid.T) {
 	code, c := d.pick(rt)
 	err := d.e.Delete(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
-	if c.live != (err == nil) {
-		rt.Fatalf("delete of %s, which is live: %v: %v", code, c.live, err)
-	}
+	expect.MustEqual(rt, c.live, err == nil, "delete of %s, which is live: %v", code, err)
 	if c.live {
 		c.live, c.deletedAt = false, d.now
 		d.purged[c.id] = true
@@ -117,9 +116,7 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 func (d *deletedCodes) reset(rt *rapid.T) {
 	code, c := d.pick(rt)
 	got, err := d.e.Reset(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
-	if c.live != (err == nil) {
-		rt.Fatalf("reset of %s, which is live: %v: %v", code, c.live, err)
-	}
+	expect.MustEqual(rt, c.live, err == nil, "reset of %s, which is live: %v", code, err)
 	if c.live {
 		d.purged[c.id] = true
 		c.id = got.ID
@@ -129,9 +126,7 @@ func (d *deletedCodes) reset(rt *rapid.T) {
 func (d *deletedCodes) hitOne(rt *rapid.T) {
 	code, c := d.pick(rt)
 	l, ok := d.e.Resolve(keyOf(code).View())
-	if ok != c.live {
-		rt.Fatalf("%s resolves: %v, want %v", code, ok, c.live)
-	}
+	expect.MustEqual(rt, ok, c.live, "%s resolves", code)
 	if ok {
 		d.e.Hit(l, engine.Visit{Visitor: hashed(c.id), NowMs: d.now.UnixMilli()})
 		l.Release()
@@ -175,15 +170,11 @@ func (d *deletedCodes) wantNoneLeft(rt *rapid.T) {
 	for _, key := range storedKeys(d.t, d.fs) {
 		if id, ok := idOf(key); ok {
 			left[id] = true
-			if d.purged[id] {
-				rt.Errorf("row %x of deleted link %d is left", key, id)
-			}
+			expect.That(rt, !d.purged[id], "row %x of deleted link %d is left", key, id)
 		}
 	}
 	for code, c := range d.codes {
-		if c.live && !left[c.id] {
-			rt.Errorf("link %s has no row", code)
-		}
+		expect.That(rt, !c.live || left[c.id], "link %s has no row", code)
 	}
 }
 
@@ -194,19 +185,13 @@ func storedKeys(t *testing.T, fs vfs.FS) (keys [][]byte) {
 	merger := *pebble.DefaultMerger
 	merger.Name = "shunt.tally.v1"
 	db, err := pebble.Open("data/db", &pebble.Options{FS: fs, ReadOnly: true, Merger: &merger, Logger: quietPebble{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	it, err := db.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for valid := it.First(); valid; valid = it.Next() {
 		keys = append(keys, slices.Clone(it.Key()))
 	}
-	if err := errors.Join(it.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(it.Close(), db.Close()))
 	return keys
 }
 
@@ -234,18 +219,14 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 	f := newFigures(t)
 	defer f.close()
 	deleted := f.now
-	if err := f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.e.Delete(context.Background(), keyOf("link0"), engine.Guard{Owner: 1}))
 	take := func() error {
 		_, _, err := f.e.Create(context.Background(), engine.Draft{Alias: "link0", Owner: 2, Target: "https://x.example"})
 		return err
 	}
 	f.now = deleted.Add(holdsFor)
 	for _, when := range []string{"at 90 days", "after a purge", "after a restart"} {
-		if err := take(); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		expect.Error(t, take(), engine.ErrTaken, "%s", when)
 		f.closeHours()
 		if when == "after a purge" {
 			f.close()
@@ -253,9 +234,7 @@ func TestADeletedCodeIsFreeAfterExactly90Days(t *testing.T) {
 		}
 	}
 	f.now = f.now.Add(time.Millisecond)
-	if err := take(); err != nil {
-		t.Errorf("a millisecond later: %v", err)
-	}
+	expect.Error(t, take(), nil, "a millisecond later")
 }
 
 // atClock runs an engine whose own goroutines only allocate ids, with the test's clock.
@@ -270,16 +249,12 @@ func atClock(t *testing.T, settles time.Duration) (e *testEngine, now *atomic.In
 
 func (e *testEngine) turn(t *testing.T) {
 	t.Helper()
-	if err := e.RollUp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.RollUp(context.Background()))
 }
 
 func (e *testEngine) delete(t *testing.T, code string) {
 	t.Helper()
-	if err := e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 }
 
 func (e *testEngine) takes(code string, owner uint32) error {
@@ -298,9 +273,8 @@ func TestATurnPurgesABoundedNumberOfLinks(t *testing.T) {
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	for _, want := range []uint64{links - 256, links - 512, 0, 0} {
 		e.turn(t)
-		if m := e.Metrics(); m.Tombstones != want || m.Links != 0 {
-			t.Errorf("got %d tombstones and %d links, want %d", m.Tombstones, m.Links, want)
-		}
+		m := e.Metrics()
+		expect.That(t, m.Tombstones == want && m.Links == 0, "got %d tombstones and %d links, want %d", m.Tombstones, m.Links, want)
 	}
 }
 
@@ -319,12 +293,9 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	}
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
-	if err := e.takes("mine", 2); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("got %v, want ErrTaken", err)
-	}
-	if rec, err := e.gate.ReadRecord(keyOf("mine")); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
-		t.Errorf("in the store: got %+v, %v, want a tombstone", rec, err)
-	}
+	expect.Error(t, e.takes("mine", 2), engine.ErrTaken, "the error")
+	rec, err := e.gate.ReadRecord(keyOf("mine"))
+	expect.That(t, err == nil && rec.Hot.Flags&engine.FlagTombstone != 0, "in the store: got %+v, %v, want a tombstone", rec, err)
 }
 
 // TestACreateWaitsForAPurgeOfItsCode holds the purge in the store.
@@ -348,21 +319,17 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	cancel()
 	for _, code := range []string{"code", "cOde"} {
 		_, _, err := e.Create(gone, engine.Draft{Alias: code, Owner: 2, Target: "https://x.example/"})
-		if !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("a create of %s that does not wait: got %v, want ErrOverloaded", code, err)
-		}
+		expect.Error(t, err, engine.ErrOverloaded, "a create of %s that does not wait", code)
 	}
 	created := make(chan error, 2)
 	both.Go(func() { created <- e.takes("cOde", 2) })
 	both.Go(func() { created <- e.takes("code", 2) })
 	close(goOn)
 	both.Wait()
-	if a, b := <-created, <-created; (a == nil) == (b == nil) {
-		t.Errorf("got %v and %v, want one winner", a, b)
-	}
-	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
-		t.Errorf("left to purge: %v, %v", due, err)
-	}
+	a, b := <-created, <-created
+	expect.That(t, (a == nil) != (b == nil), "got %v and %v, want one winner", a, b)
+	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 }
 
 // TestAPurgePostponesACodeThatIsBeingWritten holds the create in the store.
@@ -384,13 +351,10 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	e.gate.apply.Store(nil)
 	e.turn(t)
 	close(goOn)
-	if err := <-created; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-created)
 	e.turn(t)
-	if due, err := e.gate.Deletions(0, 0, engine.Endless, 9); err != nil || len(due) != 0 {
-		t.Errorf("left to purge: %v, %v", due, err)
-	}
+	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 	if d, err := e.Read(keyOf("code")); err != nil || d.Owner != 2 {
 		t.Errorf("got %+v, %v, want the link of owner 2", d, err)
 	}
@@ -403,18 +367,13 @@ func TestAPurgeThatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	for _, refused := range []error{engine.ErrOverloaded, errors.New("broken")} {
 		e.gate.failPurge.Store(&refused)
-		if err := e.RollUp(context.Background()); errors.Is(err, refused) != (refused != engine.ErrOverloaded) {
-			t.Errorf("got %v of %v", err, refused)
-		}
-		if n := e.Metrics().Tombstones; n != 1 {
-			t.Errorf("got %d tombstones, want 1", n)
-		}
+		err := e.RollUp(context.Background())
+		expect.Equal(t, errors.Is(err, refused), refused != engine.ErrOverloaded, "got %v of %v", err, refused)
+		expect.Equal(t, e.Metrics().Tombstones, 1, "tombstones")
 	}
 	e.gate.failPurge.Store(nil)
 	e.turn(t)
-	if n := e.Metrics().Tombstones; n != 0 {
-		t.Errorf("got %d tombstones, want none", n)
-	}
+	expect.Equal(t, e.Metrics().Tombstones, 0, "tombstones")
 }
 
 // TestCreatesRaceAPurgeOfTheirCode runs all goroutines of the engine, and has many callers ask for
@@ -442,12 +401,9 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 		}
 		racers.Wait()
 		winner := won.Load()
-		if winner == nil {
-			t.Fatalf("round %d: nobody has won", round)
-		}
-		if got, err := e.Read(keyOf(winner.Code)); err != nil || got.ID != winner.ID {
-			t.Fatalf("round %d: got %+v, %v, want %+v", round, got, err, winner)
-		}
+		expect.MustThat(t, winner != nil, "round %d: nobody has won", round)
+		got, err := e.Read(keyOf(winner.Code))
+		expect.MustThat(t, err == nil && got.ID == winner.ID, "round %d: got %+v, %v, want %+v", round, got, err, winner)
 		e.delete(t, winner.Code)
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)

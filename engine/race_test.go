@@ -16,6 +16,3 @@ func init() {
 		panic(err)
 	}
 }
-
-// manyHistories is how many histories of several nodes run by default.
-const manyHistories = 2

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // tagList returns the tags of an owner, page by page: "name links" of each.
@@ -20,9 +21,7 @@ func (e *testEngine) tagList(t testing.TB, q engine.TagQuery) (tags []string) {
 	t.Helper()
 	for {
 		page, err := e.ListTagsInTurns(context.Background(), q, func(step func() error) error { return step() })
-		if err != nil || len(page.Tags) > q.Limit {
-			t.Fatalf("got %d tags, %v", len(page.Tags), err)
-		}
+		expect.MustThat(t, err == nil && len(page.Tags) <= q.Limit, "got %d tags, %v", len(page.Tags), err)
 		for _, tag := range page.Tags {
 			tags = append(tags, fmt.Sprint(tag.Name, " ", tag.Links))
 		}
@@ -103,14 +102,10 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 				code, tags := rapid.SampledFrom(m.codes).Draw(rt, "code"), sent.Draw(rt, "tags")
 				d, err := m.Update(context.Background(), keyOf(code), engine.Guard{Owner: 1}, func(rec *engine.Record) error { rec.Cold.Tags = tags; return nil })
 				m.tags[code] = engine.DistinctTags(tags)
-				if err != nil || !slices.Equal(d.Tags, m.tags[code]) {
-					rt.Fatalf("got %q, %v, want %q", d.Tags, err, m.tags[code])
-				}
+				expect.MustThat(rt, err == nil && slices.Equal(d.Tags, m.tags[code]), "got %q, %v, want %q", d.Tags, err, m.tags[code])
 			case what == 3:
 				code := rapid.SampledFrom(m.codes).Draw(rt, "code")
-				if err := m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}); err != nil {
-					rt.Fatal(err)
-				}
+				expect.OK(rt, m.Delete(context.Background(), keyOf(code), engine.Guard{Owner: 1}))
 				m.codes = slices.DeleteFunc(m.codes, func(c string) bool { return c == code })
 			default:
 				name := ""
@@ -121,9 +116,7 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 			}
 			m.check(rt, t)
 		}
-		if got := m.tagList(t, engine.TagQuery{Owner: 2, Limit: 9}); !slices.Equal(got, []string{"a 1"}) {
-			rt.Fatalf("another owner's: got %q", got)
-		}
+		expect.MustSlices(rt, m.tagList(t, engine.TagQuery{Owner: 2, Limit: 9}), []string{"a 1"}, "another owner's")
 	})
 }
 
@@ -164,26 +157,19 @@ func TestARenameThatIsCutOffGoesOnWhenItIsRepeated(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	if done, err := e.EditTag(over, engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); done.Complete || done.Links > 0 {
-		t.Errorf("with its time over: got %+v, %v", done, err)
-	}
+	done, err := e.EditTag(over, engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})
+	expect.That(t, !done.Complete && done.Links <= 0, "with its time over: got %+v, %v", done, err)
 	x := engine.TagEdit{Owner: 1, Tag: "OLD", Name: "new", Limit: 1000}
 	var links []uint64
 	for {
 		done, err := e.EditTag(context.Background(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if links = append(links, done.Links); done.Complete {
 			break
 		}
 	}
-	if !slices.Equal(links, []uint64{1000, 1000, 500}) {
-		t.Errorf("got %d links in turn", links)
-	}
-	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{"new 2500"}) {
-		t.Errorf("got %q", got)
-	}
+	expect.Slices(t, links, []uint64{1000, 1000, 500}, "links in turn")
+	expect.Slices(t, e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}), []string{"new 2500"})
 	if d, err := e.Read(keyOf("l7")); err != nil || d.Version != 2 {
 		t.Errorf("a link has version %d, %v, want 2: it is edited once", d.Version, err)
 	}
@@ -208,18 +194,13 @@ func TestARenameLosesNoEditThatIsMadeMeanwhile(t *testing.T) {
 					return nil
 				})
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 		}
 	})
-	if done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"}); err != nil || !done.Complete {
-		t.Errorf("got %+v, %v", done, err)
-	}
+	done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})
+	expect.That(t, err == nil && done.Complete, "got %+v, %v", done, err)
 	editing.Wait()
-	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{"more 200", "new 200"}) {
-		t.Errorf("got %q", got)
-	}
+	expect.Slices(t, e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}), []string{"more 200", "new 200"})
 }
 
 func TestATagThatNoLinkCanHaveIsRefused(t *testing.T) {
@@ -227,9 +208,8 @@ func TestATagThatNoLinkCanHaveIsRefused(t *testing.T) {
 	e.make(t, engine.Draft{Alias: "x", Tags: []string{"a"}})
 	for _, name := range []string{strings.Repeat("x", engine.MaxTagBytes+1), "a\x00b"} {
 		var invalid engine.InvalidError
-		if _, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "a", Name: name}); !errors.As(err, &invalid) {
-			t.Errorf("%q: got %v", name, err)
-		}
+		_, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "a", Name: name})
+		expect.That(t, errors.As(err, &invalid), "%q: got %v", name, err)
 		if _, _, err := e.Create(context.Background(), engine.Draft{Owner: 1, Target: "http://a/", Tags: []string{name}}); !errors.As(err, &invalid) {
 			t.Errorf("a link with %q: got %v", name, err)
 		}
@@ -246,16 +226,13 @@ func TestARenameFindsLinksThatAreResetMeanwhile(t *testing.T) {
 	var resetting sync.WaitGroup
 	resetting.Go(func() {
 		for i := range 20 { // the oldest, which come last
-			if _, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1}); err != nil {
-				t.Error(err)
-			}
+			_, err := e.Reset(context.Background(), keyOf(fmt.Sprint("l", i)), engine.Guard{Owner: 1})
+			expect.NoError(t, err)
 		}
 	})
 	done, err := e.EditTag(context.Background(), engine.TagEdit{Owner: 1, Tag: "old", Name: "new"})
 	if resetting.Wait(); err != nil || !done.Complete || done.Links != n {
 		t.Errorf("got %+v, %v", done, err)
 	}
-	if got := e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}); !slices.Equal(got, []string{fmt.Sprint("new ", n)}) {
-		t.Errorf("got %q", got)
-	}
+	expect.Slices(t, e.tagList(t, engine.TagQuery{Owner: 1, Limit: 9}), []string{fmt.Sprint("new ", n)})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -22,9 +23,8 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 	for i := range 2 { // two links of two owners: four entries in flight
 		l.hit(i, 1, 1)
 	}
-	if err := l.flush(); !errors.Is(err, boom) {
-		t.Fatal(err)
-	}
+	err := l.flush()
+	expect.MustThat(t, errors.Is(err, boom), "%v", err)
 	const rounds = 50
 	for range rounds {
 		for i := range 8 { // the first two take the four entries that are left
@@ -32,30 +32,22 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 		}
 		l.Fold()
 	}
-	if got, want := l.Metrics().HitsMissing, uint64(6*rounds); got != want {
-		t.Errorf("%d hits will be missing, want %d", got, want)
-	}
+	got, want := l.Metrics().HitsMissing, uint64(6*rounds)
+	expect.Equal(t, got, want, "hits will be missing")
 	wantLive := func(i int, want uint64) {
 		t.Helper()
-		if s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i))); err != nil || s.Hits != want {
-			t.Errorf("link%d shows %d hits, %v; want %d", i, s.Hits, err, want)
-		}
+		s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))
+		expect.That(t, err == nil && s.Hits == want, "link%d shows %d hits, %v; want %d", i, s.Hits, err, want)
 	}
 	for i := range 8 {
 		wantLive(i, rounds+uint64(max(0, min(1, 2-i))))
 	}
 	l.gate.failFlush.Store(nil)
-	if err := l.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.Flush())
 	l.hit(7, 2, 1) // there is room again as soon as the flush in flight is durable
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.flush())
 	for i, want := range []uint64{rounds + 1, rounds + 1, 0, 0, 0, 0, 0, 2} {
-		if got := l.durable(i); got != want {
-			t.Errorf("link%d has %d hits in the store, want %d", i, got, want)
-		}
+		expect.Equal(t, l.durable(i), want, "link%d hits in the store", i)
 	}
 	wantLive(7, rounds+2)
 	if got, want := l.Metrics().HitsMissing, uint64(6*rounds); got != want {
@@ -103,16 +95,13 @@ func TestAStallIsLoggedWhenItBeginsDropsAndEnds(t *testing.T) {
 					if hangs {
 						begins = "a flush takes long"
 					}
-					if len(got) != 3 || !strings.Contains(got[0], begins) || !strings.Contains(got[1], "memory for hits is used up") ||
-						!strings.Contains(got[2], "takes hits again") || !strings.Contains(got[2], "hits_lost=3") {
-						t.Errorf("got these lines:\n%s", strings.Join(got, "\n"))
-					}
+					expect.That(t, len(got) == 3 && strings.Contains(got[0], begins) && strings.Contains(got[1], "memory for hits is used up") &&
+						strings.Contains(got[2], "takes hits again") && strings.Contains(got[2], "hits_lost=3"), "got these lines:\n%s", strings.Join(got, "\n"))
 				}
 				hitAll()
 				time.Sleep(time.Minute)
-				if got := log.take(); len(got) != 0 {
-					t.Errorf("without a stall: %q", got)
-				}
+				got := log.take()
+				expect.Equal(t, len(got), 0, "without a stall: %q", got)
 				for _, l := range links {
 					l.Release()
 				}
@@ -136,14 +125,11 @@ func TestCloseEndsThoughTheStoreHangs(t *testing.T) {
 			l.hit(0, hits, 1)
 			start := time.Now()
 			err := l.Close()
-			if took := time.Since(start); took != 7*time.Second || !errors.Is(err, engine.ErrStalled) || !said(err, want) {
-				t.Errorf("after %v: %v; want %s", took, err, want)
-			}
+			took := time.Since(start)
+			expect.That(t, took == 7*time.Second && errors.Is(err, engine.ErrStalled) && said(err, want), "after %v: %v; want %s", took, err, want)
 			close(hold) // the disk answers before the process ends
 			synctest.Wait()
-			if got := l.durable(0); got != uint64(hits) {
-				t.Errorf("%d hits in the store, want %d", got, hits)
-			}
+			expect.Equal(t, l.durable(0), uint64(hits), "hits in the store, want %d", hits)
 		})
 	}
 }
@@ -164,13 +150,10 @@ func TestTheLastFlushHasUntilAFixedTime(t *testing.T) {
 			start = time.Now()
 			l.CloseBy(start.Add(patience))
 		})
-		if took := time.Since(start); took != patience {
-			t.Errorf("Run took %v to end", took)
-		}
+		expect.Equal(t, time.Since(start), patience, "Run took to end")
 		err := l.Close()
-		if took := time.Since(start); took != patience || !errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 3 redirects") {
-			t.Errorf("after %v: %v", took, err)
-		}
+		took := time.Since(start)
+		expect.That(t, took == patience && errors.Is(err, engine.ErrStalled) && said(err, "in the journal alone: 3 redirects"), "after %v: %v", took, err)
 		close(hold)
 		synctest.Wait()
 	})
@@ -191,14 +174,11 @@ func TestRunEndsThoughTheStoreHangs(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			start = time.Now()
 		})
-		if took := time.Since(start); took != engine.DefaultCloseTimeout {
-			t.Errorf("Run took %v to end", took)
-		}
+		expect.Equal(t, time.Since(start), engine.DefaultCloseTimeout, "Run took to end")
 		l.hit(0, 2, 1)
 		err := l.Close()
-		if took := time.Since(start); took != engine.DefaultCloseTimeout || !errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 5 redirects") {
-			t.Errorf("after %v: %v", took, err)
-		}
+		took := time.Since(start)
+		expect.That(t, took == engine.DefaultCloseTimeout && errors.Is(err, engine.ErrStalled) && said(err, "in the journal alone: 5 redirects"), "after %v: %v", took, err)
 		close(hold)
 		synctest.Wait()
 		if got := l.durable(0); got != 5 { // Close has continued, too
@@ -214,14 +194,10 @@ func TestCloseSaysWhatAFailedFlushLeaves(t *testing.T) {
 	boom := errors.New("boom")
 	l.gate.failFlush.Store(&boom)
 	err := l.Close()
-	if !errors.Is(err, boom) || errors.Is(err, engine.ErrStalled) || !said(err, "in the journal alone: 3 redirects", "lost: 0 redirects") {
-		t.Error(err)
-	}
+	expect.That(t, errors.Is(err, boom) && !errors.Is(err, engine.ErrStalled) && said(err, "in the journal alone: 3 redirects", "lost: 0 redirects"), "%v", err)
 	l.gate.failFlush.Store(nil)
 	l.open(engine.Options{})
-	if got := l.durable(0); got != 3 {
-		t.Errorf("%d hits after the next start, want 3", got)
-	}
+	expect.Equal(t, l.durable(0), 3, "hits after the next start")
 	l.close()
 }
 
@@ -238,9 +214,8 @@ func TestAReducedBatchIsNotRetriedWhole(t *testing.T) {
 	l.gate.failFlush.Store(&boom)
 	l.gate.failAfter.Store(1) // the first one reaches the refusal
 	for range 5 {
-		if err := l.Flush(); !errors.Is(err, boom) {
-			t.Fatal(err)
-		}
+		err := l.Flush()
+		expect.MustThat(t, errors.Is(err, boom), "%v", err)
 	}
 	l.wantLog(1, "a flush is too large")
 	l.gate.failFlush.Store(nil)

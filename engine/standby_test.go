@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
@@ -57,30 +58,23 @@ func onSickDisk(t *testing.T, o engine.Options, f func(l *life, d *sickDisk)) {
 
 func (l *life) wantStandby(want bool) {
 	l.t.Helper()
-	if got := l.Metrics().JournalStandby; got != want {
-		l.t.Errorf("hits go to memory: %v, want %v", got, want)
-	}
+	expect.Equal(l.t, l.Metrics().JournalStandby, want, "hits go to memory")
 }
 
 func (l *life) wantUnprotected(want uint64) {
 	l.t.Helper()
-	if got := l.Metrics().JournalUnprotected; got != want {
-		l.t.Errorf("a kill would lose %d hits, want %d", got, want)
-	}
+	expect.Equal(l.t, l.Metrics().JournalUnprotected, want, "a kill would lose hits")
 }
 
 func (l *life) wantHits(want uint64) {
 	l.t.Helper()
-	if s, err := l.Stats(context.Background(), keyOf("link0")); err != nil || s.Hits != want {
-		l.t.Errorf("got %d hits, %v; want %d", s.Hits, err, want)
-	}
+	s, err := l.Stats(context.Background(), keyOf("link0"))
+	expect.That(l.t, err == nil && s.Hits == want, "got %d hits, %v; want %d", s.Hits, err, want)
 }
 
 func (l *life) wantDurable(want uint64) {
 	l.t.Helper()
-	if got := l.durable(0); got != want {
-		l.t.Errorf("%d hits in the store, want %d", got, want)
-	}
+	expect.Equal(l.t, l.durable(0), want, "hits in the store")
 }
 
 func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
@@ -101,9 +95,7 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		l.wantLog(1, "does not answer", "folder=")
 		l.wantHits(8)
 		l.wantUnprotected(5)
-		if err := l.FlushRecorded(context.Background()); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.FlushRecorded(context.Background()))
 		l.wantDurable(8)
 		l.wantUnprotected(0)
 		l.hit(0, 7, 3)
@@ -113,9 +105,8 @@ func TestHitsGoToMemoryWhileTheJournalDiskStalls(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		l.wantStandby(false)
 		l.wantDurable(15) // without waiting for the next interval, which is an hour
-		if got := l.log.take(); len(got) != 1 || !strings.Contains(got[0], "answers again") {
-			t.Errorf("got these lines: %q", got)
-		}
+		got := l.log.take()
+		expect.That(t, len(got) == 1 && strings.Contains(got[0], "answers again"), "got these lines: %q", got)
 		l.hit(0, 1, 4)
 		l.wantUnprotected(0)
 		l.wantHits(16)
@@ -129,9 +120,7 @@ func TestAKillLosesOnlyTheHitsInMemoryThatWereNotFlushed(t *testing.T) {
 	l.hit(0, 3, 1)
 	l.UseStandby(true)
 	l.hit(0, 5, 2)
-	if err := l.flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, l.flush())
 	l.hit(0, 7, 3)
 	l.UseStandby(false)
 	l.hit(0, 11, 4)
@@ -209,9 +198,8 @@ func TestNoHitIsLostWhileBothJournalDiskAndStoreStall(t *testing.T) {
 		l.wantUnprotected(0)
 		l.wantHits(1100)
 		l.wantDurable(1100)
-		if m := l.Metrics(); m.HitsMissing != 0 {
-			t.Errorf("%d hits are missing", m.HitsMissing)
-		}
+		m := l.Metrics()
+		expect.Equal(t, m.HitsMissing, 0, "hits are missing")
 	})
 }
 
@@ -222,18 +210,13 @@ func TestAJournalWithoutHitsRests(t *testing.T) {
 		for i := range 3 {
 			time.Sleep(10 * time.Second)
 			asked := d.asked.Load()
-			if !l.Rests() || asked == 0 {
-				t.Fatalf("round %d: it rests: %v; the disk was asked %d times", i, l.Rests(), asked)
-			}
+			expect.MustThat(t, l.Rests() && asked != 0, "round %d: it rests: %v; the disk was asked %d times", i, l.Rests(), asked)
 			time.Sleep(time.Hour)
-			if now := d.asked.Load(); now != asked {
-				t.Errorf("round %d: in an hour without hits the disk was asked %d times", i, now-asked)
-			}
+			now := d.asked.Load()
+			expect.Equal(t, now, asked, "round %d: in an hour without hits the disk was asked %d times", i, now-asked)
 			l.hit(0, 1, uint64(i))
 			l.wantUnprotected(0)
-			if l.Rests() {
-				t.Errorf("round %d: it rests although a hit came", i)
-			}
+			expect.That(t, !l.Rests(), "round %d: it rests although a hit came", i)
 			time.Sleep(20 * time.Millisecond)
 			if m := l.Metrics(); m.Redirects[tally.ClassHit] != uint64(i+1) || m.JournalWaits != 0 {
 				t.Errorf("round %d: %d hits were folded, %d waited for room", i, m.Redirects[tally.ClassHit], m.JournalWaits)
@@ -254,9 +237,7 @@ func TestANewReferrerWakesAJournalThatRests(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		defer d.stall()()
-		if n := l.Referrer([]byte("newer.example")); n != tally.OtherReferrer {
-			t.Errorf("while the disk stalls the name has number %d", n)
-		}
+		expect.Equal(t, l.Referrer([]byte("newer.example")), tally.OtherReferrer, "while the disk stalls the name has number")
 		l.wantStandby(true)
 		l.log.take()
 	})
@@ -280,15 +261,11 @@ func TestNoNewReferrerIsStoredWhileTheDiskStalls(t *testing.T) {
 	known := l.Referrer([]byte("known.example"))
 	l.UseStandby(true)
 	other := l.Referrer([]byte("new.example"))
-	if again := l.Referrer([]byte("known.example")); again != known {
-		t.Errorf("a stored name has number %d, had %d", again, known)
-	}
-	if refused := l.Metrics().ReferrersRefused; refused != 1 {
-		t.Errorf("%d names were refused, want 1", refused)
-	}
+	again := l.Referrer([]byte("known.example"))
+	expect.That(t, again == known, "a stored name has number %d, had %d", again, known)
+	expect.Equal(t, l.Metrics().ReferrersRefused, 1, "names were refused")
 	l.UseStandby(false)
-	if now := l.Referrer([]byte("new.example")); now == other || now == known {
-		t.Errorf("when the disk answers: got %d", now)
-	}
+	now := l.Referrer([]byte("new.example"))
+	expect.That(t, now != other && now != known, "when the disk answers: got %d", now)
 	l.close()
 }

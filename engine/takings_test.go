@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -29,44 +30,32 @@ type takings struct {
 	stop func() // the allocation of ids, and the store's Run
 }
 
-func newTakings(t *testing.T) *takings {
-	k := &takings{fs: vfs.NewMem(), dir: t.TempDir(), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+func newTakings(t ender) *takings {
+	k := &takings{fs: vfs.NewMem(), dir: inMemory(t), now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	k.open(t)
 	t.Cleanup(func() { k.close(t) })
 	return k
 }
 
-type fataler interface{ Fatal(...any) }
-
-func (k *takings) open(t fataler) {
+func (k *takings) open(t expect.T) {
 	var err error
 	k.disk, err = storage.Open("data", storage.Options{Create: true, FS: k.fs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	k.store = &counting{Store: k.disk, refused: map[string]bool{}}
 	k.e, err = engine.Open(k.store, engine.Options{
 		JournalDir: filepath.Join(k.dir, "journal"), Rings: 1, RingRecords: 256,
 		Now: func() time.Time { return k.now }, ClockSettles: -1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := k.e.Load(context.Background(), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, k.e.Load(context.Background(), nil))
 	stopStore, stopIDs := start(func(ctx context.Context) { _ = k.disk.Run(ctx) }), start(k.e.RefillIDs)
 	k.stop = func() { stopIDs(); stopStore() }
 }
 
-func (k *takings) close(t fataler) {
-	if err := k.e.Flush(); err != nil {
-		t.Fatal(err)
-	}
+func (k *takings) close(t expect.T) {
+	expect.OK(t, k.e.Flush())
 	k.stop()
-	if err := errors.Join(k.e.Close(), k.disk.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(k.e.Close(), k.disk.Close()))
 }
 
 var takenCodes = []string{"ab", "aB", "Ab"}
@@ -74,9 +63,7 @@ var takenCodes = []string{"ab", "aB", "Ab"}
 // record returns what the store itself has of a code.
 func (k *takings) record(rt *rapid.T, code string) (r engine.Record, ok bool) {
 	r, err := k.disk.ReadRecord(keyOf(code))
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
-		rt.Fatal(err)
-	}
+	expect.MustThat(rt, err == nil || errors.Is(err, engine.ErrNotFound), "%v", err)
 	return r, err == nil
 }
 
@@ -112,7 +99,7 @@ func (k *takings) mayTake(rt *rapid.T, code string, owner uint32, imported bool)
 func TestCreatesKnowAllThatTheStoreHas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		k := newTakings(t)
+		k := newTakings(rt)
 		rt.Repeat(map[string]func(*rapid.T){
 			"create":                              k.create,
 			"delete":                              k.delete,
@@ -142,9 +129,8 @@ func (k *takings) create(rt *rapid.T) {
 
 func (k *takings) delete(rt *rapid.T) {
 	code := rapid.SampledFrom(takenCodes).Draw(rt, "code")
-	if err := k.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		rt.Fatal(err)
-	}
+	err := k.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true})
+	expect.MustThat(rt, err == nil || errors.Is(err, engine.ErrNotFound), "%v", err)
 }
 
 func (k *takings) setClock(rt *rapid.T) {
@@ -159,9 +145,7 @@ func (k *takings) purge(rt *rapid.T) {
 		k.store.refused[code] = true
 	}
 	for range 2 {
-		if err := k.e.RollUp(context.Background()); err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, k.e.RollUp(context.Background()))
 	}
 }
 
@@ -171,19 +155,14 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 		t.Helper()
 		k.store.reads.Store(0)
 		d.Owner, d.Target = 1, "https://x.example/"
-		if _, _, err := k.e.Create(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-		if got := k.store.reads.Load(); got != want {
-			t.Errorf("%+v: %d reads of the store, want %d", d, got, want)
-		}
+		_, _, err := k.e.Create(t.Context(), d)
+		expect.OK(t, err)
+		expect.Equal(t, k.store.reads.Load(), want, "%+v: reads of the store", d)
 	}
 	create(engine.Draft{}, 0)
 	create(engine.Draft{Alias: "new"}, 0)
 	create(engine.Draft{Alias: "imported", Import: &engine.Import{CreatedAt: k.now, UpdatedAt: k.now}}, 0)
-	if err := k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, k.e.Delete(t.Context(), keyOf("new"), engine.Guard{AnyOwner: true}))
 	create(engine.Draft{Alias: "New"}, 1) // a variant was there
 	k.store.reads.Store(0)
 	bulk := make([]engine.BulkItem, 20)
@@ -193,9 +172,8 @@ func TestACreateAsksTheStoreNothingAboutACodeThatNeverWas(t *testing.T) {
 			bulk[i].Draft.Alias = fmt.Sprintf("%s%d", strings.Repeat("x", i), i)
 		}
 	}
-	if _, err := k.e.CreateBulk(t.Context(), bulk); err != nil || k.store.reads.Load() != 0 {
-		t.Errorf("a bulk: %d reads of the store, %v", k.store.reads.Load(), err)
-	}
+	_, err := k.e.CreateBulk(t.Context(), bulk)
+	expect.That(t, err == nil && k.store.reads.Load() == 0, "a bulk: %d reads of the store, %v", k.store.reads.Load(), err)
 }
 
 // A variant takes the slot of a tombstone, and is deleted when the clock has gone back: so it is
@@ -211,27 +189,17 @@ func TestATombstoneWithoutSlotStillBlocksVariants(t *testing.T) {
 		code  string
 		clock time.Duration
 	}{{"ab", 91 * days}, {"aB", -91 * days}} {
-		if err := make(step.code, 1); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, make(step.code, 1))
 		k.now = k.now.Add(step.clock)
-		if err := k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.e.Delete(t.Context(), keyOf(step.code), engine.Guard{Owner: 1}))
 	}
 	k.now = k.now.Add(91 * days)
 	for _, when := range []string{"before a purge", "after it"} {
 		for _, code := range takenCodes {
-			if err := make(code, 2); !errors.Is(err, engine.ErrTaken) {
-				t.Errorf("%s: %s for somebody else: got %v, want ErrTaken", when, code, err)
-			}
+			expect.Error(t, make(code, 2), engine.ErrTaken, "%s: %s for somebody else", when, code)
 		}
-		if err := k.e.RollUp(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, k.e.RollUp(t.Context()))
 	}
 	k.now = k.now.Add(91 * days)
-	if err := make("Ab", 2); err != nil {
-		t.Errorf("when all are free: %v", err)
-	}
+	expect.Error(t, make("Ab", 2), nil, "when all are free")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // topLinks are links of two owners whose hits are known.
@@ -61,9 +62,7 @@ func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (wan
 
 func (f *topLinks) top(from time.Time, n int) engine.TopLinks {
 	top, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from}, n)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.OK(f.t, err)
 	return top
 }
 
@@ -77,9 +76,8 @@ func TestTheMostHitLinksOfManyAreExact(t *testing.T) {
 	}
 	for _, days := range []int{1, 3, 10} {
 		from := f.now.AddDate(0, 0, -days).Truncate(24 * time.Hour)
-		if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); got.Among != 0 || !slices.Equal(got.Links, want) {
-			t.Errorf("%d days: got %+v, want %v", days, got, want)
-		}
+		got, want := f.top(from, 3), f.wantTop(from, 3, anyLink)
+		expect.That(t, got.Among == 0 && slices.Equal(got.Links, want), "%d days: got %+v, want %v", days, got, want)
 	}
 }
 
@@ -93,16 +91,12 @@ func TestATopListThatMayLackLinksSaysSo(t *testing.T) {
 	f.hitFrom(40) // links that had few before
 	from := f.now.Truncate(24 * time.Hour)
 	got := f.top(from, 3)
-	if got.Among != 12 || slices.Equal(got.Links, f.wantTop(from, 3, anyLink)) {
-		t.Errorf("got %+v, want a list among 12", got)
-	}
+	expect.That(t, got.Among == 12 && !slices.Equal(got.Links, f.wantTop(from, 3, anyLink)), "got %+v, want a list among 12", got)
 	life := map[string]uint64{}
 	for _, x := range f.wantTop(time.Unix(0, 0), 12, anyLink) {
 		life[x.Code] = x.Hits
 	}
-	if want := f.wantTop(from, 3, func(i int) bool { return life[f.links[i].code] > 0 }); !slices.Equal(got.Links, want) {
-		t.Errorf("got %v, want %v", got.Links, want)
-	}
+	expect.Slices(t, got.Links, f.wantTop(from, 3, func(i int) bool { return life[f.links[i].code] > 0 }))
 }
 
 func TestADeletedLinkIsInNoTopList(t *testing.T) {
@@ -111,14 +105,11 @@ func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	f.day()
 	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
 	first := f.top(from, 3).Links[0].Code // the ranking is kept for a minute
-	if err := f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.e.Delete(context.Background(), keyOf(first), engine.Guard{AnyOwner: true}))
 	i := slices.IndexFunc(f.links, func(l figuredLink) bool { return l.code == first })
 	f.links[i].deleted = true
-	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
-		t.Errorf("got %v, want %v", got.Links, want)
-	}
+	got, want := f.top(from, 3), f.wantTop(from, 3, anyLink)
+	expect.Slices(t, got.Links, want)
 }
 
 func TestTheMostHitLinksOfHoursAreExact(t *testing.T) {
@@ -139,12 +130,9 @@ func TestTheMostHitLinksOfHoursAreExact(t *testing.T) {
 	for _, hours := range []time.Duration{1, 3, 7, 23, 29} {
 		from := f.now.Truncate(time.Hour).Add(-hours * time.Hour)
 		got := f.top(from, 3)
-		if want := f.wantTop(from, 3, anyLink); got.Among == 0 && !slices.Equal(got.Links, want) || len(got.Links) != len(want) {
-			t.Errorf("%d hours: got %+v, want %v", hours, got, want)
-		}
-		if hours > 20 && got.Among != 0 {
-			t.Errorf("%d hours: the list is not certain", hours)
-		}
+		want := f.wantTop(from, 3, anyLink)
+		expect.That(t, (got.Among != 0 || slices.Equal(got.Links, want)) && len(got.Links) == len(want), "%d hours: got %+v, want %v", hours, got, want)
+		expect.That(t, hours <= 20 || got.Among == 0, "%d hours: the list is not certain", hours)
 	}
 }
 
@@ -157,25 +145,18 @@ func TestARankingIsMadeOnceAndThenRefreshed(t *testing.T) {
 		f.top(from, 3)
 		f.now = f.now.Add(time.Minute)
 	}
-	if made := f.e.Metrics().Rankings; made != 1 {
-		t.Errorf("got %d rankings, want 1", made)
-	}
+	expect.Equal(t, f.e.Metrics().Rankings, 1, "rankings")
 	for range 500 {
 		f.hit(50, engine.ClassHit, f.rng.Uint64N(1000))
 	}
 	f.e.Fold()
 	f.e.RefreshRankings(context.Background())
-	if got, want := f.top(from, 3), f.wantTop(from, 3, anyLink); !slices.Equal(got.Links, want) {
-		t.Errorf("after a refresh: got %v, want %v", got.Links, want)
-	}
-	if made := f.e.Metrics().Rankings; made != 2 {
-		t.Errorf("got %d rankings, want 2", made)
-	}
+	got, want := f.top(from, 3), f.wantTop(from, 3, anyLink)
+	expect.Slices(t, got.Links, want, "after a refresh")
+	expect.Equal(t, f.e.Metrics().Rankings, 2, "rankings")
 	f.now = f.now.Add(25 * time.Hour)
 	f.e.RefreshRankings(context.Background())
-	if made := f.e.Metrics().Rankings; made != 2 {
-		t.Errorf("unused for a day: got %d rankings, want 2", made)
-	}
+	expect.Equal(t, f.e.Metrics().Rankings, 2, "unused for a day: rankings")
 }
 
 func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {
@@ -197,8 +178,7 @@ func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {
 		"top":   func() error { _, err := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 3); return err },
 	} {
 		pauses = 0
-		if err := read(); !errors.Is(err, broken) || pauses != 3 {
-			t.Errorf("%s: got %v after %d pauses, want the error of the third", name, err, pauses)
-		}
+		err := read()
+		expect.That(t, errors.Is(err, broken) && pauses == 3, "%s: got %v after %d pauses, want the error of the third", name, err, pauses)
 	}
 }

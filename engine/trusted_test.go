@@ -5,14 +5,13 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestMetricsTrustAClockOnceItHasSettled(t *testing.T) {
 	for name, settles := range map[string]time.Duration{"at once": -1, "after an hour": time.Hour} {
 		e := newTestEngine(t, engine.Options{FlushInterval: time.Millisecond, ClockSettles: settles})
-		if e.Metrics().ClockTrusted {
-			t.Errorf("%s: the clock is trusted before it was looked at", name)
-		}
+		expect.That(t, !e.Metrics().ClockTrusted, "%s: the clock is trusted before it was looked at", name)
 		l := e.create(t, "x")
 		e.Hit(l, engine.Visit{Visitor: hashed(1), NowMs: time.Now().UnixMilli()})
 		l.Release()
@@ -21,8 +20,6 @@ func TestMetricsTrustAClockOnceItHasSettled(t *testing.T) {
 			continue
 		}
 		eventually(t, "a flush", func() bool { return e.Metrics().Flushes > 0 })
-		if e.Metrics().ClockTrusted {
-			t.Errorf("%s: the clock is trusted too early", name)
-		}
+		expect.That(t, !e.Metrics().ClockTrusted, "%s: the clock is trusted too early", name)
 	}
 }

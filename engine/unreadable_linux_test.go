@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestAnUnreadableJournalIsKeptAndStopsTheStart takes the right to read a file from this process,
@@ -22,21 +22,13 @@ func TestAnUnreadableJournalIsKeptAndStopsTheStart(t *testing.T) {
 	l.hit(1, 20, 1)
 	l.crash()
 	path := l.ringPath(1)
-	if err := os.Chmod(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(path, 0))
 	asNobody(t, filepath.Dir(path), func() {
-		if err := l.tryOpen(engine.Options{}); !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("got %v, want a word on the permission", err)
-		}
+		expect.Error(t, l.tryOpen(engine.Options{}), fs.ErrPermission)
 	})
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Chmod(path, 0o600))
 	l.open(engine.Options{})
-	if got := l.durable(0) + l.durable(1); got != 40 {
-		t.Errorf("got %d hits, want 40", got)
-	}
+	expect.Equal(t, l.durable(0)+l.durable(1), 40, "hits")
 	l.close()
 }
 
@@ -49,19 +41,15 @@ func asNobody(t *testing.T, dir string, f func()) {
 		return
 	}
 	for ; dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Chmod(dir, 0o777))
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if _, err := unix.SetfsuidRetUid(65534); err != nil {
-		t.Fatal(err)
-	}
+	_, err := unix.SetfsuidRetUid(65534)
+	expect.OK(t, err)
 	defer func() {
-		if _, err := unix.SetfsuidRetUid(0); err != nil {
-			t.Fatal(err)
-		}
+		_, err := unix.SetfsuidRetUid(0)
+		expect.OK(t, err)
 	}()
 	f()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // Variants of a code share one probe sequence, so 64 variants fill nine groups and more: some are
@@ -26,17 +27,13 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		items[i].Draft = engine.Draft{Alias: variant(i), Owner: 1, Target: "https://example.com/" + variant(i), Import: imported}
 	}
 	results, err := e.CreateBulk(t.Context(), items)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i, r := range results {
 		if r.Err != nil {
 			t.Fatalf("%s: %v", variant(i), r.Err)
 		}
 		if i%3 == 0 {
-			if err := e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, e.Delete(t.Context(), keyOf(variant(i)), engine.Guard{AnyOwner: true}))
 		}
 	}
 	for i := range variants {
@@ -46,20 +43,15 @@ func TestVariantsAreFoundAnywhereInTheirProbeSequence(t *testing.T) {
 		}
 	}
 	for _, code := range []string{"abcdefgH", "abcdefg_", "abcdefg"} {
-		if _, ok := e.Resolve(keyOf(code).View()); ok {
-			t.Errorf("%s was found", code)
-		}
+		_, ok := e.Resolve(keyOf(code).View())
+		expect.That(t, !ok, "%s was found", code)
 	}
 	again := func(alias string) error {
 		_, _, err := e.Create(t.Context(), engine.Draft{Alias: alias, Owner: 1, Target: "https://example.com/", Import: imported})
 		return err
 	}
-	if err := again("abcdefgH"); !errors.Is(err, engine.ErrTaken) {
-		t.Errorf("one more than there may be: got %v, want ErrTaken", err)
-	}
-	if err := again(variant(3)); err != nil {
-		t.Errorf("one that was deleted, by its owner: %v", err)
-	}
+	expect.Error(t, again("abcdefgH"), engine.ErrTaken, "one more than there may be")
+	expect.Error(t, again(variant(3)), nil, "one that was deleted, by its owner")
 }
 
 func TestABulkObeysTheLimitOfVariants(t *testing.T) {
@@ -75,9 +67,7 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 			items = append(items, engine.BulkItem{Draft: engine.Draft{Alias: string(code), Owner: 1, Target: "https://example.com/", Import: imported}})
 		}
 		results, err := e.CreateBulk(t.Context(), items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, r := range results {
 			if r.Err == nil {
 				made++
@@ -85,9 +75,8 @@ func TestABulkObeysTheLimitOfVariants(t *testing.T) {
 		}
 		return made
 	}
-	if first, second := made(0, 60), made(60, 128); first != 60 || second != 4 {
-		t.Errorf("made %d and %d, want 60 and 4", first, second)
-	}
+	first, second := made(0, 60), made(60, 128)
+	expect.That(t, first == 60 && second == 4, "made %d and %d, want 60 and 4", first, second)
 }
 
 // TestEachOfTwoOwnersMayTakeItsOwnVariantAgain has two owners import codes that differ only by case
@@ -105,14 +94,11 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			}
 			for code, owner := range codes {
 				d := engine.Draft{Alias: code, Owner: owner, Target: "https://x.example/", Import: &engine.Import{CreatedAt: now, UpdatedAt: now}}
-				if _, _, err := f.e.Create(t.Context(), d); err != nil {
-					t.Fatal(err)
-				}
+				_, _, err := f.e.Create(t.Context(), d)
+				expect.OK(t, err)
 			}
 			for code, owner := range codes {
-				if err := f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, f.e.Delete(t.Context(), keyOf(code), engine.Guard{Owner: owner}))
 			}
 			f.close()
 			f.open()
@@ -120,9 +106,7 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 			take := func(code string, owner uint32, want error) {
 				t.Helper()
 				d, _, err := f.e.Create(t.Context(), engine.Draft{Alias: code, Owner: owner, Target: "https://again.example/"})
-				if !errors.Is(err, want) || err == nil && (d.Hits != 0 || d.Version == 1) {
-					t.Errorf("%s for owner %d: got %+v, %v, want %v", code, owner, d, err, want)
-				}
+				expect.That(t, errors.Is(err, want) && (err != nil || d.Hits == 0 && d.Version != 1), "%s for owner %d: got %+v, %v, want %v", code, owner, d, err, want)
 			}
 			take("abc", 2, engine.ErrTaken)
 			take("ABC", 1, engine.ErrTaken)
@@ -134,9 +118,8 @@ func TestEachOfTwoOwnersMayTakeItsOwnVariantAgain(t *testing.T) {
 				take("aBc", 1, engine.ErrTaken) // they have a live link that differs only by case
 			}
 			for code, owner := range map[string]uint32{"abc": 1, "ABC": 2} {
-				if l, ok := f.e.Resolve(keyOf(code).View()); !ok || l.Owner() != owner {
-					t.Errorf("%s does not resolve", code)
-				}
+				l, ok := f.e.Resolve(keyOf(code).View())
+				expect.That(t, ok && l.Owner() == owner, "%s does not resolve", code)
 			}
 		})
 	}
@@ -157,24 +140,16 @@ func TestAFormerOwnerLosesPriorityAfter90Days(t *testing.T) {
 		owner uint32
 	}{{"abc", 1}, {"ABC", 2}}
 	for _, d := range deletions {
-		if err := take(d.code, d.owner, imported); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, take(d.code, d.owner, imported))
 	}
 	for _, d := range deletions { // ABC an hour after abc
-		if err := f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.e.Delete(t.Context(), keyOf(d.code), engine.Guard{Owner: d.owner}))
 		f.now = f.now.Add(time.Hour)
 	}
 	f.now = f.now.Add(holdsFor - 90*time.Minute)
 	for _, when := range []string{"before a purge", "after it"} {
-		if err := take("abc", 1, nil); !errors.Is(err, engine.ErrTaken) {
-			t.Errorf("%s: got %v, want ErrTaken", when, err)
-		}
+		expect.Error(t, take("abc", 1, nil), engine.ErrTaken, "%s", when)
 		f.closeHours()
 	}
-	if err := take("ABC", 2, nil); err != nil {
-		t.Errorf("the owner that deleted it later: %v", err)
-	}
+	expect.Error(t, take("ABC", 2, nil), nil, "the owner that deleted it later")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -65,7 +66,7 @@ type keptThing struct {
 
 func newWrongClock(t *testing.T, o engine.Options) *wrongClock {
 	w := &wrongClock{
-		t: t, fs: vfs.NewMem(), dir: t.TempDir(), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
+		t: t, fs: vfs.NewMem(), dir: inMemory(t), started: time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC),
 		hits: map[dayOfLink]*keptHits{}, hours: map[dayOfLink]*keptHits{}, options: o,
 	}
 	w.options.JournalDir = filepath.Join(w.dir, "journal")
@@ -86,15 +87,11 @@ func (w *wrongClock) wall() time.Time { return w.started.Add(w.passed + w.wrong)
 
 func (w *wrongClock) open() {
 	var err error
-	if w.store, err = storage.Open("data", storage.Options{Create: true, FS: w.fs}); err != nil {
-		w.t.Fatal(err)
-	}
-	if w.e, err = engine.Open(w.store, w.options); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.e.Load(context.Background(), nil); err != nil {
-		w.t.Fatal(err)
-	}
+	w.store, err = storage.Open("data", storage.Options{Create: true, FS: w.fs})
+	expect.OK(w.t, err)
+	w.e, err = engine.Open(w.store, w.options)
+	expect.OK(w.t, err)
+	expect.OK(w.t, w.e.Load(context.Background(), nil))
 	store, e := w.store, w.e
 	if !w.farBehind() {
 		w.used = w.wall()
@@ -105,18 +102,14 @@ func (w *wrongClock) open() {
 
 func (w *wrongClock) close() {
 	w.stop()
-	if err := errors.Join(w.e.Close(), w.store.Close()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, errors.Join(w.e.Close(), w.store.Close()))
 }
 
 // restart ends the engine, by force perhaps, and opens it again after a time.
 func (w *wrongClock) restart(kill bool, off time.Duration) {
 	if kill {
 		w.stop()
-		if err := errors.Join(w.e.Abandon(), w.store.Close()); err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, errors.Join(w.e.Abandon(), w.store.Close()))
 	} else {
 		w.close()
 	}
@@ -140,12 +133,8 @@ func (w *wrongClock) farBehind() bool {
 }
 
 func (w *wrongClock) turn() {
-	if err := w.e.Flush(); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.e.CloseHours(context.Background()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.e.Flush())
+	expect.OK(w.t, w.e.CloseHours(context.Background()))
 }
 
 // run lets time pass in turns of some minutes, as long as the clock needs to settle.
@@ -161,16 +150,12 @@ func (w *wrongClock) by() *engine.By {
 
 func (w *wrongClock) create(code string) {
 	d, _, err := w.e.Create(context.Background(), engine.Draft{Alias: code, Owner: 1, Target: "https://example.com", By: w.by()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	w.entries = append(w.entries, keptThing{code, w.ran, d.ID})
 }
 
 func (w *wrongClock) delete(code string) {
-	if err := w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, w.e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
 	w.deleted = append(w.deleted, keptThing{code, w.ran, 0})
 }
 
@@ -184,9 +169,7 @@ func (w *wrongClock) hit(link, n int) {
 		hour = uint32(w.used.Unix() / 3600)
 	}
 	l, ok := w.e.Resolve(keyOf(w.links[link]).View())
-	if !ok {
-		w.t.Fatal("no link")
-	}
+	expect.MustThat(w.t, ok, "no link")
 	for i := range n {
 		w.e.Hit(l, engine.Visit{Visitor: hashed(uint64(i)), NowMs: now.UnixMilli()})
 	}
@@ -211,15 +194,11 @@ func (w *wrongClock) hit(link, n int) {
 func (w *wrongClock) checkKept(kept map[dayOfLink]*keptHits, width uint32, keep time.Duration) (gone int) {
 	w.turn()
 	v, err := w.store.View()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	defer func() { _ = v.Close() }()
 	for key, want := range kept {
 		d, err := w.e.Read(keyOf(w.links[key.link]))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.OK(w.t, err)
 		hits := uint64(0)
 		spans := []engine.Span{{FromHour: key.when * width, ToHour: key.when*width + width}}
 		err = v.ReadSpans([]uint64{d.ID}, spans, 0, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
@@ -244,31 +223,26 @@ func (w *wrongClock) checkAnswers() {
 	for _, q := range []engine.Query{{}, {Interval: engine.Daily}, {Interval: engine.Hourly}, {AllTime: true}, {From: w.e.Now().Add(-24 * time.Hour)}} {
 		for link, code := range w.links {
 			r, err := w.e.LinkReport(context.Background(), keyOf(code), q)
-			if err != nil {
-				w.t.Fatalf("after %v, %v ahead: %+v of %s: %v", w.passed, w.wrong, q, code, err)
-			}
+			expect.OK(w.t, err, "after %v, %v ahead: %+v of %s", w.passed, w.wrong, q, code)
 			for _, b := range r.Series {
 				key := dayOfLink{link, uint32(b.From.Unix() / 3600 / 24)}
 				want := uint64(0)
 				if w.hits[key] != nil {
 					want = w.hits[key].hits
 				}
-				if q.Interval == engine.Daily && b.Hits != want {
-					w.t.Fatalf("after %v, %v ahead: %s has %d hits on %v, want %d", w.passed, w.wrong, code, b.Hits, b.From, want)
-				}
+				expect.MustThat(w.t, q.Interval != engine.Daily || b.Hits == want,
+					"after %v, %v ahead: %s has %d hits on %v, want %d", w.passed, w.wrong, code, b.Hits, b.From, want)
 			}
 		}
-		if _, err := w.e.OwnerReport(context.Background(), []uint32{1}, "", q); err != nil && !q.AllTime {
-			w.t.Fatalf("after %v, %v ahead: %+v of the owner: %v", w.passed, w.wrong, q, err)
-		}
+		_, err := w.e.OwnerReport(context.Background(), []uint32{1}, "", q)
+		expect.MustThat(w.t, err == nil || q.AllTime, "after %v, %v ahead: %+v of the owner: %v", w.passed, w.wrong, q, err)
 	}
 }
 
 func (w *wrongClock) checkTotals(want [3]uint64) {
 	for i, code := range w.links {
-		if s, err := w.e.Stats(context.Background(), keyOf(code)); err != nil || s.Hits != want[i] {
-			w.t.Fatalf("after %v: %s has %d hits, %v, want %d", w.passed, code, s.Hits, err, want[i])
-		}
+		s, err := w.e.Stats(context.Background(), keyOf(code))
+		expect.MustThat(w.t, err == nil && s.Hits == want[i], "after %v: %s has %d hits, %v, want %d", w.passed, code, s.Hits, err, want[i])
 	}
 }
 
@@ -281,9 +255,7 @@ func (w *wrongClock) checkEntries(keep time.Duration) {
 		}
 		return true
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	left := w.entries[:0]
 	for _, x := range w.entries {
 		switch {
@@ -320,9 +292,7 @@ func (w *wrongClock) checkDeleted() {
 func (w *wrongClock) createOnce(key string) engine.Detail {
 	d, _, err := w.e.CreateOnce(context.Background(), engine.Request{RequestKey: engine.RequestKey{Sender: [32]byte{1}, Key: sha256.Sum256([]byte(key))}},
 		func() (engine.Draft, error) { return engine.Draft{Owner: 1, Target: "https://example.com"}, nil })
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 	return d
 }
 
@@ -410,9 +380,8 @@ func aYearOfWrongClocks(t *testing.T, seed uint64) {
 	w.checkAnswers()
 	w.checkTotals(total)
 	w.checkDeleted()
-	if g := w.gone; jumps < 20 || g.days == 0 || g.hours == 0 || g.entries == 0 || g.codes == 0 || g.answers == 0 {
-		t.Errorf("%d jumps; what was deleted in its time: %+v", jumps, g)
-	}
+	g := w.gone
+	expect.That(t, jumps >= 20 && g.days != 0 && g.hours != 0 && g.entries != 0 && g.codes != 0 && g.answers != 0, "%d jumps; what was deleted in its time: %+v", jumps, g)
 	t.Logf("%d jumps, deleted in time: %+v", jumps, w.gone)
 }
 
@@ -432,9 +401,7 @@ func (w *wrongClock) wantAll(total uint64) {
 	w.checkAnswers()
 	w.checkTotals([3]uint64{total})
 	for what, kept := range map[uint32]map[dayOfLink]*keptHits{24: w.hits} {
-		if gone := w.checkKept(kept, what, 1<<62); gone != 0 {
-			w.t.Errorf("%d days are gone", gone)
-		}
+		expect.Equal(w.t, w.checkKept(kept, what, 1<<62), 0, "days are gone")
 	}
 	w.checkEntries(1 << 62)
 }
@@ -459,18 +426,15 @@ func TestAClock500DaysAheadForAQuarterOfAnHourErasesNothing(t *testing.T) {
 		t.Log(when)
 		w.wantAll(total)
 		w.checkDeleted()
-		if id := w.createOnce("before").ID; id != once && when == "at once" {
-			t.Error("a repeated request has made a second link")
-		}
+		id := w.createOnce("before").ID
+		expect.That(t, id == once || when != "at once", "a repeated request has made a second link")
 		total += w.hitFor(1)
 		if when != "at once" {
 			w.restart(when == "after a restart", time.Minute)
 		}
 	}
 	for _, text := range []string{"level=WARN", "jumped ahead", "by=12000h0m0s", "jumped back"} {
-		if !strings.Contains(w.said.String(), text) {
-			t.Errorf("the log lacks %q: %s", text, w.said.String())
-		}
+		expect.That(t, strings.Contains(w.said.String(), text), "the log lacks %q: %s", text, w.said.String())
 	}
 	if m := w.e.Metrics(); m.ClockJumpBy != -500*24*time.Hour || m.ClockJumpAt.Before(w.started) || m.ClockJumpAt.After(w.wall()) {
 		t.Errorf("after the restarts the last jump is by %v, at %v", m.ClockJumpBy, m.ClockJumpAt)
@@ -489,15 +453,12 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	w.pass(time.Minute)
 	w.wrong = 0
 	total += 9
-	if m := w.e.Metrics(); m.ClockJumps != 1 {
-		t.Errorf("%d jumps are counted before it is back, want 1", m.ClockJumps)
-	}
+	m := w.e.Metrics()
+	expect.Equal(t, m.ClockJumps, 1, "jumps are counted before it is back")
 	on := func(when time.Time) uint64 {
 		t.Helper()
 		r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{Interval: engine.Daily, From: when})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return r.Series[len(r.Series)-1].Hits
 	}
 	w.pass(time.Minute)
@@ -512,9 +473,7 @@ func TestHitsOfAClockThreeYearsAheadStayOnTheirDay(t *testing.T) {
 	}
 	w.restart(false, years-3*24*time.Hour)
 	w.run(15 * time.Minute)
-	if n := on(w.wall()); n != 9 {
-		t.Errorf("%d hits on the day of the wrong clock, want 9", n)
-	}
+	expect.Equal(t, on(w.wall()), 9, "hits on the day of the wrong clock")
 	w.wantAll(total)
 }
 
@@ -525,9 +484,8 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 		w.hit(1, 1)
 		w.run(24 * time.Hour)
 	}
-	if _, first := w.store.Kept(); first == 0 {
-		t.Fatal("no day was deleted in its time")
-	}
+	_, first := w.store.Kept()
+	expect.MustThat(t, first != 0, "no day was deleted in its time")
 	w.wrong = -3 * 365 * 24 * time.Hour
 	for _, restart := range []bool{false, true} {
 		if restart {
@@ -536,17 +494,14 @@ func TestAClockThreeYearsBehindIsNotUsed(t *testing.T) {
 		w.run(time.Hour)
 		w.hit(0, 5)
 		w.checkAnswers()
-		if now := w.e.Now(); now.Sub(w.started.Add(w.passed)).Abs() > time.Hour {
-			t.Errorf("the time in use is %v", now)
-		}
+		now := w.e.Now()
+		expect.That(t, now.Sub(w.started.Add(w.passed)).Abs() <= time.Hour, "the time in use is %v", now)
 	}
 	w.wrong = 0
 	w.run(time.Hour)
 	w.checkAnswers()
 	r, err := w.e.LinkReport(context.Background(), keyOf(w.links[0]), engine.Query{From: w.wall().Add(-24 * time.Hour)})
-	if err != nil || r.Hits != 10 {
-		t.Errorf("the last day has %d hits, %v, want 10", r.Hits, err)
-	}
+	expect.That(t, err == nil && r.Hits == 10, "the last day has %d hits, %v, want 10", r.Hits, err)
 }
 
 // futureFloors is a store whose floors a clock that was ahead has moved into the future.
@@ -570,29 +525,21 @@ func TestFloorsOfTheFutureMoveBackAtAStart(t *testing.T) {
 	w.close()
 	today := uint32(w.wall().Unix() / (24 * 3600))
 	var err error
-	if w.store, err = storage.Open("data", storage.Options{FS: w.fs}); err != nil {
-		t.Fatal(err)
-	}
+	w.store, err = storage.Open("data", storage.Options{FS: w.fs})
+	expect.OK(t, err)
 	floors := &futureFloors{w.store, (today + 498) * 24, today + 99}
-	if w.e, err = engine.Open(floors, w.options); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.e.Load(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	w.e, err = engine.Open(floors, w.options)
+	expect.OK(t, err)
+	expect.OK(t, w.e.Load(t.Context(), nil))
 	w.stop = start(func(ctx context.Context) { _ = floors.Run(ctx) })
-	if hour, day := floors.Kept(); day != today || hour != uint32(w.wall().Unix()/3600) {
-		t.Errorf("hours from %d and days from %d are kept; today is %d", hour, day, today)
-	}
-	if !strings.Contains(w.said.String(), "those from now on are kept") {
-		t.Errorf("the log does not say it: %s", w.said.String())
-	}
+	hour, day := floors.Kept()
+	expect.That(t, day == today && hour == uint32(w.wall().Unix()/3600), "hours from %d and days from %d are kept; today is %d", hour, day, today)
+	expect.Contains(t, w.said.String(), "those from now on are kept", "the log does not say it")
 	w.hit(0, 2)
 	w.wantAll(2)
 	w.restart(false, 48*time.Hour)
 	w.hit(0, 1)
 	w.wantAll(3)
-	if now := w.e.Now(); !now.Equal(w.wall()) {
-		t.Errorf("the time in use is %v, want that of the clock, %v", now, w.wall())
-	}
+	now := w.e.Now()
+	expect.That(t, now.Equal(w.wall()), "the time in use is %v, want that of the clock, %v", now, w.wall())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/accounts"
 )
 
@@ -30,9 +31,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
@@ -41,25 +40,21 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 	s := openMem(t, mem)
 	table := s.Accounts()
 	sets := [][2][]byte{put("ub", "2"), put("ua", "1"), put("t\xff", "x"), put("u", ""), put("uz", "9")}
-	if err := writeAccounts(table, sets, [][]byte{[]byte("uz")}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writeAccounts(table, sets, [][]byte{[]byte("uz")}))
 	after := openMem(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	closeStore(t, s)
 	defer closeStore(t, after)
 	table = after.Accounts()
-	if got, want := scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}; !slices.Equal(got, want) {
-		t.Errorf("Scan: got %q, want %q", got, want)
-	}
+	got, want := scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}
+	expect.Slices(t, got, want, "Scan")
 	if got, want := scanAccounts(t, table, "t\xff"), []string{"t\xff=x"}; !slices.Equal(got, want) {
 		t.Errorf("Scan: got %q, want %q", got, want)
 	}
 	if got := scanAccounts(t, table, ""); len(got) != 4 {
 		t.Errorf("Scan of all: got %q", got)
 	}
-	if v, err := table.Get([]byte("u")); err != nil || v == nil || len(v) != 0 {
-		t.Errorf("an empty value: got %q, %v", v, err)
-	}
+	v, err := table.Get([]byte("u"))
+	expect.That(t, err == nil && v != nil && len(v) == 0, "an empty value: got %q, %v", v, err)
 	if v, err := table.Get([]byte("uz")); err != nil || v != nil {
 		t.Errorf("a deleted row: got %q, %v", v, err)
 	}
@@ -68,17 +63,11 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 func TestAScanOfAccountsEndsWhenItsCallbackStopsIt(t *testing.T) {
 	s := openTemp(t)
 	table := s.Accounts()
-	if err := writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writeAccounts(table, [][2][]byte{put("a", "1"), put("b", "2")}, nil))
 	calls, stop := 0, errors.New("stop")
 	err := table.Scan(nil, func(_, _ []byte) (bool, error) { calls++; return false, nil })
-	if err != nil || calls != 1 {
-		t.Errorf("got %d calls, %v, want 1", calls, err)
-	}
-	if err := table.Scan(nil, func(_, _ []byte) (bool, error) { return true, stop }); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the callback's error", err)
-	}
+	expect.That(t, err == nil && calls == 1, "got %d calls, %v, want 1", calls, err)
+	expect.Error(t, table.Scan(nil, func(_, _ []byte) (bool, error) { return true, stop }), stop)
 }
 
 // held is a file system on which a sync waits while the file system is held.
@@ -109,12 +98,8 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, nil, func(err error) { done <- err })
 		}
 		synctest.Wait()
-		if len(done) != 0 {
-			t.Fatalf("%d writes are done on a disk that does not answer", len(done))
-		}
-		if err := writeAccounts(table, [][2][]byte{put("more", "")}, nil); !errors.Is(err, engine.ErrOverloaded) {
-			t.Errorf("one more: got %v, want %v", err, engine.ErrOverloaded)
-		}
+		expect.MustEqual(t, len(done), 0, "writes are done on a disk that does not answer")
+		expect.Error(t, writeAccounts(table, [][2][]byte{put("more", "")}, nil), engine.ErrOverloaded, "one more")
 		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
 		start := time.Now()
 		closeStore(t, s)
@@ -122,9 +107,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 			t.Errorf("Close returned after %v with %d writes done, want %v and all %d", took, len(done), 10*engine.CommitTimeout, accounts.MaxWrites)
 		}
 		for range len(done) {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, <-done)
 		}
 	})
 }
@@ -136,7 +119,5 @@ func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
 			t.Error("a read-only table was written")
 		}
 	})
-	if calls != 1 {
-		t.Errorf("done was called %d times, want once", calls)
-	}
+	expect.Equal(t, calls, 1, "done was called times")
 }

@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // auditLog returns all entries, the newest first.
 func auditLog(t *testing.T, s *Store) (all []engine.AuditEntry) {
 	t.Helper()
-	if err := s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.ListAudit(0, ^uint64(0), func(e *engine.AuditEntry) bool { all = append(all, *e); return true }))
 	return all
 }
 
@@ -42,19 +41,15 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	gone.Before = &engine.Record{Hot: edited.Hot, Cold: edited.Cold}
 	gone.Hot = engine.Hot{Key: keyOf("a"), ID: 1, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: at + 1}
 	apply(t, s, gone)
-	if err := tryApplyAll(s, engine.Bulk{
+	expect.OK(t, tryApplyAll(s, engine.Bulk{
 		Creations: []engine.Mutation{{Hot: engine.Hot{Key: keyOf("z"), ID: 5, Owner: 7, Target: "http://z/"}, Cold: engine.Cold{Key: keyOf("z"), Version: 1}},
 			{Hot: engine.Hot{Key: keyOf("m"), ID: 6, Owner: 7, Target: "http://m/"}, Cold: engine.Cold{Key: keyOf("m"), Version: 1}}},
 		By: made.By, Existing: 1, Failed: 2,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil,
 		&engine.AuditEntry{Action: engine.UserAdded, By: engine.By{AtMs: at + 2, Local: true}, User: 3}, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-done)
 	stop()
 	closeStore(t, s)
 
@@ -63,9 +58,7 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	apply(t, s, audited("c", 3, at-1)) // stamps go on after a restart
 	stop()
 	log := auditLog(t, s)
-	if len(log) != 6 {
-		t.Fatalf("got %d entries, want 6", len(log))
-	}
+	expect.MustEqual(t, len(log), 6, "entries")
 	var got []engine.AuditAction
 	for i, e := range log {
 		got = append(got, e.Action)
@@ -81,18 +74,15 @@ func TestEachChangeLeavesAnEntryInTheAuditLog(t *testing.T) {
 	want := []engine.AuditAction{
 		engine.LinkCreated, engine.UserAdded, engine.LinksCreated, engine.LinkDeleted, engine.LinkEdited, engine.LinkCreated,
 	}
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
+	expect.MustEqual(t, len(got), len(want), "got %v, want %v", got, want)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("got %v, want %v", got, want)
 			break
 		}
 	}
-	if e := log[4]; e.Before.Hot.Target != "http://a/" || e.After.Hot.Target != "http://b/" || e.By.Name != "ann" {
-		t.Errorf("the edit: got %+v", e)
-	}
+	e := log[4]
+	expect.That(t, e.Before.Hot.Target == "http://a/" && e.After.Hot.Target == "http://b/" && e.By.Name == "ann", "the edit: got %+v", e)
 	if e := log[2]; e.Created != 2 || e.Existing != 1 || e.Failed != 2 || e.First != keyOf("m") || e.Last != keyOf("z") {
 		t.Errorf("the bulk: got %+v", e)
 	}
@@ -104,11 +94,7 @@ func TestOldEntriesOfTheAuditLogAreSwept(t *testing.T) {
 	for i, code := range []string{"a", "b", "c"} {
 		apply(t, s, audited(code, uint64(i+1), int64(i+1)*1000))
 	}
-	if err := s.SweepAudit(engine.AuditStamp(2000)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.SweepAudit(engine.AuditStamp(2000)))
 	log := auditLog(t, s)
-	if len(log) != 2 || log[0].After.Hot.Code != "c" || log[1].After.Hot.Code != "b" {
-		t.Errorf("got %+v, want c and b", log)
-	}
+	expect.That(t, len(log) == 2 && log[0].After.Hot.Code == "c" && log[1].After.Hot.Code == "b", "got %+v, want c and b", log)
 }

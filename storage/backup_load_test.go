@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -113,26 +114,20 @@ func (l *load) compare(t *testing.T, dir string, before acknowledged) {
 		if err == nil && rec.Hot.Flags&engine.FlagTombstone != 0 {
 			continue // deleted since
 		}
-		if err != nil || rec.Hot.Target != target || rec.Cold.Title != code || len(rec.Cold.Tags) != 1 {
-			t.Errorf("%s: got %+v, %v", code, rec, err)
-		}
+		expect.That(t, err == nil && rec.Hot.Target == target && rec.Cold.Title == code && len(rec.Cold.Tags) == 1, "%s: got %+v, %v", code, rec, err)
 	}
 	for code := range before.dead {
-		if rec, err := readRecord(v.r, keyOf(code)); err != nil || rec.Hot.Flags&engine.FlagTombstone == 0 {
-			t.Errorf("%s was deleted: got %+v, %v", code, rec, err)
-		}
+		rec, err := readRecord(v.r, keyOf(code))
+		expect.That(t, err == nil && rec.Hot.Flags&engine.FlagTombstone != 0, "%s was deleted: got %+v, %v", code, rec, err)
 	}
 	hits := uint64(0)
 	for key, value := range allRows(t, v) {
 		if key[0] == row.TableLinkHours {
 			n, err := row.DecodeTallyHits([]byte(value))
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 			hits += n
 		}
 	}
-	if hits < before.hits || hits > sent || report.Links < uint64(len(before.live))/2 {
-		t.Errorf("got %d links and %d hits, want at least %d and from %d to %d", report.Links, hits, len(before.live), before.hits, sent)
-	}
+	expect.That(t, hits >= before.hits && hits <= sent && report.Links >= uint64(len(before.live))/2,
+		"got %d links and %d hits, want at least %d and from %d to %d", report.Links, hits, len(before.live), before.hits, sent)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -29,9 +30,7 @@ const (
 func backup(t testing.TB, s *Store, dir string) BackupResult {
 	t.Helper()
 	result, err := s.Backup(t.Context(), dir)
-	if err != nil {
-		t.Fatalf("Backup: %v", err)
-	}
+	expect.OK(t, err)
 	return result
 }
 
@@ -39,9 +38,7 @@ func backup(t testing.TB, s *Store, dir string) BackupResult {
 func allRows(t testing.TB, v *Inspection) map[string]string {
 	t.Helper()
 	it, err := v.r.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer it.Close()
 	found := map[string]string{}
 	for valid := it.First(); valid; valid = it.Next() {
@@ -56,9 +53,8 @@ func wantWhole(t testing.TB, dir string, fs vfs.FS, want map[string]string) {
 	t.Helper()
 	v := inspect(t, dir, fs)
 	defer closeInspection(t, v)
-	if got := allRows(t, v); !maps.Equal(got, want) {
-		t.Errorf("%s: got %d rows, want %d that are others", dir, len(got), len(want))
-	}
+	got := allRows(t, v)
+	expect.That(t, maps.Equal(got, want), "%s: got %d rows, want %d that are others", dir, len(got), len(want))
 	if _, faults, total := checkAll(t, v); total > 0 {
 		t.Errorf("%s: got %d faults:\n%s", dir, total, tell(faults))
 	}
@@ -83,15 +79,12 @@ func TestABackupIsWholeAndNotOpenedAsAStore(t *testing.T) {
 	mem, rows := memBackup(t)
 	wantWhole(t, backupDir, mem, rows)
 	for _, create := range []bool{false, true} {
-		if _, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet}); !errors.Is(err, disk.ErrBackup) {
-			t.Errorf("Open with Create %v: got %v, want ErrBackup", create, err)
-		}
+		_, err := Open(backupDir, Options{FS: mem, Create: create, Logger: quiet})
+		expect.Error(t, err, disk.ErrBackup, "Open with Create %v", create)
 	}
 	v := inspect(t, backupDir, mem)
 	defer closeInspection(t, v)
-	if !v.Backup() {
-		t.Error("Backup() is false")
-	}
+	expect.That(t, v.Backup(), "Backup() is false")
 }
 
 func TestABackupRefusesATargetInUse(t *testing.T) {
@@ -100,9 +93,7 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 	s := open(t, dir, Options{})
 	defer closeStore(t, s)
 	full, link := filepath.Join(home, "full"), filepath.Join(t.TempDir(), "link")
-	if err := errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "letter"), nil, 0o600), os.Symlink(dir, link)))
 	before := contents(t, home)
 	for target, want := range map[string]error{
 		full:                            disk.ErrNotEmpty,
@@ -113,18 +104,14 @@ func TestABackupRefusesATargetInUse(t *testing.T) {
 		filepath.Join(link, "backup"):   disk.ErrInside,
 		filepath.Join(link, "db", "xy"): disk.ErrInside,
 	} {
-		if _, err := s.Backup(t.Context(), target); !errors.Is(err, want) {
-			t.Errorf("%s: got %v, want %v", target, err, want)
-		}
+		_, err := s.Backup(t.Context(), target)
+		expect.Error(t, err, want, "%s", target)
 	}
 	s.backups.Lock()
-	if _, err := s.Backup(t.Context(), filepath.Join(home, "second")); !errors.Is(err, disk.ErrBackupRuns) {
-		t.Errorf("while another one runs: got %v, want ErrBackupRuns", err)
-	}
+	_, err := s.Backup(t.Context(), filepath.Join(home, "second"))
+	expect.Error(t, err, disk.ErrBackupRuns, "while another one runs")
 	s.backups.Unlock()
-	if !maps.Equal(contents(t, home), before) {
-		t.Error("a refused backup has changed files")
-	}
+	expect.That(t, maps.Equal(contents(t, home), before), "a refused backup has changed files")
 }
 
 func TestABackupThatFailsLeavesNothing(t *testing.T) {
@@ -133,12 +120,10 @@ func TestABackupThatFailsLeavesNothing(t *testing.T) {
 	defer closeStore(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Backup(ctx, backupDir); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if names, err := mem.List(backupDir); err != nil || len(names) > 0 {
-		t.Errorf("got %q, %v in the folder", names, err)
-	}
+	_, err := s.Backup(ctx, backupDir)
+	expect.Error(t, err, context.Canceled, "the error")
+	names, err := mem.List(backupDir)
+	expect.That(t, err == nil && len(names) == 0, "got %q, %v in the folder", names, err)
 	backup(t, s, backupDir)
 }
 
@@ -171,9 +156,7 @@ func TestACrashedBackupIsWholeOrRefused(t *testing.T) {
 				t.Errorf("crash %d: it was opened as a store", i)
 			}
 		}
-		if whole == 0 || whole == len(clones) || len(clones) < 20 {
-			t.Errorf("%d of %d backups are whole", whole, len(clones))
-		}
+		expect.That(t, whole != 0 && whole != len(clones) && len(clones) >= 20, "%d of %d backups are whole", whole, len(clones))
 	}
 }
 
@@ -191,9 +174,7 @@ func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 		}
 		last = copied
 	}})
-	if err != nil || progress == 0 || result.Bytes == 0 || result.Bytes != last {
-		t.Fatalf("got %+v, %v, %d times progress", result, err, progress)
-	}
+	expect.MustThat(t, err == nil && progress != 0 && result.Bytes != 0 && result.Bytes == last, "got %+v, %v, %d times progress", result, err, progress)
 	wantWhole(t, otherDir, mem, rows)
 	wantWhole(t, backupDir, mem, rows)
 
@@ -201,14 +182,11 @@ func TestARestoredStoreIsTheOriginalWithItsOwnJournal(t *testing.T) {
 	restored := open(t, otherDir, Options{FS: mem})
 	defer closeStore(t, original)
 	defer closeStore(t, restored)
-	if original.Identity() != restored.Identity() {
-		t.Error("the identity has changed")
-	}
+	expect.Equal(t, original.Identity(), restored.Identity(), "the identity has changed")
 	was, _ := original.Positions()
 	is, err := restored.Positions()
-	if err != nil || len(is.Rings) != 0 || is.Epoch>>32 == was.Epoch>>32 || is.FlushSeq != was.FlushSeq || is.OpenHour != was.OpenHour {
-		t.Errorf("got %+v, %v, after %+v", is, err, was)
-	}
+	expect.That(t, err == nil && len(is.Rings) == 0 && is.Epoch>>32 != was.Epoch>>32 && is.FlushSeq == was.FlushSeq && is.OpenHour == was.OpenHour,
+		"got %+v, %v, after %+v", is, err, was)
 }
 
 func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
@@ -216,15 +194,11 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range 4 {
 		dir := fmt.Sprintf("/other/%d", i)
-		if err := restoreTo(mem, dir); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, restoreTo(mem, dir))
 		v := inspect(t, dir, mem)
 		p, err := v.Positions()
 		closeInspection(t, v)
-		if err != nil || seen[p.Epoch] {
-			t.Errorf("got epoch %d, %v", p.Epoch, err)
-		}
+		expect.That(t, err == nil && !seen[p.Epoch], "got epoch %d, %v", p.Epoch, err)
 		seen[p.Epoch] = true
 	}
 }
@@ -237,9 +211,7 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 		mem, rows := memBackup(t)
 		c := &crasher{mem: mem, cfg: cfg}
 		c.arm(true)
-		if err := restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, restoreTo(errorfs.Wrap(mem, errorfs.InjectorFunc(c.before)), otherDir))
 		c.arm(false)
 		clones, unfinished := c.taken(), 0
 		for i := 0; i < len(clones); i += stride {
@@ -248,15 +220,12 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			switch {
 			case err == nil:
 				closeStore(t, s)
-				if err := restoreTo(clone, otherDir); !errors.Is(err, disk.ErrNotEmpty) {
-					t.Errorf("crash %d: got %v of a restore into what is whole", i, err)
-				}
+				expect.Error(t, restoreTo(clone, otherDir), disk.ErrNotEmpty, "crash %d of a restore into what is whole", i)
 				continue
 			case errors.Is(err, disk.ErrUnfinishedRestore):
 				unfinished++
-				if _, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-					t.Errorf("crash %d, with Create: got %v", i, err)
-				}
+				_, err := Open(otherDir, Options{FS: clone, Logger: quiet, Create: true})
+				expect.Error(t, err, disk.ErrUnfinishedRestore, "crash %d, with Create", i)
 			case !errors.Is(err, disk.ErrNoStore):
 				t.Errorf("crash %d: got %v", i, err)
 			}
@@ -266,22 +235,17 @@ func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
 			}
 			wantWhole(t, otherDir, clone, rows)
 		}
-		if unfinished < 10/stride {
-			t.Errorf("only %d of %d moments to crash at left a restore that did not finish", unfinished, len(clones))
-		}
+		expect.That(t, unfinished >= 10/stride, "only %d of %d moments to crash at left a restore that did not finish", unfinished, len(clones))
 	}
 }
 
 func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 	mem, _ := memBackup(t)
 	touch := func(path string) {
-		if err := mem.MkdirAll(mem.PathDir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, mem.MkdirAll(mem.PathDir(path), 0o700))
 		f, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-		if err = errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, f.Close())
+		expect.OK(t, err)
 	}
 	touch("/full/letter")
 	touch("/strange/db/CURRENT")
@@ -291,39 +255,25 @@ func TestARestoreRefusesWhatItShouldNotTouch(t *testing.T) {
 		backupDir: disk.ErrInside, backupDir + "/new": disk.ErrInside, "/backups": disk.ErrInside,
 	} {
 		before := mem.String()
-		if err := restoreTo(mem, target); !errors.Is(err, want) {
-			t.Errorf("to %s: got %v, want %v", target, err, want)
-		}
-		if err := Restorable(backupDir, target, mem); !errors.Is(err, want) {
-			t.Errorf("Restorable, to %s: got %v, want %v", target, err, want)
-		}
-		if mem.String() != before {
-			t.Errorf("%s has changed", target)
-		}
+		expect.Error(t, restoreTo(mem, target), want, "to %s", target)
+		expect.Error(t, Restorable(backupDir, target, mem), want, "Restorable, to %s", target)
+		expect.Equal(t, mem.String(), before, "%s has changed", target)
 	}
 	for from, want := range map[string]error{"/nothing": disk.ErrNoStore, storeDir: disk.ErrNotAStore, "/full": disk.ErrNotAStore} {
-		if _, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet}); !errors.Is(err, want) {
-			t.Errorf("from %s: got %v, want %v", from, err, want)
-		}
+		_, err := Restore(t.Context(), from, otherDir, RestoreOptions{FS: mem, Logger: quiet})
+		expect.Error(t, err, want, "from %s", from)
 	}
-	if _, err := mem.Stat(otherDir); err == nil {
-		t.Error("a refused restore has made its target")
-	}
+	expect.That(t, expect.Err(mem.Stat(otherDir)) != nil, "a refused restore has made its target")
 }
 
 func TestARestoreThatIsStoppedIsUnfinished(t *testing.T) {
 	mem, rows := memBackup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Restore(ctx, backupDir, otherDir, RestoreOptions{FS: mem, Logger: quiet, Progress: func(uint64, uint64) { cancel() }})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := Open(otherDir, Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrUnfinishedRestore) {
-		t.Errorf("got %v", err)
-	}
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	expect.Error(t, err, context.Canceled, "the error")
+	_, err = Open(otherDir, Options{FS: mem, Logger: quiet})
+	expect.Error(t, err, disk.ErrUnfinishedRestore, "the error")
+	expect.OK(t, restoreTo(mem, otherDir))
 	wantWhole(t, otherDir, mem, rows)
 }
 
@@ -335,12 +285,8 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	defer closeStore(t, s)
 	defer start(t, s)()
 	e, err := engine.Open(s, engine.Options{JournalDir: filepath.Join(home, "journal"), Rings: 2, RingRecords: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Load(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, e.Load(t.Context(), nil))
 	ctx, stop := context.WithCancel(t.Context())
 	var loops, run sync.WaitGroup
 	run.Go(func() { _ = e.Run(ctx) })
@@ -353,9 +299,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	for i := range 5 {
 		before := l.acknowledged(2_000 * (i + 1))
 		dir := filepath.Join(home, fmt.Sprintf("backup-%d", i))
-		if err := e.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.FlushRecorded(t.Context()))
 		backup(t, s, dir)
 		l.compare(t, dir, before)
 	}
@@ -363,9 +307,7 @@ func TestABackupUnderLoadHasEveryEarlierAcknowledgedWrite(t *testing.T) {
 	loops.Wait()
 	stop()
 	run.Wait()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, e.Close())
 }
 
 // TestABackupOfAJustOpenedStoreIsWhole opens a store whose log is empty, as a start that was killed
@@ -383,17 +325,13 @@ func TestABackupOfAJustOpenedStoreIsWhole(t *testing.T) {
 		closeStore(t, s)
 	}
 	s = openMem(t, mem)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	expect.OK(t, err)
 	closeStore(t, s)
-	if _, err := Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), "/backup", "/restored", RestoreOptions{FS: mem, Logger: quiet})
+	expect.OK(t, err)
 	restored := open(t, "/restored", Options{FS: mem})
-	if _, err := restored.ReadRecord(keyOf("kept")); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, expect.Err(restored.ReadRecord(keyOf("kept"))))
 	closeStore(t, restored)
 }
 
@@ -421,12 +359,9 @@ func TestABrokenOrIncompleteCheckpointFailsTheBackup(t *testing.T) {
 		s := open(t, "/data/store", Options{FS: forgetful{mem, part}})
 		stop := start(t, s)
 		apply(t, s, rowtest.Creation(rowtest.Link("kept", 1, 1)))
-		if _, err := s.Backup(t.Context(), "/backup"); err == nil {
-			t.Errorf("%s is empty, and Backup returned no error", part)
-		}
-		if names, err := mem.List("/backup"); err == nil && len(names) > 0 {
-			t.Errorf("%s is empty: files %q are left", part, names)
-		}
+		expect.That(t, expect.Err(s.Backup(t.Context(), "/backup")) != nil, "%s is empty, and Backup returned no error", part)
+		names, err := mem.List("/backup")
+		expect.That(t, err != nil || len(names) == 0, "%s is empty: files %q are left", part, names)
 		stop()
 		closeStore(t, s)
 	}
@@ -443,14 +378,10 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 	closeStore(t, openMem(t, mem))
 	for round := range 3 {
 		names, err := mem.List(mem.PathJoin(storeDir, disk.DBName))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
-				if err := mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, mem.Remove(mem.PathJoin(storeDir, disk.DBName, name)))
 			}
 		}
 		s = openMem(t, mem)
@@ -466,8 +397,6 @@ func TestABackupOfAStoreWithoutTablesIsWhole(t *testing.T) {
 		for _, all := range []map[string]string{rows, got} {
 			delete(all, string(row.MetaKey(row.MetaSequence))) // the backup's own write
 		}
-		if !maps.Equal(got, rows) {
-			t.Errorf("got %d rows, want %d that are others", len(got), len(rows))
-		}
+		expect.That(t, maps.Equal(got, rows), "got %d rows, want %d that are others", len(got), len(rows))
 	}
 }

@@ -6,14 +6,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/row"
 )
 
 func wantBaseURL(t *testing.T, s *Store, want string) {
 	t.Helper()
-	if got, err := s.BaseURL(); err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
+	got, err := s.BaseURL()
+	expect.That(t, err == nil && got == want, "got %q, %v, want %q", got, err, want)
 }
 
 func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
@@ -21,9 +21,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	s := openMem(t, mem)
 	wantBaseURL(t, s, "")
 	for _, baseURL := range []string{"http://127.0.0.1:8080", "https://sho.rt"} {
-		if err := s.NoteBaseURL(baseURL); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.NoteBaseURL(baseURL))
 		wantBaseURL(t, s, baseURL)
 	}
 	backup(t, s, backupDir)
@@ -32,9 +30,7 @@ func TestTheBaseURLOutlivesCrashesBackupsAndRestores(t *testing.T) {
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantBaseURL(t, restored, "https://sho.rt")
 	closeStore(t, restored)
@@ -48,21 +44,15 @@ func TestAnUnchangedBaseURLIsNotWritten(t *testing.T) {
 		baseURL string
 		writes  uint64
 	}{{"http://a", 1}, {"http://a", 1}, {"http://b", 2}, {"http://a", 3}} {
-		if err := s.NoteBaseURL(c.baseURL); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.writer.LastDurable() - begun; got != c.writes {
-			t.Errorf("after %s: got %d writes, want %d", c.baseURL, got, c.writes)
-		}
+		expect.OK(t, s.NoteBaseURL(c.baseURL))
+		expect.Equal(t, s.writer.LastDurable()-begun, c.writes, "after %s: writes", c.baseURL)
 	}
 }
 
 func TestAMalformedBaseURLIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, baseURL := range []string{"", "http://a\n", "http://é", strings.Repeat("a", row.MaxBaseURLBytes+1)} {
-		if err := s.NoteBaseURL(baseURL); err == nil {
-			t.Errorf("%.20q was accepted", baseURL)
-		}
+		expect.That(t, s.NoteBaseURL(baseURL) != nil, "%.20q was accepted", baseURL)
 	}
 	wantBaseURL(t, s, "")
 }

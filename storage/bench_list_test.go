@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -47,20 +48,15 @@ func benchmarkListing(b *testing.B, s *Store, after string, links int) {
 // listAll reads n links of a listing, a page of 1,000 at a time.
 func listAll(b *testing.B, s *Store, n int) {
 	l, err := s.Listing(context.Background())
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	defer l.Close()
 	for r := (engine.ListRange{Owner: 1}); n > 0; n -= 1000 {
 		last, _, err := l.Scan(r, 1000, func(entry engine.LinkEntry) bool {
-			if _, err := l.ReadRecord(keyOf(string(entry.Code))); err != nil {
-				b.Fatal(err)
-			}
+			_, err := l.ReadRecord(keyOf(string(entry.Code)))
+			expect.OK(b, err)
 			return true
 		})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, err)
 		r.Below = last
 	}
 }

@@ -2,10 +2,8 @@ package storage
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -113,9 +112,7 @@ func benchmarkFlush(b *testing.B, divided bool) {
 		before := cpuSeconds()
 		b.StartTimer()
 		seq++
-		if err := s.Flush(f.batch(seq)); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, s.Flush(f.batch(seq)))
 		cpu += cpuSeconds() - before
 	}
 	m := s.Metrics()
@@ -143,9 +140,7 @@ func BenchmarkHour(b *testing.B) {
 		f.draw(ids)
 		began := cpuSeconds()
 		seq++
-		if err := s.Flush(f.batch(seq)); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, s.Flush(f.batch(seq)))
 		settle(s)
 		cpu += cpuSeconds() - began
 	}
@@ -186,37 +181,9 @@ func plantHour(b *testing.B, s *Store, ids uint64) {
 			return nil
 		}}
 		batch.Positions = engine.Positions{Epoch: 1, FlushSeq: first, Rings: make([]uint64, 8)}
-		if err := s.Flush(batch); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, s.Flush(batch))
 	}
 	settle(s)
-}
-
-// BenchmarkRollUp rolls up one hour of 200,000 rows per iteration.
-func BenchmarkRollUp(b *testing.B) {
-	for _, divided := range []bool{false, true} {
-		b.Run(fmt.Sprintf("dimensions=%v", divided), func(b *testing.B) { benchmarkRollUp(b, divided) })
-	}
-}
-
-func benchmarkRollUp(b *testing.B, divided bool) {
-	const rows = 200_000
-	s := openTemp(b)
-	f := newBenchFlush(rows)
-	f.divided = divided
-	hour := uint32(1000)
-	for b.Loop() {
-		b.StopTimer()
-		f.draw(10_000_000)
-		if err := s.Flush(f.batch(uint64(hour-1000) * 60)); err != nil {
-			b.Fatal(err)
-		}
-		hour++
-		b.StartTimer()
-		rollUpAll(b, s, upTo(hour), nil)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
 }
 
 // BenchmarkApply creates links. Each writer waits for its commit before it continues.
@@ -243,54 +210,6 @@ func BenchmarkApply(b *testing.B) {
 			b.ReportMetric(float64(after.Mutations-before.Mutations)/float64(after.CommitBatches-before.CommitBatches), "links/fsync")
 		})
 	}
-}
-
-// BenchmarkReadLife reads a link that has a life row and a row in one open hour.
-func BenchmarkReadLife(b *testing.B) {
-	s := openTemp(b)
-	f := newBenchFlush(200_000)
-	for seq := range uint64(3) {
-		f.draw(100_000)
-		if err := s.Flush(f.batch(seq * 60)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	rollUpAll(b, s, upTo(1002), nil)
-	rng := rand.New(rand.NewPCG(3, 4))
-	for b.Loop() {
-		if _, _, err := readLife(b, s, 1+rng.Uint64N(100_000)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkLoad loads a million links and their hits per iteration.
-func BenchmarkLoad(b *testing.B) {
-	const links = 1_000_000
-	dir := filepath.Join(b.TempDir(), "store")
-	s := open(b, dir, Options{})
-	stop := start(b, s)
-	slots := make(chan struct{}, queueLimit)
-	for id := uint64(1); id <= links; id++ {
-		rec := rowtest.Link(fmt.Sprintf("%08x", id*0x9e3779b97f4a7c15>>32), id, 1)
-		rec.Cold.ImportedHits = id
-		slots <- struct{}{}
-		s.Apply(rowtest.Creation(rec), func(error) { <-slots })
-	}
-	stop()
-	defer closeStore(b, s)
-	var loaded atomic.Uint64
-	b.ResetTimer()
-	for range b.N {
-		err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { loaded.Add(1); return nil }))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := loadHits(s, func(uint64, uint64) { loaded.Add(1) }); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(loaded.Load())/b.Elapsed().Seconds(), "rows/s")
 }
 
 // BenchmarkMerge merges rows: two of one visitor, the usual case of a compaction, and heavier ones.

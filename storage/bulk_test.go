@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -39,9 +40,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 		stop := start(t, s)
 		c.arm(true)
 		for i := range uint64(bulks) {
-			if err := tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, tryApplyAll(s, bulkOf(requestKey(1, int(i)), i*size+1, i*size+2, i*size+3, i*size+4, i*size+5)))
 		}
 		c.arm(false)
 		stop()
@@ -53,9 +52,8 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			for i := range bulks {
 				receipt, err := after.ReadReceipt(requestKey(1, i))
 				for id := i*size + 1; id <= (i+1)*size; id++ {
-					if _, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", id))); (linkErr == nil) != (err == nil) {
-						t.Fatalf("bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
-					}
+					_, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", id)))
+					expect.MustEqual(t, linkErr == nil, err == nil, "bulk %d: link %d: %v, receipt %+v: %v", i, id, linkErr, receipt, err)
 				}
 				if err == nil {
 					found++
@@ -64,9 +62,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			seen[found] = true
 			closeStore(t, after)
 		}
-		if len(seen) < bulks || !seen[bulks] {
-			t.Errorf("crashes left only %d different states", len(seen))
-		}
+		expect.That(t, len(seen) >= bulks && seen[bulks], "crashes left only %d different states", len(seen))
 	}
 }
 
@@ -90,15 +86,9 @@ func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	before := s.Commits().Batches
 	stop := start(t, s)
 	defer stop()
-	if err := errors.Join(<-done, <-done); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.Commits().Batches - before; got != 2 {
-		t.Errorf("%d batches, want 2: the bulk, and the mutation after it", got)
-	}
-	if got := s.Commits().Mutations; got != engine.MaxBulk+1 {
-		t.Errorf("%d mutations are counted, want %d", got, engine.MaxBulk+1)
-	}
+	expect.OK(t, errors.Join(<-done, <-done))
+	expect.Equal(t, s.Commits().Batches-before, 2, "batches, want 2: the bulk, and the mutation after it")
+	expect.Equal(t, s.Commits().Mutations, engine.MaxBulk+1, "mutations are counted")
 }
 
 // openTempStopped is like openTemp, but the store does not run yet.
@@ -120,9 +110,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Helper()
 		select {
 		case err := <-answers: // the store does not run yet: only refused mutations are answered
-			if !errors.Is(err, engine.ErrOverloaded) {
-				t.Errorf("%s: got %v, want ErrOverloaded", what, err)
-			}
+			expect.Error(t, err, engine.ErrOverloaded, "%s", what)
 		default:
 			t.Errorf("%s was accepted", what)
 		}
@@ -142,9 +130,7 @@ func TestABulkCountsAsItsLinksInTheQueue(t *testing.T) {
 		t.Error(err)
 	}
 	for range 4 {
-		if err := <-answers; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-answers)
 	}
 }
 
@@ -162,26 +148,19 @@ func TestAMalformedBulkIsRefused(t *testing.T) {
 		"with an unknown outcome":    {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{Outcome: engine.NumOutcomes}}}},
 		"with a receipt of no codes": {Receipt: &engine.Receipt{Items: []engine.ReceiptItem{{}}}},
 	} {
-		if err := tryApplyAll(s, b); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		expect.That(t, tryApplyAll(s, b) != nil, "%s: no error", name)
 	}
-	if got := len(rows(t, s, row.TableHot)) + len(rows(t, s, row.TableReceipts)); got != 0 {
-		t.Errorf("%d rows were written", got)
-	}
+	expect.Equal(t, len(rows(t, s, row.TableHot))+len(rows(t, s, row.TableReceipts)), 0, "rows were written")
 }
 
 func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	s := openTemp(t)
 	b := bulkOf(requestKey(1, 1), 1, 2)
 	b.Receipt.Items = append(b.Receipt.Items, engine.ReceiptItem{Outcome: engine.OutcomeTaken}, engine.ReceiptItem{Outcome: engine.OutcomeRefused})
-	if err := tryApplyAll(s, b); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, tryApplyAll(s, b))
 	if got, err := s.ReadReceipt(requestKey(1, 1)); err != nil || !reflect.DeepEqual(got, *b.Receipt) {
 		t.Errorf("got %+v, %v, want %+v", got, err, *b.Receipt)
 	}
-	if gone, _ := sweepAll(t, s, 2000, always); len(gone) != 1 {
-		t.Errorf("%d are gone, want 1", len(gone))
-	}
+	gone, _ := sweepAll(t, s, 2000, always)
+	expect.Equal(t, len(gone), 1, "are gone")
 }

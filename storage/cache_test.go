@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -66,9 +67,7 @@ func newCached(t *testing.T) *cachedStore {
 	}
 	done := make(chan error, 1)
 	c.ApplyAll(bulk, func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatalf("ApplyAll: %v", err)
-	}
+	expect.OK(t, <-done)
 	stop()
 	c.toTables(t)
 	return c
@@ -79,9 +78,7 @@ func cachedCode(id uint64) string { return fmt.Sprintf("code%05d", id) }
 // toTables writes everything into tables.
 func (c *cachedStore) toTables(t *testing.T) {
 	t.Helper()
-	if err := c.db.Flush(); err != nil {
-		t.Fatalf("Flush: %v", err)
-	}
+	expect.OK(t, c.db.Flush())
 }
 
 // fillMemTables writes until the memtable in use has its largest size and is more than half full.
@@ -92,9 +89,7 @@ func (c *cachedStore) fillMemTables(t *testing.T) {
 	n := uint32(0)
 	write := func() {
 		n++
-		if err := c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync); err != nil {
-			t.Fatalf("Set: %v", err)
-		}
+		expect.OK(t, c.db.Set(binary.BigEndian.AppendUint32([]byte{0xff}, n), value, pebble.NoSync))
 	}
 	for c.db.Metrics().MemTable.Size < DefaultMemTableBytes {
 		write()
@@ -109,9 +104,8 @@ func (c *cachedStore) readAll(t *testing.T) {
 	t.Helper()
 	for id := uint64(1); id <= cachedLinks; id++ {
 		for _, code := range []string{cachedCode(id), cachedCode(id) + "x"} {
-			if _, err := c.ReadRecord(keyOf(code)); err != nil && !strings.HasSuffix(code, "x") {
-				t.Fatalf("ReadRecord(%q): %v", code, err)
-			}
+			_, err := c.ReadRecord(keyOf(code))
+			expect.MustThat(t, err == nil || strings.HasSuffix(code, "x"), "ReadRecord(%q): %v", code, err)
 		}
 	}
 }
@@ -127,16 +121,11 @@ func (c *cachedStore) wantCached(t *testing.T) {
 			break
 		}
 	}
-	if reads > 0 {
-		t.Errorf("read again, %d links and as many unknown codes took %d reads of files, want 0", cachedLinks, reads)
-	}
+	expect.That(t, reads <= 0, "read again, %d links and as many unknown codes took %d reads of files, want 0", cachedLinks, reads)
 	m := c.Metrics()
-	if m.CacheHits == hits || m.BlockCacheBytes == 0 {
-		t.Errorf("the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
-	}
-	if m.CacheRoomBytes < DefaultCacheBytes {
-		t.Errorf("room for %d bytes of blocks with %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
-	}
+	expect.That(t, m.CacheHits != hits && m.BlockCacheBytes != 0, "the cache has %d bytes and %d hits, want some", m.BlockCacheBytes, m.CacheHits-hits)
+	expect.That(t, m.CacheRoomBytes >= DefaultCacheBytes,
+		"room for %d bytes of blocks with %d bytes of memtables, want %d", m.CacheRoomBytes, m.MemTableBytes, DefaultCacheBytes)
 }
 
 func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
@@ -155,9 +144,8 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 	closeStore(t, c.Store)
 	c = openCached(t, c.dir)
 	defer closeStore(t, c.Store)
-	if m := c.db.Metrics().MemTable; m.Size+m.ZombieSize < DefaultMemTableBytes/2 {
-		t.Fatalf("after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
-	}
+	m := c.db.Metrics().MemTable
+	expect.MustThat(t, m.Size+m.ZombieSize >= DefaultMemTableBytes/2, "after the restart memtables take %d bytes: too few to prove anything", m.Size+m.ZombieSize)
 	c.wantCached(t)
 }
 
@@ -175,35 +163,24 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // not compressible
 		}
 		keys[0] = 0xff
-		if err := s.db.Set(rng, value, pebble.NoSync); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.db.Set(rng, value, pebble.NoSync))
 	}
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Flush())
 	for range 3 { // a memtable may be about to be made; with Run that takes up to two seconds
 		s.cache.settle(s.db)
 	}
 	it, err := s.db.NewIter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for it.First(); it.Valid(); it.Next() {
-		if _, err := it.ValueAndErr(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := it.ValueAndErr()
+		expect.OK(t, err)
 	}
-	if err := it.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, it.Close())
 	m := s.Metrics()
 	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
 		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
 	}
-	if m.CacheRoomBytes < size || m.CacheRoomBytes > size+1024 {
-		t.Errorf("the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
-	}
+	expect.That(t, m.CacheRoomBytes >= size && m.CacheRoomBytes <= size+1024, "the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
 }
 
 // Pebble makes a log before its memtable. If settle runs in between, the room must not become too
@@ -215,9 +192,8 @@ func TestTheRoomOfTheCacheIsNeverTooSmall(t *testing.T) {
 		s.cache.settle(s.db)
 	}
 	s.cache.expect(pebble.WALCreateInfo{})
-	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
-		t.Errorf("before a memtable is made there is room for %d bytes, want %d", got, want)
-	}
+	got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes)
+	expect.Equal(t, got, want, "before a memtable is made there is room for bytes")
 	s.cache.settle(s.db) // the memtable may not exist yet
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
 		t.Errorf("after the next settle there is room for %d bytes, want %d", got, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -21,45 +22,35 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.AllocateIDs(5000); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(5000)
+	expect.OK(t, err)
 	for id := uint64(1); id <= 3000; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%04d", id), id, checkedOwner, "spring")))
 	}
 	stop()
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
 	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = v.Check(t.Context(), CheckOptions{Faults: faults})
+	expect.OK(t, err)
 	first, total := faults.Found()
-	if len(first) < 2 || first[0].Where != path || first[0].Follows || !strings.HasPrefix(first[0].What, "it is damaged: block ") {
-		t.Fatalf("got %+v, want the file first", first)
-	}
+	expect.MustThat(t, len(first) >= 2 && first[0].Where == path && !first[0].Follows && strings.HasPrefix(first[0].What, "it is damaged: block "),
+		"got %+v, want the file first", first)
 	followed := uint64(0)
 	for _, g := range faults.Groups() {
 		followed += g.Count
 	}
-	if followed != total-1 {
-		t.Errorf("got groups of %d faults, want the other %d", followed, total-1)
-	}
+	expect.That(t, followed == total-1, "got groups of %d faults, want the other %d", followed, total-1)
 	for _, f := range first[1:] {
-		if !f.Follows || strings.Contains(f.What, "missing") || !strings.Contains(f.What, filepath.Base(path)+" is damaged") {
-			t.Errorf("got %+v, want that the row cannot be read", f)
-		}
+		expect.That(t, f.Follows && !strings.Contains(f.What, "missing") && strings.Contains(f.What, filepath.Base(path)+" is damaged"),
+			"got %+v, want that the row cannot be read", f)
 	}
 	for _, f := range first {
-		if strings.Contains(f.What, "pebble") || strings.Contains(f.What, "\n") {
-			t.Errorf("got %q, want plain words in one line", f.What)
-		}
+		expect.That(t, !strings.Contains(f.What, "pebble") && !strings.Contains(f.What, "\n"), "got %q, want plain words in one line", f.What)
 	}
 }
 
@@ -67,31 +58,23 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
 	t.Helper()
 	names, err := mem.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	size := int64(0)
 	for _, name := range names {
 		info, err := mem.Stat(mem.PathJoin(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if strings.HasSuffix(name, ".sst") && info.Size() > size {
 			path, size = mem.PathJoin(dir, name), info.Size()
 		}
 	}
 	f, err := mem.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
-	if _, err := f.ReadAt(b, size/2); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.ReadAt(b, size/2)
+	expect.OK(t, err)
 	b[0] ^= 0x40
-	if _, err := f.WriteAt(b, size/2); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt(b, size/2)
+	expect.OK(t, err)
 	return path
 }

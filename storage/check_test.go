@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -32,15 +33,10 @@ func fillForCheck(t testing.TB, s *Store) {
 	t.Helper()
 	stop := start(t, s)
 	defer stop()
-	if _, err := s.AllocateIDs(100); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.NoteBackup(checkedHour * 3_600_000); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(100)
+	expect.OK(t, err)
+	expect.OK(t, s.NoteBaseURL("https://sho.rt"))
+	expect.OK(t, s.NoteBackup(checkedHour*3_600_000))
 	for id := uint64(1); id <= 20; id++ {
 		r := rowtest.Link(fmt.Sprintf("code%02d", id), id, checkedOwner, "spring")
 		if id%2 == 0 {
@@ -71,16 +67,13 @@ func fillForCheck(t testing.TB, s *Store) {
 		}
 		f.Add(hour, 20, checkedOwner, dense)
 		p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: hour, Rings: []uint64{10 * (seq + 1)}}
-		if err := s.Flush(f.Batch(p)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Flush(f.Batch(p)))
 		hour++
 	}
 	for more := true; more; {
 		var err error
-		if more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2}); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2})
+		expect.OK(t, err)
 	}
 }
 
@@ -91,9 +84,7 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 	report, err := v.Check(t.Context(), CheckOptions{
 		Faults: faults, KnowsOwner: func(owner uint32) (bool, error) { return owner == checkedOwner, nil },
 	})
-	if err != nil {
-		t.Fatalf("Check: %v", err)
-	}
+	expect.OK(t, err)
 	first, total := faults.Found()
 	return report, first, total
 }
@@ -101,17 +92,13 @@ func checkAll(t testing.TB, v *Inspection) (CheckReport, []engine.Fault, uint64)
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	expect.OK(t, err)
 	return v
 }
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	expect.Error(t, v.Close(), nil, "closing the inspection")
 }
 
 func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
@@ -120,17 +107,13 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	fillForCheck(t, s)
 	live := s.Inspect()
 	report, faults, total := checkAll(t, live)
-	if total != 0 {
-		t.Errorf("while the store is open: got %d faults: %+v", total, faults)
-	}
+	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
 		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
-	if report != want {
-		t.Errorf("got %+v\nwant %+v", report, want)
-	}
+	expect.Equal(t, report, want)
 	closeInspection(t, live)
 	if err := s.db.Flush(); err != nil { // so that there are table files, not only a log
 		t.Fatal(err)
@@ -144,9 +127,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	if want.Files, want.FileBytes = report.Files, report.FileBytes; total != 0 || report != want || report.Files == 0 {
 		t.Errorf("alone: got %+v and %d faults: %+v\nwant %+v", report, total, faults, want)
 	}
-	if after := contents(t, dir); !maps.Equal(after, before) {
-		t.Error("the check has changed the folder")
-	}
+	expect.That(t, maps.Equal(contents(t, dir), before), "the check has changed the folder")
 }
 
 func TestEachFaultOfARowIsFound(t *testing.T) {
@@ -254,17 +235,11 @@ func moreVisitors(hits, visitors uint64) *engine.Tally {
 func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	t.Helper()
 	db, err := pebble.Open("/data/store/db", pebbleOptions(fs, &Options{Logger: quiet}, nil, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	b := db.NewBatch()
 	write(b)
-	if err := db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, db.Apply(b, pebble.Sync))
+	expect.OK(t, db.Close())
 }
 
 func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
@@ -272,25 +247,17 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir, Options{})
 	fillForCheck(t, s)
-	if err := s.db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
 	files, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("got files %q, %v", files, err)
-	}
+	expect.MustThat(t, err == nil && len(files) != 0, "got files %q, %v", files, err)
 	for _, file := range files {
 		whole, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for i := 0; i < 16; i += stride {
 			flipped := bytes.Clone(whole)
 			flipped[i*(len(whole)-1)/15] ^= 1 << (i % 8)
-			if err := os.WriteFile(file, flipped, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(file, flipped, 0o600))
 			v := inspect(t, dir, nil)
 			_, faults, total := checkAll(t, v)
 			closeInspection(t, v)
@@ -298,9 +265,7 @@ func TestAFlippedBitAnywhereInATableFileIsFound(t *testing.T) {
 				t.Errorf("bit %d of %d bytes: got %d faults\n%s", i, len(whole), total, tell(faults))
 			}
 		}
-		if err := os.WriteFile(file, whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, whole, 0o600))
 	}
 }
 
@@ -314,9 +279,8 @@ func TestManyFaultsAreCountedAndTheFirstAreListed(t *testing.T) {
 	})
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)
-	if _, faults, total := checkAll(t, v); len(faults) != engine.MaxFaults || total != 100 {
-		t.Errorf("got %d of %d faults", len(faults), total)
-	}
+	_, faults, total := checkAll(t, v)
+	expect.That(t, len(faults) == engine.MaxFaults && total == 100, "got %d of %d faults", len(faults), total)
 }
 
 func TestACheckEndsWithItsContext(t *testing.T) {
@@ -325,7 +289,5 @@ func TestACheckEndsWithItsContext(t *testing.T) {
 	defer closeInspection(t, v)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.Check(ctx, CheckOptions{Faults: new(engine.Faults)}); err == nil {
-		t.Error("got no error")
-	}
+	expect.That(t, expect.Err(v.Check(ctx, CheckOptions{Faults: new(engine.Faults)})) != nil, "got no error")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -27,25 +28,20 @@ func TestConcurrentMutationsAreAllDurableAndShareCommits(t *testing.T) {
 		wg.Go(func() {
 			for i := range each {
 				rec := rowtest.Link(fmt.Sprintf("w%d-%d", w, i), uint64(w*each+i+1), uint32(w))
-				if err := tryApply(s, rowtest.Creation(rec)); err != nil {
-					t.Errorf("Apply: %v", err)
-				}
+				expect.Error(t, tryApply(s, rowtest.Creation(rec)), nil, "Apply")
 			}
 		})
 	}
 	wg.Wait()
-	if m := s.Metrics(); m.Mutations != writers*each || m.CommitBatches >= m.Mutations {
-		t.Errorf("got %d mutations in %d commits", m.Mutations, m.CommitBatches)
-	}
+	m := s.Metrics()
+	expect.That(t, m.Mutations == writers*each && m.CommitBatches < m.Mutations, "got %d mutations in %d commits", m.Mutations, m.CommitBatches)
 	stop()
 	closeStore(t, s)
 	s = open(t, dir, Options{})
 	defer closeStore(t, s)
 	for w := range writers {
 		for i := range each {
-			if _, err := s.ReadRecord(keyOf(fmt.Sprintf("w%d-%d", w, i))); err != nil {
-				t.Fatalf("after reopening: %v", err)
-			}
+			expect.OK(t, expect.Err(s.ReadRecord(keyOf(fmt.Sprintf("w%d-%d", w, i)))), "after reopening")
 		}
 	}
 }
@@ -61,16 +57,10 @@ func TestAFullQueueIsOverloaded(t *testing.T) {
 	for i := range queueLimit {
 		s.Apply(rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)), count)
 	}
-	if err := tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))); !errors.Is(err, engine.ErrOverloaded) {
-		t.Errorf("got %v, want ErrOverloaded", err)
-	}
-	if got := s.Metrics().CommitQueueLength; got != queueLimit {
-		t.Errorf("queue: got %d, want %d", got, queueLimit)
-	}
+	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("over", 1<<20, 1))), engine.ErrOverloaded, "the error")
+	expect.Equal(t, s.Metrics().CommitQueueLength, queueLimit, "queue")
 	start(t, s)()
-	if got := answers.Load(); got != queueLimit {
-		t.Errorf("got %d acknowledgements, want %d", got, queueLimit)
-	}
+	expect.Equal(t, answers.Load(), queueLimit, "acknowledgements")
 	closeStore(t, s)
 }
 
@@ -81,9 +71,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	var accepted, refused, submitted atomic.Int64
 	var writers, ran sync.WaitGroup
 	ran.Go(func() {
-		if err := s.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		expect.Error(t, s.Run(ctx), nil, "Run")
 	})
 	for w := range 8 {
 		writers.Go(func() {
@@ -102,12 +90,9 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	}
 	writers.Wait()
 	ran.Wait()
-	if got, want := accepted.Load()+refused.Load(), submitted.Load(); got != want {
-		t.Errorf("got %d answers, want %d", got, want)
-	}
-	if got := int64(len(rows(t, s, row.TableHot))); got != accepted.Load() {
-		t.Errorf("got %d links, want %d", got, accepted.Load())
-	}
+	got, want := accepted.Load()+refused.Load(), submitted.Load()
+	expect.Equal(t, got, want, "answers")
+	expect.Equal(t, int64(len(rows(t, s, row.TableHot))), accepted.Load(), "links")
 	closeStore(t, s)
 }
 
@@ -116,28 +101,18 @@ func TestCloseAnswersMutationsThatRunNeverTook(t *testing.T) {
 	var got error
 	s.Apply(rowtest.Creation(rowtest.Link("a", 1, 1)), func(err error) { got = err })
 	closeStore(t, s)
-	if !errors.Is(got, engine.ErrClosed) {
-		t.Errorf("got %v, want ErrClosed", got)
-	}
+	expect.Error(t, got, engine.ErrClosed, "the error")
 }
 
 func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	stop := start(t, s)
 	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1))) // now Run is running
-	if err := s.Run(context.Background()); !errors.Is(err, links.ErrRunning) {
-		t.Errorf("a second Run: got %v, want %v", err, links.ErrRunning)
-	}
-	if err := s.Close(); !errors.Is(err, links.ErrRunning) {
-		t.Errorf("Close: got %v, want %v", err, links.ErrRunning)
-	}
+	expect.Error(t, s.Run(context.Background()), links.ErrRunning, "a second Run")
+	expect.Error(t, s.Close(), links.ErrRunning, "Close")
 	stop()
-	if err := s.Run(context.Background()); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("Run after the end: got %v, want ErrClosed", err)
-	}
-	if err := tryApply(s, rowtest.Creation(rowtest.Link("b", 2, 1))); !errors.Is(err, engine.ErrClosed) {
-		t.Errorf("Apply after the end: got %v, want ErrClosed", err)
-	}
+	expect.Error(t, s.Run(context.Background()), engine.ErrClosed, "Run after the end")
+	expect.Error(t, tryApply(s, rowtest.Creation(rowtest.Link("b", 2, 1))), engine.ErrClosed, "Apply after the end")
 	closeStore(t, s)
 }
 
@@ -155,8 +130,7 @@ func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 		})
 	}
 	start(t, s)()
-	if m := s.Metrics(); answers.Load() != n || m.CommitBatches != 4 {
-		t.Errorf("got %d answers and %d batches, want %d and 4", answers.Load(), m.CommitBatches, n)
-	}
+	m := s.Metrics()
+	expect.That(t, answers.Load() == n && m.CommitBatches == 4, "got %d answers and %d batches, want %d and 4", answers.Load(), m.CommitBatches, n)
 	closeStore(t, s)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -72,9 +73,7 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 		c.arm(false)
 		closeStore(t, s)
 		clones := c.taken()
-		if len(clones) < 20 {
-			t.Fatalf("got %d points to crash at", len(clones))
-		}
+		expect.MustThat(t, len(clones) >= 20, "got %d points to crash at", len(clones))
 		for i, clone := range clones {
 			s, err := Open("/data/store", Options{FS: clone, Logger: quiet})
 			if err == nil {
@@ -83,9 +82,8 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 				t.Errorf("crash %d, without Create: got %v, want ErrNoStore", i, err)
 			}
 			s = openMem(t, clone)
-			if first, err := s.AllocateIDs(1); err != nil || first != 1 {
-				t.Errorf("crash %d: got id %d, %v", i, first, err)
-			}
+			first, err := s.AllocateIDs(1)
+			expect.That(t, err == nil && first == 1, "crash %d: got id %d, %v", i, first, err)
 			closeStore(t, s)
 		}
 	}
@@ -106,9 +104,7 @@ func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
 	closeStore(t, s)
 	for i, left := range first.taken() {
 		if state, err := (&disk.Folder{FS: left, Dir: "/data/store"}).Inspect(); err != nil || state == disk.Stored {
-			if err != nil {
-				t.Errorf("crash %d: %v", i, err)
-			}
+			expect.Error(t, err, nil, "crash %d", i)
 			continue
 		}
 		for k, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {
@@ -143,9 +139,8 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 		after := openMem(t, mem.CrashClone(loseAll()))
 		for j := range i + 1 {
 			got, err := after.ReadRecord(keyOf(fmt.Sprintf("c%d", j)))
-			if deleted := got.Hot.Flags == engine.FlagTombstone; err != nil || deleted != (j%5 == 4) {
-				t.Fatalf("link %d after crash %d: got %+v, %v", j, i, got, err)
-			}
+			deleted := got.Hot.Flags == engine.FlagTombstone
+			expect.MustThat(t, err == nil && deleted == (j%5 == 4), "link %d after crash %d: got %+v, %v", j, i, got, err)
 		}
 		closeStore(t, after)
 	}
@@ -157,13 +152,10 @@ func TestAllocatedIDsSurviveACrash(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := openMem(t, mem)
 	first, err := s.AllocateIDs(100)
-	if err != nil || first != 1 {
-		t.Fatalf("got %d, %v", first, err)
-	}
+	expect.MustThat(t, err == nil && first == 1, "got %d, %v", first, err)
 	after := openMem(t, mem.CrashClone(loseAll()))
-	if next, err := after.AllocateIDs(1); err != nil || next != 101 {
-		t.Errorf("after a crash: got %d, %v, want 101", next, err)
-	}
+	next, err := after.AllocateIDs(1)
+	expect.That(t, err == nil && next == 101, "after a crash: got %d, %v, want 101", next, err)
 	closeStore(t, after)
 	closeStore(t, s)
 }
@@ -200,9 +192,7 @@ func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 			seen[wantWholeFlushes(t, after)] = true
 			closeStore(t, after)
 		}
-		if len(seen) < flushes {
-			t.Errorf("crashes left only %d different states", len(seen))
-		}
+		expect.That(t, len(seen) >= flushes, "crashes left only %d different states", len(seen))
 	}
 }
 
@@ -211,9 +201,7 @@ func TestAFlushIsStoredWholeOrNotAtAll(t *testing.T) {
 func wantWholeFlushes(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	p, err := s.Positions()
-	if err != nil || p.FlushSeq > 0 && p.Rings[0] != p.FlushSeq {
-		t.Fatalf("got positions %+v, %v", p, err)
-	}
+	expect.MustThat(t, err == nil && (p.FlushSeq <= 0 || p.Rings[0] == p.FlushSeq), "got positions %+v, %v", p, err)
 	var want rowtest.Model
 	for i := range p.FlushSeq {
 		want.Add(crashFlush(i + 1).Links[rowtest.LinkHour{Hour: 100, ID: 0}])

@@ -1,13 +1,13 @@
 package storage
 
 import (
-	"errors"
 	"math"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -21,9 +21,7 @@ func TestAFlushAllocatesNothingForARow(t *testing.T) {
 	allocs := testing.AllocsPerRun(10, func() {
 		seq++
 		f.draw(1 << 40)
-		if err := s.Flush(f.batch(seq)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Flush(f.batch(seq)))
 	})
 	if allocs > rows/10 { // those of Pebble, mostly for new memtables
 		t.Errorf("got %v allocations for %d rows", allocs, rows)
@@ -46,9 +44,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 		}
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return m
 }
 
@@ -79,15 +75,10 @@ func TestATooLargeFlushIsRefusedWhole(t *testing.T) {
 		f.Add(10, id, 1, single)
 	}
 	before, err := s.Positions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})); !errors.Is(err, engine.ErrFlushTooLarge) {
-		t.Fatalf("200 rows in 4 KiB: %v", err)
-	}
-	if after, err := s.Positions(); err != nil || after.FlushSeq != before.FlushSeq {
-		t.Errorf("got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
-	}
+	expect.OK(t, err)
+	expect.MustError(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1})), engine.ErrFlushTooLarge, "200 rows in 4 KiB")
+	after, err := s.Positions()
+	expect.That(t, err == nil && after.FlushSeq == before.FlushSeq, "got flush %d, want %d (%v)", after.FlushSeq, before.FlushSeq, err)
 	wantTally(t, s, 7, &rowtest.Model{})
 	small := rowtest.NewFlush()
 	small.Add(10, 7, 1, single)
@@ -111,9 +102,8 @@ func TestAFlushOfCountsAloneIsNeverTooLarge(t *testing.T) {
 	if rowBytes != 48 { // as engine.DefaultPendingEntries says
 		t.Errorf("a row takes %d bytes", rowBytes)
 	}
-	if sum := rowBytes * engine.DefaultPendingEntries; sum > s.MaxFlushBytes {
-		t.Errorf("%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
-	}
+	sum := rowBytes * engine.DefaultPendingEntries
+	expect.That(t, sum <= s.MaxFlushBytes, "%d rows take %d bytes, a flush at most %d", engine.DefaultPendingEntries, sum, s.MaxFlushBytes)
 }
 
 func TestChunksOfDenseRowsAreCutBySize(t *testing.T) {

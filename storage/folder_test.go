@@ -20,6 +20,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -38,9 +39,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
@@ -52,44 +51,33 @@ func wantUntouched(t *testing.T, dir string, create bool, want error) {
 	if err == nil {
 		closeStore(t, s)
 	}
-	if !errors.Is(err, want) {
-		t.Errorf("create %v: got %v, want %v", create, err, want)
-	}
-	if after := contents(t, dir); !maps.Equal(before, after) {
-		t.Errorf("create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
-	}
+	expect.Error(t, err, want, "create %v", create)
+	after := contents(t, dir)
+	expect.That(t, maps.Equal(before, after), "create %v: the folder has changed: from %d files to %d", create, len(before), len(after))
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func TestAFolderWithoutStoreIsNoStoreUnlessCreated(t *testing.T) {
 	dir := t.TempDir()
 	wantUntouched(t, dir, false, disk.ErrNoStore)
 	missing := filepath.Join(dir, "a", "b")
-	if _, err := Open(missing, Options{Logger: quiet}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("got %v, want ErrNoStore", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "a")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder was created")
-	}
+	_, err := Open(missing, Options{Logger: quiet})
+	expect.Error(t, err, disk.ErrNoStore, "the error")
+	expect.Error(t, expect.Err(os.Stat(filepath.Join(dir, "a"))), fs.ErrNotExist, "the folder was created")
 	closeStore(t, open(t, missing, Options{}))
 	info, err := os.Stat(missing)
 	if err != nil || info.Mode().Perm() != disk.FolderMode {
 		t.Errorf("got mode %v, %v, want %o", info.Mode(), err, disk.FolderMode)
 	}
 	text, err := os.ReadFile(filepath.Join(missing, disk.FormatName))
-	if got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion); err != nil || got != want {
-		t.Errorf("format file: got %q, %v, want %q", got, err, want)
-	}
+	got, want := string(text), fmt.Sprintf("shunt data, version %d\n", row.LayoutVersion)
+	expect.That(t, err == nil && got == want, "format file: got %q, %v, want %q", got, err, want)
 	s, err := Open(missing, Options{Logger: quiet})
-	if err != nil {
-		t.Fatalf("reopening: %v", err)
-	}
+	expect.OK(t, err, "reopening")
 	closeStore(t, s)
 }
 
@@ -97,9 +85,7 @@ func TestAFolderWithOtherFilesIsLeftAlone(t *testing.T) {
 	for _, name := range []string{"thesis.doc", "db/CURRENT", ".git/HEAD"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		write(t, path, "mine")
 		wantUntouched(t, dir, true, disk.ErrNotAStore)
 		wantUntouched(t, dir, false, disk.ErrNotAStore)
@@ -130,14 +116,11 @@ func TestANewerLayoutInTheDatabaseIsRefused(t *testing.T) {
 	s := openMem(t, mem)
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaLayout), binary.BigEndian.AppendUint32(nil, row.LayoutVersion+1))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	for range 2 { // the second time: the first one has released the lock
-		if _, err := Open("/data/store", Options{FS: mem, Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
-			t.Errorf("got %v, want ErrNewerFormat", err)
-		}
+		_, err := Open("/data/store", Options{FS: mem, Logger: quiet})
+		expect.Error(t, err, disk.ErrNewerFormat, "the error")
 	}
 }
 
@@ -157,13 +140,10 @@ func TestAStoreWithoutMetaOrDatabaseIsCorrupt(t *testing.T) {
 		},
 	} {
 		mem := vfs.NewMem()
-		if err := damage(openMem(t, mem), mem); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, damage(openMem(t, mem), mem))
 		for range 2 { // the second time: the first one has released the lock
-			if _, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true}); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-			}
+			_, err := Open("/data/store", Options{FS: mem, Logger: quiet, Create: true})
+			expect.Error(t, err, ErrCorrupt, "%s", name)
 		}
 	}
 }
@@ -175,9 +155,8 @@ func TestAStoreKeepsItsIdentity(t *testing.T) {
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got := s.Identity(); got != first || got.Node != 0 || got.StoreID == [16]byte{} || got.VisitorKey == [16]byte{} {
-		t.Errorf("got %x, want %x", got, first)
-	}
+	got := s.Identity()
+	expect.That(t, got == first && got.Node == 0 && got.StoreID != [16]byte{} && got.VisitorKey != [16]byte{}, "got %x, want %x", got, first)
 	other := openMem(t, vfs.NewMem())
 	defer closeStore(t, other)
 	if got := other.Identity(); got.StoreID == first.StoreID || got.VisitorKey == first.VisitorKey {
@@ -190,9 +169,7 @@ func TestAVisitorKeyIsUsedOnlyToCreateAStore(t *testing.T) {
 	first, second := [16]byte{1}, [16]byte{2}
 	for _, key := range []*[16]byte{&first, &second, nil} {
 		s := open(t, "/data/store", Options{FS: mem, VisitorKey: key})
-		if got := s.Identity().VisitorKey; got != first {
-			t.Errorf("got key %x, want %x", got, first)
-		}
+		expect.Equal(t, s.Identity().VisitorKey, first)
 		closeStore(t, s)
 	}
 }
@@ -212,24 +189,15 @@ func TestAStoreThatAnotherProcessHoldsIsLocked(t *testing.T) {
 	cmd.Env = append(os.Environ(), childEnv+"=hold "+dir)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "held\n" {
-		t.Fatalf("the other process: %q, %v", line, err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	expect.MustThat(t, err == nil && line == "held\n", "the other process: %q, %v", line, err)
 	wantUntouched(t, dir, true, disk.ErrLocked)
 	wantUntouched(t, dir, false, disk.ErrLocked)
-	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
-		t.Errorf("the other process: %v", err)
-	}
+	expect.Error(t, errors.Join(stdin.Close(), cmd.Wait()), nil, "the other process")
 	closeStore(t, open(t, dir, Options{}))
 }
 
@@ -239,12 +207,10 @@ func TestAFatalPebbleErrorEndsTheProcessWithOneLine(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	var exit *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("got %v, want exit code 1", err)
-	}
-	if got := stderr.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "disk full is 1") {
-		t.Errorf("got %q, want one line with the cause", got)
-	}
+	err := cmd.Run()
+	expect.That(t, errors.As(err, &exit) && exit.ExitCode() == 1, "got %v, want exit code 1", err)
+	got := stderr.String()
+	expect.That(t, strings.Count(got, "\n") == 1 && strings.Contains(got, "disk full is 1"), "got %q, want one line with the cause", got)
 }
 
 // firstLine is the first line of a format file of a store or of a backup.
@@ -254,7 +220,7 @@ var firstLine = regexp.MustCompile(`\Ashunt (data|backup), version ([1-9][0-9]*)
 var oldLine = regexp.MustCompile(`\Ashunt (store|backup), format .*\n`)
 
 // FuzzFormatFile inspects a folder whose format file has any bytes: an accepted file begins with
-// the line of a version exactly as writeFormat writes it, a newer version is recognized, anything
+// the line of a version exactly as WriteFormat writes it, a newer version is recognized, anything
 // else is not a store, and the file does not change.
 func FuzzFormatFile(f *testing.F) {
 	for _, text := range []string{
@@ -283,39 +249,27 @@ func FuzzFormatFile(f *testing.F) {
 		mem := vfs.NewMem()
 		writeMem(t, mem, disk.FormatName, text)
 		state, err := (&disk.Folder{FS: mem, Dir: ""}).Inspect()
-		if state != disk.Stored || !errors.Is(err, want) {
-			t.Fatalf("%q: got state %d, %v, want %v", text, state, err, want)
-		}
-		if after := readMem(t, mem, disk.FormatName); !bytes.Equal(after, text) {
-			t.Fatalf("%q has become %q", text, after)
-		}
+		expect.MustThat(t, state == disk.Stored && errors.Is(err, want), "%q: got state %d, %v, want %v", text, state, err, want)
+		after := readMem(t, mem, disk.FormatName)
+		expect.MustThat(t, bytes.Equal(after, text), "%q has become %q", text, after)
 	})
 }
 
 func writeMem(t *testing.T, mem *vfs.MemFS, path string, text []byte) {
 	t.Helper()
 	file, err := mem.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Write(bytes.Clone(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	_, err = file.Write(bytes.Clone(text))
+	expect.OK(t, err)
+	expect.OK(t, file.Close())
 }
 
 func readMem(t *testing.T, mem *vfs.MemFS, path string) []byte {
 	t.Helper()
 	file, err := mem.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer file.Close()
 	text, err := io.ReadAll(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -47,9 +48,8 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			for i := range links {
 				rec, linkErr := after.ReadRecord(keyOf(fmt.Sprintf("c%d", i)))
 				receipt, err := after.ReadReceipt(requestKey(1, i))
-				if (err == nil) != (linkErr == nil) || err == nil && (receipt.Link.Hot != rec.Hot || receipt.CreatedAtMs != 1000) {
-					t.Fatalf("link %d: got %+v, %v, and its receipt %+v, %v", i, rec, linkErr, receipt, err)
-				}
+				expect.MustThat(t, (err == nil) == (linkErr == nil) && (err != nil || receipt.Link.Hot == rec.Hot && receipt.CreatedAtMs == 1000),
+					"link %d: got %+v, %v, and its receipt %+v, %v", i, rec, linkErr, receipt, err)
 				if err == nil {
 					found++
 				}
@@ -57,9 +57,7 @@ func TestALinkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 			seen[found] = true
 			closeStore(t, after)
 		}
-		if len(seen) < links || !seen[links] {
-			t.Errorf("crashes left only %d different states", len(seen))
-		}
+		expect.That(t, len(seen) >= links && seen[links], "crashes left only %d different states", len(seen))
 	}
 }
 
@@ -72,9 +70,7 @@ func sweepAll(t *testing.T, s *Store, beforeMs int64, lock func(engine.RequestKe
 		more, err = s.SweepReceipts(engine.ReceiptSweep{
 			Old: func(atMs int64) bool { return atMs < beforeMs }, Lock: lock, Gone: func(k engine.RequestKey) { gone = append(gone, k) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	return gone, chunks
 }
@@ -89,25 +85,17 @@ func TestASweepDeletesOldReceiptsAndNoOthers(t *testing.T) {
 	busy := requestKey(1, 1)
 	gone, chunks := sweepAll(t, s, 4000, func(k engine.RequestKey) bool { return k != busy })
 	want := []engine.RequestKey{requestKey(0, 0), requestKey(0, 2), requestKey(1, 3)}
-	if !slices.Equal(gone, want) || chunks != 1 {
-		t.Errorf("deleted %v in %d chunks, want %v in 1", gone, chunks, want)
-	}
+	expect.That(t, slices.Equal(gone, want) && chunks == 1, "deleted %v in %d chunks, want %v in 1", gone, chunks, want)
 	var left sync.Map
-	if err := s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.LoadReceipts(t.Context(), func(k engine.RequestKey) { left.Store(k, true) }))
 	for i := range 6 {
 		k := requestKey(byte(i%2), i)
-		if _, found := left.Load(k); found != !slices.Contains(want, k) {
-			t.Errorf("receipt %d is left: %v", i, found)
-		}
+		_, found := left.Load(k)
+		expect.Equal(t, found, !slices.Contains(want, k), "receipt %d is left", i)
 	}
-	if got := len(rows(t, s, row.TableHot)); got != 6 {
-		t.Errorf("%d links are left, want all 6", got)
-	}
-	if again, _ := sweepAll(t, s, 4000, always); !slices.Equal(again, []engine.RequestKey{busy}) {
-		t.Errorf("the next sweep deleted %v, want the one that was locked", again)
-	}
+	expect.Equal(t, len(rows(t, s, row.TableHot)), 6, "links are left, want all 6")
+	again, _ := sweepAll(t, s, 4000, always)
+	expect.Slices(t, again, []engine.RequestKey{busy}, "the next sweep deleted")
 }
 
 // TestAReceiptRewrittenDuringASweepStays writes the receipt again after the sweep has taken its
@@ -120,9 +108,8 @@ func TestAReceiptRewrittenDuringASweepStays(t *testing.T) {
 		apply(t, s, once(k, rowtest.Link("new", 2, 1), 3000))
 		return true
 	})
-	if r, err := s.ReadReceipt(k); len(gone) != 0 || err != nil || r.Link.Hot.Code != "new" {
-		t.Errorf("deleted %v, and the receipt is %+v, %v", gone, r, err)
-	}
+	r, err := s.ReadReceipt(k)
+	expect.That(t, len(gone) == 0 && err == nil && r.Link.Hot.Code == "new", "deleted %v, and the receipt is %+v, %v", gone, r, err)
 }
 
 func TestALargeSweepRunsInChunks(t *testing.T) {
@@ -134,16 +121,10 @@ func TestALargeSweepRunsInChunks(t *testing.T) {
 		k := requestKey(1, i)
 		kv.Set(b, row.AppendReceiptKey(nil, &k), row.AppendReceipt(nil, &old, &engine.Hot{}, &engine.Cold{}))
 	}
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
 	gone, chunks := sweepAll(t, s, 1, always)
-	if len(gone) != receipts || chunks != 3 {
-		t.Errorf("deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
-	}
-	if left := len(rows(t, s, row.TableReceipts)); left != 0 {
-		t.Errorf("%d are left", left)
-	}
+	expect.That(t, len(gone) == receipts && chunks == 3, "deleted %d receipts in %d chunks, want %d in 3", len(gone), chunks, receipts)
+	expect.Equal(t, len(rows(t, s, row.TableReceipts)), 0, "are left")
 }
 
 func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
@@ -152,12 +133,9 @@ func TestATombstoneWithAReceiptIsRefused(t *testing.T) {
 	apply(t, s, rowtest.Creation(rec))
 	m := rowtest.Deletion(rec)
 	m.Receipt = &engine.Receipt{}
-	if err := tryApply(s, m); err == nil {
-		t.Error("no error")
-	}
-	if _, err := s.ReadReceipt(engine.RequestKey{}); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("got %v, want ErrNotFound", err)
-	}
+	expect.That(t, tryApply(s, m) != nil, "no error")
+	_, err := s.ReadReceipt(engine.RequestKey{})
+	expect.Error(t, err, engine.ErrNotFound, "the error")
 }
 
 func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
@@ -165,12 +143,8 @@ func TestADamagedReceiptIsAnErrorNotAGuess(t *testing.T) {
 	k := requestKey(1, 1)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendReceiptKey(nil, &k), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
 	_, readErr := s.ReadReceipt(k)
 	_, sweepErr := s.SweepReceipts(engine.ReceiptSweep{Old: func(atMs int64) bool { return atMs < 1 }, Lock: always})
-	if !errors.Is(readErr, ErrCorrupt) || !errors.Is(sweepErr, ErrCorrupt) {
-		t.Errorf("got %v and %v, want ErrCorrupt", readErr, sweepErr)
-	}
+	expect.That(t, errors.Is(readErr, ErrCorrupt) && errors.Is(sweepErr, ErrCorrupt), "got %v and %v, want ErrCorrupt", readErr, sweepErr)
 }

@@ -8,14 +8,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 )
 
 func wantLastBackup(t *testing.T, s *Store, want int64) {
 	t.Helper()
-	if got, err := s.LastBackup(); err != nil || got != want {
-		t.Errorf("last backup: got %d, %v, want %d", got, err, want)
-	}
+	got, err := s.LastBackup()
+	expect.That(t, err == nil && got == want, "last backup: got %d, %v, want %d", got, err, want)
 }
 
 func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
@@ -23,23 +23,17 @@ func TestTheTimeOfABackupOutlivesACrash(t *testing.T) {
 	s := openMem(t, mem)
 	wantLastBackup(t, s, 0)
 	for _, atMs := range []int64{1_700_000_000_000, 1_600_000_000_000} { // the clock may have gone back
-		if err := s.NoteBackup(atMs); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.NoteBackup(atMs))
 		wantLastBackup(t, s, atMs)
 	}
 	backup(t, s, backupDir)
-	if err := s.NoteBackup(1_800_000_000_000); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.NoteBackup(1_800_000_000_000))
 	crashed := openMem(t, mem.CrashClone(loseAll()))
 	wantLastBackup(t, crashed, 1_800_000_000_000)
 	closeStore(t, crashed)
 	closeStore(t, s)
 
-	if err := restoreTo(mem, otherDir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, restoreTo(mem, otherDir))
 	restored := open(t, otherDir, Options{FS: mem})
 	wantLastBackup(t, restored, 1_600_000_000_000)
 	closeStore(t, restored)
@@ -54,35 +48,22 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	closeInspection(t, v)
 	for range 2 { // the second replaces the first
 		made, err := s.BackupToStream(t.Context())
-		if err != nil || made.Dir != disk.StreamFolder(nil, dir) {
-			t.Fatalf("got %+v, %v", made, err)
-		}
+		expect.MustThat(t, err == nil && made.Dir == disk.StreamFolder(nil, dir), "got %+v, %v", made, err)
 	}
 	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
 
-	if err := BeginStream(other); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(disk.StreamFolder(nil, other)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, BeginStream(other))
+	expect.OK(t, os.RemoveAll(disk.StreamFolder(nil, other)))
+	expect.OK(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
 	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
-	if err != nil || made.Files == 0 || made.Bytes == 0 {
-		t.Fatalf("got %+v, %v", made, err)
-	}
-	if err := EndStream(other); err != nil {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == nil && made.Files != 0 && made.Bytes != 0, "got %+v, %v", made, err)
+	expect.OK(t, EndStream(other))
 	wantWhole(t, other, nil, rows)
 	closeStore(t, s)
 
 	closeStore(t, open(t, dir, Options{}))
-	if _, err := os.Stat(disk.StreamFolder(nil, dir)); !os.IsNotExist(err) {
-		t.Errorf("a start left what a killed backup left: %v", err)
-	}
+	_, err = os.Stat(disk.StreamFolder(nil, dir))
+	expect.That(t, os.IsNotExist(err), "a start left what a killed backup left: %v", err)
 }
 
 func TestAStreamNeverReplacesAStore(t *testing.T) {
@@ -90,10 +71,7 @@ func TestAStreamNeverReplacesAStore(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 	before := contents(t, dir)
 	err := BeginStream(dir)
-	if err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("got %v", err)
-	}
-	if after := contents(t, dir); len(after) != len(before) {
-		t.Errorf("got %d files, want %d", len(after), len(before))
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "not empty"), "got %v", err)
+	after := contents(t, dir)
+	expect.Equal(t, len(after), len(before), "files")
 }

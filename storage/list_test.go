@@ -2,14 +2,13 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -18,13 +17,9 @@ import (
 func openListing(t testing.TB, s *Store) engine.Listing {
 	t.Helper()
 	l, err := s.Listing(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 	})
 	return l
 }
@@ -36,9 +31,7 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 		entries = append(entries, fmt.Sprintf("%d %s %s %s", e.ID, e.Code, e.Host, e.Title))
 		return true
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return entries, last, more
 }
 
@@ -77,15 +70,12 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 		for i := range entries {
 			entries[i], _, _ = strings.Cut(entries[i], " ")
 		}
-		if got := strings.Join(entries, " "); got != c.want || more {
-			t.Errorf("%s: got %q, more %v, want %q", name, got, more, c.want)
-		}
+		got := strings.Join(entries, " ")
+		expect.That(t, got == c.want && !more, "%s: got %q, more %v, want %q", name, got, more, c.want)
 	}
 	for _, any := range []bool{false, true} {
 		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any, Below: 2}, 1)
-		if want := []string{"1 a example.com title of a"}; !slices.Equal(entries, want) {
-			t.Errorf("of all owners %v: got %q, want %q", any, entries, want)
-		}
+		expect.Slices(t, entries, []string{"1 a example.com title of a"}, "of all owners %v", any)
 	}
 }
 
@@ -106,17 +96,11 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 		entries, r.Below, more = page(t, l, r, 4)
 		listed += len(entries)
 	}
-	if listed != 5 || scans != 3 {
-		t.Errorf("got %d links in %d scans, want 5 in 3", listed, scans)
-	}
+	expect.That(t, listed == 5 && scans == 3, "got %d links in %d scans, want 5 in 3", listed, scans)
 	last, more, err := l.Scan(engine.ListRange{Owner: 1}, 4, func(engine.LinkEntry) bool { return false })
-	if last != 9 || !more || err != nil {
-		t.Errorf("a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
-	}
+	expect.That(t, last == 9 && more && err == nil, "a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
 	last, more, err = l.Scan(engine.ListRange{Owner: 1, Below: 2}, 4, func(engine.LinkEntry) bool { return false })
-	if last != 1 || more || err != nil {
-		t.Errorf("one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
-	}
+	expect.That(t, last == 1 && !more && err == nil, "one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
 }
 
 func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
@@ -129,9 +113,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		b.Add(&m)
 	}
 	b.Finish()
-	if err := s.writer.Sync(pending, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(pending, "test"))
 	l := openListing(t, s)
 	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
 		want, step := uint64(links), uint64(1)
@@ -142,20 +124,15 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 		for more := true; more; {
 			var err error
 			r.Below, more, err = l.Scan(r, pageRows, func(e engine.LinkEntry) bool {
-				if e.ID != want {
-					t.Fatalf("%+v: got link %d, want %d", r, e.ID, want)
-				}
+				expect.MustEqual(t, e.ID, want, "%+v", r)
 				want -= step
 				seen++
 				return true
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 		}
-		if wantSeen := links / int(step); seen != wantSeen {
-			t.Errorf("%+v: got %d links, want %d", r, seen, wantSeen)
-		}
+		wantSeen := links / int(step)
+		expect.Equal(t, seen, wantSeen, "%+v: links", r)
 	}
 }
 
@@ -167,16 +144,14 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	apply(t, s, rowtest.Deletion(rec))
 	apply(t, s, rowtest.Creation(rowtest.Link("b", 2, 1)))
 	for _, any := range []bool{false, true} {
-		if entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9); len(entries) != 1 {
-			t.Errorf("got %q, want a alone", entries)
-		}
+		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9)
+		expect.Equal(t, len(entries), 1, "got %q", entries)
 	}
 	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if _, err := l.ReadRecord(keyOf("b")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("b: got %v, want ErrNotFound", err)
-	}
+	_, err := l.ReadRecord(keyOf("b"))
+	expect.Error(t, err, engine.ErrNotFound, "b")
 }
 
 // TestAListingWaitsUntilItsContentIsDurable opens a listing after a batch was applied and before it
@@ -191,14 +166,11 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 	b.Add(&m)
 	b.Finish()
 	number, err := s.writer.Apply(pending)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Listing(ended); !errors.Is(err, engine.ErrOverloaded) {
-		t.Errorf("before it is durable: got %v, want ErrOverloaded", err)
-	}
+	_, err = s.Listing(ended)
+	expect.Error(t, err, engine.ErrOverloaded, "before it is durable")
 	opened := make(chan error)
 	go func() {
 		l, err := s.Listing(context.Background())
@@ -207,13 +179,9 @@ func TestAListingWaitsUntilItsContentIsDurable(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := pending.SyncWait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, pending.SyncWait())
 	s.writer.Raise(number)
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-opened)
 }
 
 func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
@@ -223,13 +191,10 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		s := openTemp(t)
 		b := s.db.NewBatch()
 		kv.Set(b, key, []byte{9})
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.writer.Sync(b, "test"))
 		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
-		if _, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
+		_, _, err := openListing(t, s).Scan(r, 1, func(engine.LinkEntry) bool { return true })
+		expect.Error(t, err, ErrCorrupt, "%s", name)
 	}
 }
 
@@ -242,16 +207,12 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 	}
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("c4")), []byte{9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
 	l := openListing(t, s)
 	for _, any := range []bool{false, true} {
 		r, asked := engine.ListRange{Owner: 1, AnyOwner: any}, 0
 		r.Wanted = func(id uint64, k engine.KeyView) bool {
-			if want := "c" + strconv.Itoa(int(id)); string(k.Code) != want {
-				t.Errorf("of all owners %v: asked about %q, want %q", any, k.Code, want)
-			}
+			expect.Equal(t, string(k.Code), "c"+strconv.Itoa(int(id)), "of all owners %v: asked about %q", any, k.Code)
 			asked++
 			return id%3 == 0
 		}
@@ -260,9 +221,8 @@ func TestAScanReadsNoMoreOfUnwantedLinks(t *testing.T) {
 		}
 	}
 	r := engine.ListRange{AnyOwner: true, Wanted: func(id uint64, _ engine.KeyView) bool { return id == 4 }}
-	if _, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a wanted link with a damaged record: got %v, want ErrCorrupt", err)
-	}
+	_, _, err := l.Scan(r, 9, func(engine.LinkEntry) bool { return true })
+	expect.Error(t, err, ErrCorrupt, "a wanted link with a damaged record")
 }
 
 func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
@@ -296,13 +256,9 @@ func TestTagsAreCountedInStepsOfAnySize(t *testing.T) {
 					got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
 					return true
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, err)
 			}
-			if text := strings.Join(got, ", "); text != c.want {
-				t.Errorf("%s, %d rows at a time: got %q, want %q", name, rows, text, c.want)
-			}
+			expect.Equal(t, strings.Join(got, ", "), c.want, "%s, %d rows at a time", name, rows)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -53,9 +54,7 @@ func TestAScanThatCannotReadABlockFails(t *testing.T) {
 			break
 		}
 	}
-	if failures == 0 {
-		t.Error("no read of a scan failed")
-	}
+	expect.That(t, failures != 0, "no read of a scan failed")
 }
 
 // manyBlocks returns the files of a closed store with a table of 200 links in many blocks.
@@ -97,12 +96,8 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkLifeKey(nil, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if err := loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
+	expect.Error(t, loadHits(s, func(id, hits uint64) { t.Errorf("got %d hits of link %d", hits, id) }), ErrCorrupt, "the error")
 }
 
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.
@@ -113,10 +108,7 @@ func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
 	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer closeStore(t, s)
 	err := s.LoadLinks(t.Context(), func([]engine.HotView) error { return nil })
-	if !pebble.IsCorruptionError(err) {
-		t.Errorf("got %v, want an error about damage", err)
-	}
-	if !strings.Contains(log.String(), "restore a backup") || !strings.Contains(log.String(), filepath.Base(path)) {
-		t.Errorf("the log does not say what to do about %s: %s", path, log.String())
-	}
+	expect.That(t, pebble.IsCorruptionError(err), "got %v, want an error about damage", err)
+	expect.That(t, strings.Contains(log.String(), "restore a backup") && strings.Contains(log.String(), filepath.Base(path)),
+		"the log does not say what to do about %s: %s", path, log.String())
 }

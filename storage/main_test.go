@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/audit"
 	"shunt/storage/hits"
 	"shunt/storage/links"
@@ -64,9 +65,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	expect.OK(t, err)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -33,9 +34,7 @@ func (m metaRows) restart(t testing.TB, s *Store) error {
 	for name, value := range m {
 		kv.Set(b, row.MetaKey(name), value)
 	}
-	if err := s.db.Apply(b, pebble.NoSync); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Apply(b, pebble.NoSync))
 	return s.start()
 }
 
@@ -61,9 +60,7 @@ func TestAnImpossibleMetaRowIsCorrupt(t *testing.T) {
 	} {
 		m := goldenMeta()
 		maps.Copy(m, fields)
-		if err := m.restart(t, s); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
-		}
+		expect.Error(t, m.restart(t, s), ErrCorrupt, "%s", what)
 	}
 }
 
@@ -94,20 +91,14 @@ func FuzzMetaRows(f *testing.F) {
 		}
 		err := m.restart(t, s)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) && !errors.Is(err, disk.ErrNewerFormat) && !errors.Is(err, disk.ErrOldFormat) {
-				t.Fatalf("%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
-			}
+			expect.MustThat(t, errors.Is(err, ErrCorrupt) || errors.Is(err, disk.ErrNewerFormat) || errors.Is(err, disk.ErrOldFormat),
+				"%x: got %v, want ErrCorrupt, ErrOldFormat or ErrNewerFormat", m, err)
 			return
 		}
-		if again := metaOf(s); !maps.EqualFunc(again, m, bytes.Equal) {
-			t.Fatalf("%x was accepted, and is written as %x", m, again)
-		}
+		again := metaOf(s)
+		expect.MustThat(t, maps.EqualFunc(again, m, bytes.Equal), "%x was accepted, and is written as %x", m, again)
 		id, err := s.AllocateIDs(1)
-		if err != nil && !errors.Is(err, ErrNoIDs) {
-			t.Fatal(err)
-		}
-		if err == nil && (uint16(id>>row.IDCounterBits) != s.identity.Node || id<<(64-row.IDCounterBits) == 0) {
-			t.Fatalf("%x: got id %#x", m, id)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrNoIDs), "%v", err)
+		expect.MustThat(t, err != nil || uint16(id>>row.IDCounterBits) == s.identity.Node && id<<(64-row.IDCounterBits) != 0, "%x: got id %#x", m, id)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine/expect"
 )
 
 // backlog is a database whose compactions wait. It allows as many at once as allowed says.
@@ -39,24 +41,16 @@ func TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise(t *testing.T) {
 		b.allowed.Store(1)
 		c.Register(1, b)
 		time.Sleep(time.Hour)
-		if b.asked.Load() > 0 {
-			t.Errorf("without a compaction it looked %d times", b.asked.Load())
-		}
+		expect.That(t, b.asked.Load() <= 0, "without a compaction it looked %d times", b.asked.Load())
 		first, handle := c.TrySchedule()
 		second, _ := c.TrySchedule()
-		if !first || second {
-			t.Fatalf("of two compactions where one is allowed: %v, %v", first, second)
-		}
+		expect.MustThat(t, first && !second, "of two compactions where one is allowed: %v, %v", first, second)
 		b.waiting.Store(3)
 		after(time.Second)
-		if b.waiting.Load() != 3 {
-			t.Error("more have begun than are allowed")
-		}
+		expect.Equal(t, b.waiting.Load(), 3, "more have begun than are allowed")
 		b.allowed.Store(2)
 		after(grantInterval + time.Millisecond)
-		if b.waiting.Load() != 2 {
-			t.Errorf("%d wait after two were allowed, want 2", b.waiting.Load())
-		}
+		expect.Equal(t, b.waiting.Load(), 2, "wait after two were allowed")
 		handle.Done()
 		handle.Done()
 		if synctest.Wait(); b.waiting.Load() != 0 {
@@ -67,17 +61,13 @@ func TestCompactionsBeginWhenTheyMayAndNobodyLooksOtherwise(t *testing.T) {
 		after(time.Second)
 		asked := b.asked.Load()
 		after(time.Hour)
-		if b.asked.Load() != asked {
-			t.Errorf("after the last compaction it looked %d times", b.asked.Load()-asked)
-		}
+		expect.Equal(t, b.asked.Load(), asked, "after the last compaction it looked %d times", b.asked.Load()-asked)
 		c.UpdateGetAllowedWithoutPermission()
 		after(time.Hour)
-		if n := b.asked.Load() - asked; n == 0 || n > 2 {
-			t.Errorf("after a flush it looked %d times", n)
-		}
+		n := b.asked.Load() - asked
+		expect.That(t, n != 0 && n <= 2, "after a flush it looked %d times", n)
 		c.Unregister()
-		if ok, _ := c.TrySchedule(); ok {
-			t.Error("a compaction has begun after the end")
-		}
+		ok, _ := c.TrySchedule()
+		expect.That(t, !ok, "a compaction has begun after the end")
 	})
 }

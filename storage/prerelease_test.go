@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row"
 )
@@ -29,22 +30,16 @@ func unpack(t *testing.T, archive string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return dir
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o700)
@@ -52,9 +47,7 @@ func unpack(t *testing.T, archive string) (dir string) {
 			text, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 }
 
@@ -72,60 +65,42 @@ func TestDataFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 			return err
 		},
 	} {
-		if err := refused(); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: got %v, want ErrOldFormat", name, err)
-		}
+		expect.Error(t, refused(), disk.ErrOldFormat, "%s", name)
 	}
-	if err := Restorable(backup, store, nil); !errors.Is(err, disk.ErrOldFormat) {
-		t.Errorf("restoring: got %v, want ErrOldFormat", err)
-	}
-	if after := contents(t, dir); !maps.Equal(before, after) {
-		t.Errorf("the folders have changed: from %d files to %d", len(before), len(after))
-	}
+	expect.Error(t, Restorable(backup, store, nil), disk.ErrOldFormat, "restoring")
+	after := contents(t, dir)
+	expect.That(t, maps.Equal(before, after), "the folders have changed: from %d files to %d", len(before), len(after))
 }
 
 func TestARestoreOverOldDataIsRefused(t *testing.T) {
 	for _, format := range []string{disk.FormatName, disk.FormatRestName, disk.FormatBackupName, disk.FormatNewName} {
 		store, dir := filepath.Join(unpackPrerelease(t), "store"), t.TempDir()
-		if err := os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.Rename(filepath.Join(store, disk.FormatName), filepath.Join(store, format)))
 		s := openTemp(t)
 		backup := filepath.Join(dir, "backup")
-		if _, err := s.Backup(context.Background(), backup); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.Backup(context.Background(), backup)
+		expect.OK(t, err)
 		before := contents(t, store)
-		if _, err := Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet}); !errors.Is(err, disk.ErrNotEmpty) {
-			t.Errorf("%s: restoring: got %v, want ErrNotEmpty", format, err)
-		}
-		if _, err := Open(store, Options{Create: true, Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: opening: got %v, want ErrOldFormat", format, err)
-		}
-		if after := contents(t, store); !maps.Equal(before, after) {
-			t.Errorf("%s: the folder has changed", format)
-		}
+		_, err = Restore(context.Background(), backup, store, RestoreOptions{Logger: quiet})
+		expect.Error(t, err, disk.ErrNotEmpty, "%s: restoring", format)
+		_, err = Open(store, Options{Create: true, Logger: quiet})
+		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", format)
+		expect.That(t, maps.Equal(before, contents(t, store)), "%s: the folder has changed", format)
 	}
 }
 
 func TestANewerBackupIsRefusedAndLeftAlone(t *testing.T) {
 	s, dir := openTemp(t), t.TempDir()
 	backup := filepath.Join(dir, "backup")
-	if _, err := s.Backup(context.Background(), backup); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(context.Background(), backup)
+	expect.OK(t, err)
 	write(t, filepath.Join(backup, disk.FormatName), fmt.Sprintf("shunt backup, version %d\n", row.LayoutVersion+1))
 	before := contents(t, backup)
-	_, err := Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
-	if !errors.Is(err, disk.ErrNewerFormat) {
-		t.Errorf("restoring: got %v, want ErrNewerFormat", err)
-	}
-	if _, err := Inspect(backup, Options{Logger: quiet}); !errors.Is(err, disk.ErrNewerFormat) {
-		t.Errorf("checking: got %v, want ErrNewerFormat", err)
-	}
-	if after := contents(t, backup); !maps.Equal(before, after) {
-		t.Error("the backup has changed")
-	}
+	_, err = Restore(context.Background(), backup, filepath.Join(dir, "new"), RestoreOptions{Logger: quiet})
+	expect.Error(t, err, disk.ErrNewerFormat, "restoring")
+	_, err = Inspect(backup, Options{Logger: quiet})
+	expect.Error(t, err, disk.ErrNewerFormat, "checking")
+	expect.That(t, maps.Equal(before, contents(t, backup)), "the backup has changed")
 }
 
 // TestALayoutThatWasNeverReleasedIsRefused has a store and a backup of a layout before that of the first release.
@@ -135,14 +110,10 @@ func TestALayoutThatWasNeverReleasedIsRefused(t *testing.T) {
 		closeStore(t, open(t, dir, Options{}))
 		write(t, filepath.Join(dir, disk.FormatName), fmt.Sprintf("shunt %s, version %d\n", kind, row.LayoutVersion-1))
 		before := contents(t, dir)
-		if _, err := Open(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: opening: got %v, want ErrOldFormat", kind, err)
-		}
-		if _, err := Inspect(dir, Options{Logger: quiet}); !errors.Is(err, disk.ErrOldFormat) {
-			t.Errorf("%s: checking: got %v, want ErrOldFormat", kind, err)
-		}
-		if after := contents(t, dir); !maps.Equal(before, after) {
-			t.Errorf("%s: the folder has changed", kind)
-		}
+		_, err := Open(dir, Options{Logger: quiet})
+		expect.Error(t, err, disk.ErrOldFormat, "%s: opening", kind)
+		_, err = Inspect(dir, Options{Logger: quiet})
+		expect.Error(t, err, disk.ErrOldFormat, "%s: checking", kind)
+		expect.That(t, maps.Equal(before, contents(t, dir)), "%s: the folder has changed", kind)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -18,9 +19,7 @@ const msPerHour = 3600 * 1000
 
 func wantRowsOf(t testing.TB, s *Store, ids ...uint64) {
 	t.Helper()
-	if got := slices.Sorted(maps.Keys(rowsOfLinks(t, s))); !slices.Equal(got, ids) {
-		t.Errorf("got rows of links %v, want %v", got, ids)
-	}
+	expect.Slices(t, slices.Sorted(maps.Keys(rowsOfLinks(t, s))), ids)
 }
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
@@ -30,9 +29,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
 	found, err := s.Deletions(0, 0, beforeHour, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
@@ -54,9 +51,7 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 	}{
 		{0, 9, nil}, {1, 9, all[:1]}, {300, 9, all[:1]}, {301, 9, all[:3]}, {301, 2, all[:2]}, {math.MaxUint32, 9, all},
 	} {
-		if got := deletions(t, s, c.before, c.limit); !slices.Equal(got, c.want) {
-			t.Errorf("before %d, at most %d: got %v, want %v", c.before, c.limit, got, c.want)
-		}
+		expect.Slices(t, deletions(t, s, c.before, c.limit), c.want, "before %d, at most %d", c.before, c.limit)
 	}
 }
 
@@ -97,9 +92,7 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 		}
 		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
 	}
-	if got := rows(t, s, row.TableOwnerDays); len(got) != len(owners)+1 {
-		t.Errorf("got %d days of the owner, want %d and that of the hour to come", len(got), len(owners))
-	}
+	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), len(owners)+1, "days of the owner, want %d and that of the hour to come", len(owners))
 }
 
 func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
@@ -110,17 +103,14 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	apply(t, s, rowtest.Creation(renewed))
 	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Key: keyOf("c")}, false))
 	wantRowsOf(t, s, 2)
-	if rec, err := s.ReadRecord(keyOf("c")); err != nil || rec.Hot.ID != 2 || rec.Cold.Title != renewed.Cold.Title {
-		t.Errorf("got %+v, %v", rec, err)
-	}
+	rec, err := s.ReadRecord(keyOf("c"))
+	expect.That(t, err == nil && rec.Hot.ID == 2 && rec.Cold.Title == renewed.Cold.Title, "got %+v, %v", rec, err)
 }
 
 func TestAPurgeWithoutAValidCodeIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, code := range []string{"", string(make([]byte, engine.MaxCodeBytes+1))} {
-		if err := tryApply(s, purgeOf(engine.Deletion{ID: 1, Key: keyOf(code)}, true)); err == nil {
-			t.Errorf("a code of %d bytes was accepted", len(code))
-		}
+		expect.That(t, tryApply(s, purgeOf(engine.Deletion{ID: 1, Key: keyOf(code)}, true)) != nil, "a code of %d bytes was accepted", len(code))
 	}
 }
 
@@ -170,9 +160,7 @@ func wantPurgesWhole(t *testing.T, clones []*vfs.MemFS, whole map[uint64]int) {
 		left := rowsOfLinks(t, s)
 		seen[len(left)] = true
 		for id, n := range left {
-			if n != whole[id] {
-				t.Errorf("crash %d: link %d has %d rows, want %d or none", i, id, n, whole[id])
-			}
+			expect.Equal(t, n, whole[id], "crash %d: link %d rows or none", i, id)
 		}
 		stop := start(t, s)
 		purgeAll(t, s)
@@ -180,7 +168,5 @@ func wantPurgesWhole(t *testing.T, clones []*vfs.MemFS, whole map[uint64]int) {
 		wantRowsOf(t, s, 1, 3, 5, 7)
 		closeStore(t, s)
 	}
-	if len(seen) < 5 {
-		t.Errorf("crashes left only %d different states", len(seen))
-	}
+	expect.That(t, len(seen) >= 5, "crashes left only %d different states", len(seen))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 )
@@ -29,63 +30,40 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
 func TestAStoreThatIsReadOnlyIsReadAndNeverChanged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrNoStore) {
-		t.Errorf("without a store: got %v", err)
-	}
+	_, err := Open(dir, Options{ReadOnly: true})
+	expect.Error(t, err, disk.ErrNoStore, "without a store")
 	s, err := Open(dir, Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(dir, Options{ReadOnly: true}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("while it is open: got %v", err)
-	}
+	expect.OK(t, err)
+	_, err = Open(dir, Options{ReadOnly: true})
+	expect.Error(t, err, disk.ErrLocked, "while it is open")
 	first, err := s.AllocateIDs(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	identity := s.Identity()
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	before := filesOf(t, dir)
 	r, err := Open(dir, Options{ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if r.Identity() != identity || !r.Given(first) {
 		t.Errorf("got %+v, id %d given: %v", r.Identity(), first, r.Given(first))
 	}
-	if _, err := Open(dir, Options{}); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("a writer while it is read: got %v", err)
-	}
-	if _, err := r.AllocateIDs(1); err == nil {
-		t.Error("ids were allocated")
-	}
+	_, err = Open(dir, Options{})
+	expect.Error(t, err, disk.ErrLocked, "a writer while it is read")
+	expect.That(t, expect.Err(r.AllocateIDs(1)) != nil, "ids were allocated")
 	r.Accounts().Write([][2][]byte{{[]byte("k"), []byte("v")}}, nil, nil, func(err error) {
-		if !errors.Is(err, kv.ErrReads) {
-			t.Errorf("writing accounts: got %v", err)
-		}
+		expect.Error(t, err, kv.ErrReads, "writing accounts")
 	})
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if after := filesOf(t, dir); !maps.Equal(before, after) {
-		t.Errorf("got %v\nbefore %v", after, before)
-	}
-	if s, err = Open(dir, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, r.Close())
+	after := filesOf(t, dir)
+	expect.That(t, maps.Equal(before, after), "got %v\nbefore %v", after, before)
+	s, err = Open(dir, Options{})
+	expect.OK(t, err)
+	expect.NoError(t, s.Close())
 }
 
 // A backup of a store that is read-only has what Fold adds, and the store stays as it is.
@@ -95,40 +73,27 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	if err == nil {
 		err = s.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	before := filesOf(t, dir)
 	var added uint64
 	r, err := Open(dir, Options{ReadOnly: true, Fold: func(c *Store) (err error) {
 		added, err = c.AllocateIDs(1)
 		return err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	stream, streamErr := r.BackupToStream(t.Context())
 	_, err = r.Backup(t.Context(), to)
-	if err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(stream.Dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the stream's folder: got %v", err)
-	}
-	if after := filesOf(t, dir); !maps.Equal(before, after) {
-		t.Errorf("got %v\nbefore %v", after, before)
-	}
+	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
+	expect.OK(t, err)
+	_, err = os.Stat(stream.Dir)
+	expect.Error(t, err, fs.ErrNotExist, "the stream's folder")
+	after := filesOf(t, dir)
+	expect.That(t, maps.Equal(before, after), "got %v\nbefore %v", after, before)
 	again := filepath.Join(t.TempDir(), "again")
-	if _, err := Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default}); err != nil {
-		t.Fatal(err)
-	}
-	if s, err = Open(again, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if !s.Given(added) || added == 0 {
-		t.Errorf("the restored store does not have id %d", added)
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	_, err = Restore(t.Context(), to, again, RestoreOptions{FS: vfs.Default})
+	expect.OK(t, err)
+	s, err = Open(again, Options{})
+	expect.OK(t, err)
+	expect.That(t, s.Given(added) && added != 0, "the restored store does not have id %d", added)
+	expect.NoError(t, s.Close())
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -28,9 +29,8 @@ func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
 	endOf := func(hour int64) time.Time { return time.Unix((hour+1)*3600, 0) }
 	want := func(when string, want time.Time) {
 		t.Helper()
-		if got := s.Metrics().RollUpWaits; !got.Equal(want) {
-			t.Errorf("%s: got %v, want %v", when, got, want)
-		}
+		got := s.Metrics().RollUpWaits
+		expect.That(t, got.Equal(want), "%s: got %v, want %v", when, got, want)
 	}
 	want("at first", time.Time{})
 	f := rowtest.NewFlush()
@@ -78,9 +78,8 @@ func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
 	}
 	three.Add(rowtest.Hit(3)) // of the open hour
 	wantTally(t, s, 1, three)
-	if got, want := hitsOf(t, s), map[uint64]uint64{1: 4, 2: 1}; !maps.Equal(got, want) {
-		t.Errorf("LoadHits: got %v, want %v", got, want)
-	}
+	got, want := hitsOf(t, s), map[uint64]uint64{1: 4, 2: 1}
+	expect.That(t, maps.Equal(got, want), "LoadHits: got %v, want %v", got, want)
 }
 
 // TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife has a clock that was ahead when the hour was
@@ -99,13 +98,9 @@ func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
 	defer closeView(t, v)
 	got := seen{rows: map[[2]int][]byte{}}
 	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
-	if err := v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
 	for j, what := range []string{"hour", "day"} {
-		if !bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)) {
-			t.Errorf("%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
-		}
+		expect.That(t, bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)), "%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
 	}
 }
 
@@ -129,9 +124,8 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	count(101)
 	for _, c := range []struct{ openHour, markHour uint32 }{{102, 102}, {103, 102}, {106, 105}, {5001, 105}} {
 		rollUpAll(t, s, upTo(c.openHour), nil)
-		if m := s.Mark(); m.Hour != c.markHour || !slices.Equal(m.Ahead, []uint32{5000, 5002}) {
-			t.Errorf("open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
-		}
+		m := s.Mark()
+		expect.That(t, m.Hour == c.markHour && slices.Equal(m.Ahead, []uint32{5000, 5002}), "open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
 		if c.openHour == 103 {
 			count(103)
 			count(104)
@@ -143,9 +137,8 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	}
 	count(5001)
 	rollUpAll(t, s, upTo(5003), nil)
-	if m := s.Mark(); m.Hour <= 5001 || m.Hour > 5002 && len(m.Ahead) != 0 {
-		t.Errorf("at last the mark is %+v", m)
-	}
+	m := s.Mark()
+	expect.That(t, m.Hour > 5001 && (m.Hour <= 5002 || len(m.Ahead) == 0), "at last the mark is %+v", m)
 	wantTally(t, s, 1, &want)
 	v := openView(t, s)
 	defer closeView(t, v)
@@ -155,9 +148,7 @@ func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
 	}{{engine.Span{FromHour: 5000, ToHour: 5001}, 5}, {engine.Span{FromHour: 4992, ToHour: 5016}, 7}, {engine.Span{FromHour: 96, ToHour: 120}, 5}} {
 		hits := uint64(0)
 		err := v.ReadSpans([]uint64{1}, []engine.Span{c.span}, row.AllParts, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
-		if err != nil || hits != c.hits {
-			t.Errorf("%v: got %d hits, %v, want %d", c.span, hits, err, c.hits)
-		}
+		expect.That(t, err == nil && hits == c.hits, "%v: got %d hits, %v, want %d", c.span, hits, err, c.hits)
 	}
 }
 
@@ -167,9 +158,7 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	b := engine.FlushBatch{Links: func(yield func(uint32, uint64, *engine.Tally) error) error {
 		return errors.Join(yield(10, 1, rowtest.Hit(1).Tally()), stop)
 	}}
-	if err := s.Flush(b); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the callback's error", err)
-	}
+	expect.Error(t, s.Flush(b), stop)
 	wantTally(t, s, 1, &rowtest.Model{})
 	f := rowtest.NewFlush()
 	f.Add(10, 1, 7, rowtest.Hit(1))
@@ -194,9 +183,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	flush(t, s, 1, f)
 	check := func(s *Store) {
 		t.Helper()
-		if got := hitsOf(t, s); !maps.Equal(got, want) {
-			t.Fatal("LoadHits: the totals have changed")
-		}
+		expect.MustThat(t, maps.Equal(hitsOf(t, s), want), "LoadHits: the totals have changed")
 		for id := uint64(1); id <= links; id += 61 {
 			both := *rowtest.Hit(id)
 			both.Add(rowtest.Hit(id / 2))
@@ -206,9 +193,8 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(upTo(200)); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(upTo(200))
+		expect.OK(t, err)
 		check(s)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
@@ -216,16 +202,11 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		check(s)
 	}
 	defer closeStore(t, s)
-	if crashes != 11 {
-		t.Errorf("got %d chunks, want 2 × (3 + 2) and one of nothing", crashes)
-	}
-	if got := len(rows(t, s, row.TableOwnerDays)); got != 5000 {
-		t.Errorf("owner days: got %d rows, want 5000", got)
-	}
+	expect.Equal(t, crashes, 11, "chunks")
+	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
 	for key, value := range rows(t, s, row.TableOwnerDays) {
-		if hits, err := row.DecodeTallyHits([]byte(value)); err != nil || hits != 2 && hits != 4 {
-			t.Fatalf("owner day %x: got %d hits, %v", key, hits, err)
-		}
+		hits, err := row.DecodeTallyHits([]byte(value))
+		expect.MustThat(t, err == nil && (hits == 2 || hits == 4), "owner day %x: got %d hits, %v", key, hits, err)
 	}
 }
 
@@ -244,9 +225,7 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 	} {
 		m := &pebble.Metrics{}
 		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
-		if got := behind(m, DefaultMemTableBytes); got != c.want {
-			t.Errorf("%d sublevels, %d memtables: got %v, want %v", c.sublevels, c.memTables, got, c.want)
-		}
+		expect.Equal(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
 	}
 }
 
@@ -261,9 +240,8 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 		for key := range rows(t, s, row.TableLinkHours) {
 			found = append(found, row.HourOf([]byte(key)))
 		}
-		if links, owners := len(found), len(rows(t, s, row.TableOwnerHours)); links != owners {
-			t.Errorf("got %d link hours and %d owner hours", links, owners)
-		}
+		links, owners := len(found), len(rows(t, s, row.TableOwnerHours))
+		expect.That(t, links == owners, "got %d link hours and %d owner hours", links, owners)
 		slices.Sort(found)
 		return found
 	}
@@ -281,12 +259,8 @@ func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
 		{1001, 1001, nil},
 	} {
 		rollUpAll(t, s, engine.RollUpLimits{OpenHour: c.openHour, FirstHour: c.firstHour}, nil)
-		if got := hours(); !slices.Equal(got, c.want) {
-			t.Errorf("open hour %d, first hour %d: got hours %v, want %v", c.openHour, c.firstHour, got, c.want)
-		}
-		if got := s.Hours(0); !slices.Equal(got, c.want) {
-			t.Errorf("open hour %d, first hour %d: the set has %v, want %v", c.openHour, c.firstHour, got, c.want)
-		}
+		expect.Slices(t, hours(), c.want, "open hour %d, first hour %d", c.openHour, c.firstHour)
+		expect.Slices(t, s.Hours(0), c.want, "open hour %d, first hour %d: the set", c.openHour, c.firstHour)
 	}
 	want := rowtest.Model{}
 	for _, m := range f.Links {
@@ -302,15 +276,11 @@ func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {
 	flush(t, s, 1, f)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendLinkHourKey(nil, 10, 2), []byte{1, 1})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.RollUp(upTo(11)); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
-	if got := rows(t, s, row.TableLinkLives); len(got) != 0 {
-		t.Errorf("got life rows %x", got)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
+	_, err := s.RollUp(upTo(11))
+	expect.Error(t, err, ErrCorrupt, "the error")
+	got := rows(t, s, row.TableLinkLives)
+	expect.Equal(t, len(got), 0, "got life rows %x", got)
 	wantTally(t, s, 1, rowtest.Hit(1))
 }
 
@@ -338,15 +308,12 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 				flush(t, s, seq, f)
 			case 3:
 				hour += rapid.SampledFrom([]uint32{1, 2, 60}).Draw(rt, "hours")
-				if _, err := s.RollUp(upTo(hour)); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.RollUp(upTo(hour))
+				expect.OK(t, err)
 			case 4:
 				rollUpAll(t, s, upTo(hour), nil)
 			case 5:
-				if err := s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 			case 6:
 				mem = mem.CrashClone(loseAll())
 				closeStore(t, s)
@@ -359,9 +326,7 @@ func TestTalliesMatchAPlainMapThroughAnyHistory(t *testing.T) {
 			}
 		}
 		for id, hits := range hitsOf(t, s) {
-			if hits != want[id].Hits {
-				t.Fatalf("LoadHits of %d: got %d, want %d", id, hits, want[id].Hits)
-			}
+			expect.MustEqual(t, hits, want[id].Hits, "LoadHits of %d", id)
 		}
 	})
 }
@@ -376,12 +341,8 @@ func TestReadersDuringFlushAndRollUpNeverMissAHit(t *testing.T) {
 		for i := range uint64(flushes) {
 			f := rowtest.NewFlush()
 			f.Add(uint32(i), 1, 7, rowtest.Hit(rowtest.Visitor(i)))
-			if err := s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})); err != nil {
-				t.Errorf("Flush: %v", err)
-			}
-			if _, err := s.RollUp(upTo(uint32(i))); err != nil {
-				t.Errorf("RollUp: %v", err)
-			}
+			expect.Error(t, s.Flush(f.Batch(engine.Positions{FlushSeq: i + 1})), nil, "Flush")
+			expect.NoError(t, expect.Err(s.RollUp(upTo(uint32(i)))), "RollUp")
 		}
 	}()
 	for running := true; running; {
@@ -410,18 +371,14 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	rollUpAll(t, s, upTo(12), nil)
 	b := s.db.NewBatch() // an hour in which only an owner has a row
 	kv.Merge(b, row.AppendOwnerHourKey(nil, 30, 1), rowOf(rowtest.Hit(1)))
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Apply(b, pebble.Sync))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	if got, want := s.Hours(0), []uint32{10, 13, 16, 19, 30}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if open := s.Hours(s.Mark().Hour); len(open) == 0 || open[0] != 13 {
-		t.Errorf("got the open hours %v, want 13 and later ones", open)
-	}
+	got, want := s.Hours(0), []uint32{10, 13, 16, 19, 30}
+	expect.Slices(t, got, want)
+	open := s.Hours(s.Mark().Hour)
+	expect.That(t, len(open) != 0 && open[0] == 13, "got the open hours %v, want 13 and later ones", open)
 }
 
 func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
@@ -430,17 +387,12 @@ func TestWhatIsKeptIsLoweredForGood(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Set(b, row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, 5000))
 	kv.Set(b, row.MetaKey(row.MetaSweep), row.AppendSweep(nil, row.Sweep{FirstDay: 300, Stage: row.StageDone}))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
 	closeStore(t, s)
 	s = openMem(t, mem)
-	if hour, day := s.Kept(); hour != 5000 || day != 300 {
-		t.Fatalf("got hours from %d and days from %d", hour, day)
-	}
-	if err := s.LowerKept(4000, 400); err != nil {
-		t.Fatal(err)
-	}
+	hour, day := s.Kept()
+	expect.MustThat(t, hour == 5000 && day == 300, "got hours from %d and days from %d", hour, day)
+	expect.OK(t, s.LowerKept(4000, 400))
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)

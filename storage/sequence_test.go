@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -26,9 +27,7 @@ import (
 func writes(t *testing.T, s *Store) row.Sequence {
 	t.Helper()
 	q, err := kv.ReadSequence(s.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return q
 }
 
@@ -41,12 +40,8 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	for i := range uint64(8) {
 		writers.Go(func() {
 			apply(t, s, rowtest.Creation(rowtest.Link(strings.Repeat("c", int(i+1)), i+1, 1)))
-			if _, err := s.AllocateIDs(1); err != nil {
-				t.Error(err)
-			}
-			if err := writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, expect.Err(s.AllocateIDs(1)))
+			expect.NoError(t, writeAccounts(s.Accounts(), [][2][]byte{{{byte(i)}, nil}}, nil))
 		})
 	}
 	for i := range uint64(8) {
@@ -57,13 +52,10 @@ func TestEveryWriteIsNumberedInTheOrderOfTheLog(t *testing.T) {
 	writers.Wait()
 	stop()
 	after := writes(t, s)
-	if after.Count != after.Last || after.Last < before.Last+8+8+8+1 {
-		t.Errorf("got %+v after %+v", after, before)
-	}
+	expect.That(t, after.Count == after.Last && after.Last >= before.Last+8+8+8+1, "got %+v after %+v", after, before)
 	closeStore(t, s)
-	if s = openMem(t, mem); writes(t, s) != after {
-		t.Errorf("opened again: got %+v, want %+v", writes(t, s), after)
-	}
+	s = openMem(t, mem)
+	expect.Equal(t, writes(t, s), after, "opened again")
 	closeStore(t, s)
 }
 
@@ -76,9 +68,7 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 		want := func(seconds float64) {
 			t.Helper()
 			synctest.Wait()
-			if got := s.Metrics().CommitWait.Seconds(); got != seconds {
-				t.Errorf("commits wait for %v s, want %v", got, seconds)
-			}
+			expect.Equal(t, s.Metrics().CommitWait.Seconds(), seconds, "commits wait for s")
 		}
 		letGo := make(chan struct{})
 		disk.until.Store(&letGo)
@@ -93,9 +83,7 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 		want(7)
 		disk.until.Store(nil)
 		close(letGo)
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, <-done)
 		want(0)
 		closeStore(t, s)
 	})
@@ -105,15 +93,9 @@ func TestCommitWaitIsTheTimeWithoutAnAnswer(t *testing.T) {
 func setSequence(t *testing.T, dir string, q row.Sequence) {
 	t.Helper()
 	db, err := pebble.Open(filepath.Join(dir, disk.DBName), pebbleOptions(vfs.Default, &Options{Logger: quiet}, nil, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, db.Set(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, q), pebble.Sync))
+	expect.OK(t, db.Close())
 }
 
 func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
@@ -128,9 +110,8 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			s := open(t, dir, Options{})
 			for range 8 {
-				if _, err := s.AllocateIDs(1); err != nil {
-					t.Fatal(err)
-				}
+				_, err := s.AllocateIDs(1)
+				expect.OK(t, err)
 			}
 			had := writes(t, s)
 			closeStore(t, s)
@@ -140,15 +121,11 @@ func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
 
 			bound := uint64(9) // of eight ids
 			s, err := Open(dir, Options{AcceptLoss: true, Logger: quiet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if q := writes(t, s); q.Count != q.Last || q.Last <= had.Last {
-				t.Errorf("got %+v, and there were %+v", q, had)
-			}
-			if id, err := s.AllocateIDs(1); err != nil || id < bound+idsALostWrite {
-				t.Errorf("got id %d, %v: a lost write may have allocated it", id, err)
-			}
+			expect.OK(t, err)
+			q := writes(t, s)
+			expect.That(t, q.Count == q.Last && q.Last > had.Last, "got %+v, and there were %+v", q, had)
+			id, err := s.AllocateIDs(1)
+			expect.That(t, err == nil && id >= bound+idsALostWrite, "got id %d, %v: a lost write may have allocated it", id, err)
 			closeStore(t, s)
 			closeStore(t, open(t, dir, Options{})) // from now on it is whole
 		})
@@ -173,23 +150,16 @@ func TestADamagedOrMissingAckedFileIsLoggedAndReplaced(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			closeStore(t, open(t, dir, Options{}))
 			path := filepath.Join(dir, disk.AckedName)
-			if err := damage(path); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, damage(path))
 			var log strings.Builder
 			s, err := Open(dir, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			want := writes(t, s).Last
 			closeStore(t, s)
-			if !strings.Contains(log.String(), "it is not known which writes were acknowledged") {
-				t.Errorf("got log %q", log.String())
-			}
+			expect.Contains(t, log.String(), "it is not known which writes were acknowledged")
 			f := &disk.Folder{FS: vfs.Default, Dir: dir}
-			if got, known, err := f.ReadAcked(s.identity.StoreID); got != want || !known || err != nil {
-				t.Errorf("afterwards: got %d, %v, %v, want %d", got, known, err, want)
-			}
+			got, known, err := f.ReadAcked(s.identity.StoreID)
+			expect.That(t, got == want && known && err == nil, "afterwards: got %d, %v, %v, want %d", got, known, err, want)
 			if _, known, _ := f.ReadAcked([16]byte{1}); known {
 				t.Error("the file was accepted for another store")
 			}
@@ -203,20 +173,14 @@ func TestAnOlderCopyOfTheDatabaseIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	closeStore(t, open(t, dir, Options{}))
 	earlier := filepath.Join(t.TempDir(), "db")
-	if err := os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.CopyFS(earlier, os.DirFS(filepath.Join(dir, disk.DBName))))
 	s := open(t, dir, Options{})
 	stop := start(t, s)
 	apply(t, s, rowtest.Creation(rowtest.Link("acknowledged", 1, 1)))
 	stop()
 	closeStore(t, s)
-	if err := os.RemoveAll(filepath.Join(dir, disk.DBName)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(filepath.Join(dir, disk.DBName)))
+	expect.OK(t, os.CopyFS(filepath.Join(dir, disk.DBName), os.DirFS(earlier)))
 	wantUntouched(t, dir, false, kv.ErrLostWrites)
 }
 
@@ -235,9 +199,7 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 	closeStore(t, s)
 
 	names, err := killed.List("/data/store/" + disk.DBName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	flips, bySequence := 0, 0
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".log") && !strings.HasPrefix(name, "MANIFEST") {
@@ -254,17 +216,13 @@ func TestAFlippedBitInLogOrManifestLosesNothingSilently(t *testing.T) {
 				continue
 			}
 			for i := range links {
-				if _, err := s.ReadRecord(keyOf("c" + strings.Repeat("x", i))); err != nil {
-					t.Errorf("%s, byte %d of %d: link %d: %v", name, at, size, i, err)
-				}
+				expect.NoError(t, expect.Err(s.ReadRecord(keyOf("c"+strings.Repeat("x", i)))), "%s, byte %d of %d: link %d", name, at, size, i)
 			}
 			closeStore(t, s)
 		}
 	}
 	t.Logf("of %d flips the sequence of writes alone has told of %d", flips, bySequence)
-	if bySequence == 0 {
-		t.Error("Pebble itself has noticed everything: is the sequence needed?")
-	}
+	expect.That(t, bySequence != 0, "Pebble itself has noticed everything: is the sequence needed?")
 }
 
 func btoi(b bool) int {
@@ -278,14 +236,10 @@ func btoi(b bool) int {
 func content(t *testing.T, fs vfs.FS, name string) string {
 	t.Helper()
 	f, err := fs.Open("/data/store/" + disk.DBName + "/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return strings.TrimRight(string(b), "\x00")
 }
 
@@ -293,11 +247,8 @@ func flip(t *testing.T, fs vfs.FS, name string, at int) {
 	t.Helper()
 	flipped := content(t, fs, name)[at] ^ 1<<(at%8)
 	f, err := fs.OpenReadWrite("/data/store/"+disk.DBName+"/"+name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{flipped}, int64(at)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt([]byte{flipped}, int64(at))
+	expect.OK(t, err)
 }

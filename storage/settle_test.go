@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -16,17 +17,11 @@ import (
 func lastLogBytes(t *testing.T, fs vfs.FS, dir string) int64 {
 	t.Helper()
 	names, err := fs.List(fs.PathJoin(dir, disk.DBName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
-	if len(names) == 0 {
-		t.Fatal("there is no log")
-	}
+	expect.MustThat(t, len(names) != 0, "there is no log")
 	info, err := fs.Stat(fs.PathJoin(dir, disk.DBName, slices.Max(names)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return info.Size()
 }
 
@@ -47,14 +42,11 @@ func TestACleanStopLeavesNothingInTheLog(t *testing.T) {
 			flush(t, s, 1, f)
 			disk.avail.Store(c.free)
 			closeStore(t, s)
-			if size := lastLogBytes(t, disk, dir); (size < 100) != c.settled {
-				t.Errorf("the newest log has %d bytes", size)
-			}
+			size := lastLogBytes(t, disk, dir)
+			expect.Equal(t, size < 100, c.settled, "the newest log has %d bytes", size)
 			disk.avail.Store(10 << 30)
 			s = open(t, dir, Options{FS: disk})
-			if hits := hitsOf(t, s); len(hits) != 1000 {
-				t.Errorf("got hits of %d links, want 1000", len(hits))
-			}
+			expect.Equal(t, len(hitsOf(t, s)), 1000)
 			closeStore(t, s)
 		})
 	}

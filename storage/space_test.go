@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/disk"
 	"shunt/storage/row/rowtest"
 )
@@ -41,9 +42,7 @@ func TestTheFloorIsTheSmallerOfItsLimits(t *testing.T) {
 		{Floor{Bytes: 7, Percent: 5}, 100, 5},
 		{Floor{Off: true}, 100, 0},
 	} {
-		if got := c.floor.of(c.total); got != c.want {
-			t.Errorf("%+v of %d: got %d, want %d", c.floor, c.total, got, c.want)
-		}
+		expect.Equal(t, c.floor.of(c.total), c.want, "%+v of %d", c.floor, c.total)
 	}
 }
 
@@ -61,9 +60,7 @@ func TestBelowTheFloorLinksAreRefusedAndHitsAreFlushed(t *testing.T) {
 		}{{512 << 20, false}, {512<<20 - 1, true}, {0, true}, {300 << 20, true}, {10 << 30, false}} {
 			disk.avail.Store(step.free - min(step.free, ballastOf(s)))
 			time.Sleep(2 * spaceInterval)
-			if s.ReadOnly() != step.readOnly {
-				t.Errorf("step %d: read only is %v", i, s.ReadOnly())
-			}
+			expect.Equal(t, s.ReadOnly(), step.readOnly, "step %d: read only", i)
 			f := rowtest.NewFlush()
 			f.Add(1, 1, 1, rowtest.Hit(uint64(i)))
 			flush(t, s, uint64(i+1), f)
@@ -89,9 +86,7 @@ func wantWritable(t *testing.T, s *Store, id uint64, want bool) {
 		"create":   <-done,
 		"accounts": writeAccounts(s.Accounts(), [][2][]byte{{{1}, nil}}, nil),
 	} {
-		if !want && !errors.Is(err, engine.ErrReadOnly) || want && err != nil {
-			t.Errorf("link %d, %s: got %v, want it done: %v", id, what, err, want)
-		}
+		expect.That(t, (want || errors.Is(err, engine.ErrReadOnly)) && (!want || err == nil), "link %d, %s: got %v, want it done: %v", id, what, err, want)
 	}
 	if err := writeAccounts(s.Accounts(), nil, [][]byte{{1}}); err != nil { // a token can always be revoked
 		t.Errorf("link %d, deletes of accounts alone: got %v", id, err)
@@ -105,26 +100,17 @@ func TestAFullDiskGivesUpItsBallastAndRecovers(t *testing.T) {
 		s := open(t, "/data/store", Options{FS: disk})
 		stop := start(t, s)
 		path := "/data/store/ballast"
-		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
-			t.Fatalf("ballast: got %v, %v", info, err)
-		}
+		info, err := disk.Stat(path)
+		expect.MustThat(t, err == nil && info.Size() == ballastBytes, "ballast: got %v, %v", info, err)
 		disk.avail.Store(0)
 		s.space.full()
-		if !s.ReadOnly() {
-			t.Error("a full disk is not read-only")
-		}
-		if _, err := disk.Stat(path); err == nil {
-			t.Error("the ballast is still there")
-		}
+		expect.That(t, s.ReadOnly(), "a full disk is not read-only")
+		expect.That(t, expect.Err(disk.Stat(path)) != nil, "the ballast is still there")
 		disk.avail.Store(10 << 30) // more than a quota allows, maybe
 		time.Sleep(fullFor - spaceInterval)
-		if !s.ReadOnly() {
-			t.Error("it is writable although an operation has just found no space")
-		}
+		expect.That(t, s.ReadOnly(), "it is writable although an operation has just found no space")
 		time.Sleep(3 * spaceInterval)
-		if s.ReadOnly() {
-			t.Error("it has not recovered")
-		}
+		expect.That(t, !s.ReadOnly(), "it has not recovered")
 		if info, err := disk.Stat(path); err != nil || info.Size() != ballastBytes {
 			t.Errorf("ballast: got %v, %v", info, err)
 		}
@@ -165,13 +151,10 @@ func TestAStoreWithoutSpaceDoesNotOpenAndLosesNothing(t *testing.T) {
 		}
 		return nil
 	}))
-	if s, err := Open("/data/store", Options{FS: full, Logger: quiet}); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("got %v, %v, want ENOSPC", s, err)
-	}
+	s, err := Open("/data/store", Options{FS: full, Logger: quiet})
+	expect.Error(t, err, syscall.ENOSPC, "got %v", s)
 	s = openMem(t, mem)
-	if _, err := s.ReadRecord(keyOf("kept")); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, expect.Err(s.ReadRecord(keyOf("kept"))))
 	closeStore(t, s)
 }
 
@@ -183,9 +166,8 @@ func TestMetricsCountTheLogAndTheBallast(t *testing.T) {
 		stop := start(t, s)
 		time.Sleep(idleInterval)
 		m := s.Metrics()
-		if m.LogDiskBytes != disk.LogStepBytes || m.DiskBytes <= m.LogDiskBytes || m.BallastBytes != ballastBytes {
-			t.Errorf("got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
-		}
+		expect.That(t, m.LogDiskBytes == disk.LogStepBytes && m.DiskBytes > m.LogDiskBytes && m.BallastBytes == ballastBytes,
+			"got %d bytes of which %d are the log, and a ballast of %d", m.DiskBytes, m.LogDiskBytes, m.BallastBytes)
 		stop()
 		closeStore(t, s)
 	})
@@ -210,18 +192,12 @@ func closeOnAFullDisk(t *testing.T) {
 	stop()
 	full.Store(true)
 	_, err := s.db.AsyncFlush()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	synctest.Wait() // until the writing of the table waits for space
-	if !s.ReadOnly() {
-		t.Error("the table was written without space")
-	}
+	expect.That(t, s.ReadOnly(), "the table was written without space")
 	closeStore(t, s)
 	full.Store(false)
 	s = openMem(t, mem)
-	if _, err := s.ReadRecord(keyOf("kept")); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, expect.Err(s.ReadRecord(keyOf("kept"))))
 	closeStore(t, s)
 }

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -30,9 +31,8 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 	if got, err := s.ReadRecord(keyOf("promo")); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
 	}
-	if _, err := s.ReadRecord(keyOf("Promo")); !errors.Is(err, engine.ErrNotFound) {
-		t.Errorf("another code: got %v, want ErrNotFound", err)
-	}
+	_, err := s.ReadRecord(keyOf("Promo"))
+	expect.Error(t, err, engine.ErrNotFound, "another code")
 }
 
 func TestATombstoneKeepsTheColdRecord(t *testing.T) {
@@ -41,12 +41,8 @@ func TestATombstoneKeepsTheColdRecord(t *testing.T) {
 	apply(t, s, rowtest.Creation(rec))
 	apply(t, s, rowtest.Deletion(rec))
 	got, err := s.ReadRecord(keyOf("gone"))
-	if err != nil || got.Hot.Flags != engine.FlagTombstone || got.Hot.DeletedAtMs != 2000 || got.Hot.Target != "" {
-		t.Errorf("got %+v, %v, want a tombstone", got, err)
-	}
-	if !reflect.DeepEqual(got.Cold, rec.Cold) {
-		t.Errorf("cold record: got %+v, want %+v", got.Cold, rec.Cold)
-	}
+	expect.That(t, err == nil && got.Hot.Flags == engine.FlagTombstone && got.Hot.DeletedAtMs == 2000 && got.Hot.Target == "", "got %+v, %v, want a tombstone", got, err)
+	expect.That(t, reflect.DeepEqual(got.Cold, rec.Cold), "cold record: got %+v, want %+v", got.Cold, rec.Cold)
 }
 
 func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
@@ -58,9 +54,8 @@ func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	after.Cold.Version++
 	apply(t, s, rowtest.Edit(rec, after))
 	wantTally(t, s, 9, &rowtest.Model{Hits: 1000})
-	if got := hitsOf(t, s); !maps.Equal(got, map[uint64]uint64{9: 1000}) {
-		t.Errorf("LoadHits: got %v", got)
-	}
+	got := hitsOf(t, s)
+	expect.That(t, maps.Equal(got, map[uint64]uint64{9: 1000}), "LoadHits: got %v", got)
 }
 
 func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
@@ -77,13 +72,10 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 	} {
 		m := rowtest.Creation(rowtest.Link("code", 1, 1))
 		change(&m)
-		if err := tryApply(s, m); err == nil {
-			t.Errorf("%s: got no error", name)
-		}
+		expect.That(t, tryApply(s, m) != nil, "%s: got no error", name)
 	}
-	if got := rows(t, s, row.TableHot); len(got) != 0 {
-		t.Errorf("got rows %q", got)
-	}
+	got := rows(t, s, row.TableHot)
+	expect.Equal(t, len(got), 0, "got rows %q", got)
 }
 
 // wantIndexes checks that both indexes have exactly the rows of links.
@@ -99,9 +91,7 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	}
 	got := rows(t, s, row.TableByOwner)
 	maps.Copy(got, rows(t, s, row.TableByTag))
-	if !maps.Equal(got, want) {
-		t.Fatalf("index rows: got %q, want %q", got, want)
-	}
+	expect.MustThat(t, maps.Equal(got, want), "index rows: got %q, want %q", got, want)
 }
 
 // TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and
@@ -135,9 +125,8 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 		}
 		for code, want := range live {
 			got, err := s.ReadRecord(keyOf(code))
-			if err != nil || got.Hot != want.Hot || !slices.Equal(got.Cold.Tags, want.Cold.Tags) {
-				t.Fatalf("ReadRecord(%q): got %+v, %v, want %+v", code, got, err, want)
-			}
+			expect.MustThat(t, err == nil && got.Hot == want.Hot && slices.Equal(got.Cold.Tags, want.Cold.Tags),
+				"ReadRecord(%q): got %+v, %v, want %+v", code, got, err, want)
 		}
 	})
 }
@@ -149,9 +138,7 @@ func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found 
 		found = append(found, fmt.Sprint(id, " ", k.Code))
 		return len(found) < limit
 	})
-	if err != nil {
-		t.Fatalf("ListLinks(%d, %q): %v", owner, tag, err)
-	}
+	expect.OK(t, err, "ListLinks(%d, %q)", owner, tag)
 	return found
 }
 
@@ -180,9 +167,7 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 		{9, "", 9, nil},
 		{1<<32 - 1, "", 9, nil},
 	} {
-		if got := listed(t, s, c.owner, c.tag, c.limit); !slices.Equal(got, c.want) {
-			t.Errorf("owner %d, tag %q: got %q, want %q", c.owner, c.tag, got, c.want)
-		}
+		expect.Slices(t, listed(t, s, c.owner, c.tag, c.limit), c.want, "owner %d, tag %q", c.owner, c.tag)
 	}
 }
 
@@ -194,12 +179,8 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()
 		kv.Set(b, put[0], put[1])
-		if err := s.writer.Sync(b, "test"); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
+		expect.OK(t, s.writer.Sync(b, "test"))
+		expect.Error(t, s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }), ErrCorrupt, "%s", name)
 		closeStore(t, s)
 	}
 }
@@ -217,9 +198,7 @@ func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				for id := first; id < first+5; id++ {
-					if err != nil || given[id] || id == 0 {
-						t.Errorf("id %d: given again, %v", id, err)
-					}
+					expect.That(t, err == nil && !given[id] && id != 0, "id %d: given again, %v", id, err)
 					given[id] = true
 				}
 			})
@@ -227,25 +206,19 @@ func TestAllocatedIDsAreNeverGivenTwice(t *testing.T) {
 		wg.Wait()
 		closeStore(t, s)
 	}
-	if !given[1] || !given[120] || len(given) != 120 {
-		t.Errorf("got %d ids, want 1 to 120", len(given))
-	}
+	expect.That(t, given[1] && given[120] && len(given) == 120, "got %d ids, want 1 to 120", len(given))
 }
 
 func TestIDsRunOutWithAnError(t *testing.T) {
 	s := openTemp(t)
-	if _, err := s.AllocateIDs(1<<48 - 2); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.AllocateIDs(2); !errors.Is(err, ErrNoIDs) {
-		t.Errorf("got %v, want ErrNoIDs", err)
-	}
-	if first, err := s.AllocateIDs(1); err != nil || first != 1<<48-1 {
-		t.Errorf("the last id: got %d, %v", first, err)
-	}
-	if _, err := s.AllocateIDs(1); !errors.Is(err, ErrNoIDs) {
-		t.Errorf("got %v, want ErrNoIDs", err)
-	}
+	_, err := s.AllocateIDs(1<<48 - 2)
+	expect.OK(t, err)
+	_, err = s.AllocateIDs(2)
+	expect.Error(t, err, ErrNoIDs, "the error")
+	first, err := s.AllocateIDs(1)
+	expect.That(t, err == nil && first == 1<<48-1, "the last id: got %d, %v", first, err)
+	_, err = s.AllocateIDs(1)
+	expect.Error(t, err, ErrNoIDs, "the error")
 }
 
 func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
@@ -255,9 +228,7 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 		rec := rowtest.Link(fmt.Sprintf("%c%c%d", "09AZaz_-"[i%8], "09AZaz_-"[i/8%8], i), uint64(i+1), 1)
 		want[rec.Hot.Code] = rec.Hot
 		s.Apply(rowtest.Creation(rec), func(err error) {
-			if err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, err)
 		})
 		if i%(queueLimit/2) == queueLimit/2-1 { // so that the queue never overflows
 			apply(t, s, rowtest.Creation(rec))
@@ -272,15 +243,12 @@ func TestEveryLinkIsLoadedOnceOnSeveralGoroutines(t *testing.T) {
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if _, again := got[string(h.Code)]; again {
-			t.Errorf("%q came twice", h.Code)
-		}
+		_, again := got[string(h.Code)]
+		expect.That(t, !again, "%q came twice", h.Code)
 		got[string(h.Code)] = row.OwnHot(&h)
 		return nil
 	}))
-	if err != nil || !maps.Equal(got, want) {
-		t.Errorf("got %d links, %v, want %d", len(got), err, len(want))
-	}
+	expect.That(t, err == nil && maps.Equal(got, want), "got %d links, %v, want %d", len(got), err, len(want))
 }
 
 func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
@@ -289,41 +257,30 @@ func TestLoadingStopsAtTheFirstErrorAndWithItsContext(t *testing.T) {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)))
 	}
 	stop := errors.New("stop")
-	if err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return stop })); !errors.Is(err, stop) {
-		t.Errorf("got %v, want the callback's error", err)
-	}
+	expect.Error(t, s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return stop })), stop)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
+	expect.Error(t, s.LoadLinks(ctx, engine.EachLink(func(engine.HotView) error { return nil })), context.Canceled, "the error")
 }
 
 func TestAnEmptyStoreLoadsNothing(t *testing.T) {
 	s := openTemp(t)
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error { return fmt.Errorf("got %q", h.Code) }))
-	if err != nil || len(hitsOf(t, s)) != 0 {
-		t.Errorf("got %v", err)
-	}
+	expect.That(t, err == nil && len(hitsOf(t, s)) == 0, "got %v", err)
 	wantTally(t, s, 1, &rowtest.Model{})
-	if p, err := s.Positions(); err != nil || p.Epoch != 0 || p.Rings != nil {
-		t.Errorf("Positions: got %+v, %v, want none", p, err)
-	}
+	p, err := s.Positions()
+	expect.That(t, err == nil && p.Epoch == 0 && p.Rings == nil, "Positions: got %+v, %v, want none", p, err)
 }
 
 func TestMetricsCountCommitsAndBytes(t *testing.T) {
 	s := openTemp(t)
 	apply(t, s, rowtest.Creation(rowtest.Link("a", 1, 1)))
 	m := s.Metrics()
-	if m.Mutations != 1 || m.CommitBatches != 1 || m.DiskBytes == 0 || m.MemTableBytes == 0 || m.WALBytes == 0 {
-		t.Errorf("got %+v", m)
-	}
+	expect.That(t, m.Mutations == 1 && m.CommitBatches == 1 && m.DiskBytes != 0 && m.MemTableBytes != 0 && m.WALBytes != 0, "got %+v", m)
 	done := make(chan error)
 	s.ApplyAll(engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("b", 2, 1)), rowtest.Creation(rowtest.Link("c", 3, 1)), rowtest.Creation(rowtest.Link("d", 4, 1))}},
 		func(err error) { done <- err })
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-done)
 	m = s.Metrics()
 	commits := uint64(0)
 	for _, n := range m.CommitSeconds.Counts {
@@ -338,16 +295,11 @@ func TestACorruptRecordIsAnErrorThatNamesItsCode(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Set(b, row.AppendHotKey(nil, keyOf("bad")), []byte{1, 0})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.ReadRecord(keyOf("bad")); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("ReadRecord: got %v, want ErrCorrupt", err)
-	}
-	err := s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
-	if !errors.Is(err, ErrCorrupt) {
-		t.Errorf("LoadLinks: got %v, want ErrCorrupt", err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
+	_, err := s.ReadRecord(keyOf("bad"))
+	expect.Error(t, err, ErrCorrupt, "ReadRecord")
+	err = s.LoadLinks(context.Background(), engine.EachLink(func(engine.HotView) error { return nil }))
+	expect.Error(t, err, ErrCorrupt, "LoadLinks")
 }
 
 func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {
@@ -360,13 +312,10 @@ func TestLinksWithTheLongestTargetsAreLoadedWhole(t *testing.T) {
 	var loaded atomic.Int64
 	err := s.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		want := rowtest.Link(string(h.Code), h.ID, 1).Hot
-		if string(h.Code) != fmt.Sprintf("c%d", h.ID-1) || len(h.Target) != engine.MaxTargetBytes || !strings.HasPrefix(string(h.Target), want.Target) {
-			t.Errorf("link %d: got code %q and %d bytes of target", h.ID, h.Code, len(h.Target))
-		}
+		expect.That(t, string(h.Code) == fmt.Sprintf("c%d", h.ID-1) && len(h.Target) == engine.MaxTargetBytes && strings.HasPrefix(string(h.Target), want.Target),
+			"link %d: got code %q and %d bytes of target", h.ID, h.Code, len(h.Target))
 		loaded.Add(1)
 		return nil
 	}))
-	if err != nil || loaded.Load() != 40 {
-		t.Errorf("got %d links, %v", loaded.Load(), err)
-	}
+	expect.That(t, err == nil && loaded.Load() == 40, "got %d links, %v", loaded.Load(), err)
 }

@@ -1,13 +1,13 @@
 package storage
 
 import (
-	"errors"
 	"maps"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -19,9 +19,7 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 	found := map[uint32]int{}
 	for key := range rows(t, s, table) {
 		_, day, err := row.SplitDayKey([]byte(key))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		found[day]++
 	}
 	return found
@@ -29,9 +27,8 @@ func daysLeft(t testing.TB, s *Store, table byte) map[uint32]int {
 
 func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 	t.Helper()
-	if got := daysLeft(t, s, row.TableLinkDays); !maps.Equal(got, links) {
-		t.Errorf("link days: got %v, want %v", got, links)
-	}
+	got := daysLeft(t, s, row.TableLinkDays)
+	expect.That(t, maps.Equal(got, links), "link days: got %v, want %v", got, links)
 	if got := daysLeft(t, s, row.TableOwnerDays); !maps.Equal(got, owners) {
 		t.Errorf("owner days: got %v, want %v", got, owners)
 	}
@@ -61,21 +58,16 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	crashes := 0
 	for more := true; more; crashes++ {
 		var err error
-		if more, err = s.RollUp(limits); err != nil {
-			t.Fatal(err)
-		}
+		more, err = s.RollUp(limits)
+		expect.OK(t, err)
 		mem = mem.CrashClone(loseAll())
 		closeStore(t, s)
 		s = openMem(t, mem)
 	}
 	defer closeStore(t, s)
-	if crashes != 7 {
-		t.Errorf("got %d chunks, want 2 × 3 and one of nothing", crashes)
-	}
+	expect.Equal(t, crashes, 7, "chunks")
 	wantDays(t, s, map[uint32]int{10: links}, map[uint32]int{10: links})
-	if got := len(rows(t, s, row.TableLinkLives)); got != links {
-		t.Errorf("got %d life rows, want %d", got, links)
-	}
+	expect.Equal(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
 		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
@@ -112,9 +104,7 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 		{100, 2, all()},
 	} {
 		rollUpAll(t, s, upTo(1000), nil)
-		if got := rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil); got != c.chunks {
-			t.Errorf("first day %d: got %d chunks, want %d", c.firstDay, got, c.chunks)
-		}
+		expect.Equal(t, rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.firstDay}, nil), c.chunks, "first day %d: chunks", c.firstDay)
 		wantDays(t, s, c.left, c.left)
 	}
 }
@@ -138,14 +128,12 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 			addDay(f, 5, links)
 			flush(t, s, 1, f)
 			rollUpAll(t, s, upTo(1000), nil)
-			if more, err := s.RollUp(engine.RollUpLimits{OpenHour: 1000, FirstDay: 4}); err != nil || !more {
-				t.Fatalf("got %v, %v", more, err)
-			}
+			more, err := s.RollUp(engine.RollUpLimits{OpenHour: 1000, FirstDay: 4})
+			expect.MustThat(t, err == nil && more, "got %v, %v", more, err)
 			rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: c.next}, nil)
 			wantDays(t, s, c.links, c.owners)
-			if _, day := s.Kept(); day < 4 {
-				t.Errorf("days from %d on are said to be whole", day)
-			}
+			_, day := s.Kept()
+			expect.That(t, day >= 4, "days from %d on are said to be whole", day)
 		})
 	}
 }
@@ -153,18 +141,16 @@ func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
 func TestAStoreRemembersItsFirstKeptHourAndDay(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openMem(t, fs)
-	if hour, day := s.Kept(); hour != 0 || day != 0 {
-		t.Errorf("a new store is whole from hour %d and day %d on", hour, day)
-	}
+	hour, day := s.Kept()
+	expect.That(t, hour == 0 && day == 0, "a new store is whole from hour %d and day %d on", hour, day)
 	f := rowtest.NewFlush()
 	f.Add(50, 1, 1, rowtest.Hit(1))
 	f.Add(99, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 99, FirstHour: 60, FirstDay: 3}, nil)
 	check := func(when string) {
-		if hour, day := s.Kept(); hour != 51 || day != 3 {
-			t.Errorf("%s: whole from hour %d and day %d on, want 51 (hour 50 was the last one rolled up) and 3", when, hour, day)
-		}
+		hour, day := s.Kept()
+		expect.That(t, hour == 51 && day == 3, "%s: whole from hour %d and day %d on, want 51 (hour 50 was the last one rolled up) and 3", when, hour, day)
 	}
 	check("at once")
 	closeStore(t, s)
@@ -181,22 +167,16 @@ func TestTheLastLinkIsSweptAsWell(t *testing.T) {
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: 1000, FirstDay: 10}, nil)
 	wantDays(t, s, map[uint32]int{}, map[uint32]int{})
 	mark := []byte(rows(t, s, row.MetaKey(row.MetaSweep)...)[string(row.MetaKey(row.MetaSweep))])
-	if got, err := row.DecodeSweep(mark); err != nil || got != (row.Sweep{FirstDay: 10, Stage: row.StageDone}) {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	got, err := row.DecodeSweep(mark)
+	expect.That(t, err == nil && got == (row.Sweep{FirstDay: 10, Stage: row.StageDone}), "got %+v, %v", got, err)
 }
 
 func TestACorruptKeyStopsTheSweep(t *testing.T) {
 	s := openTemp(t)
 	b := s.db.NewBatch()
 	kv.Merge(b, append(row.AppendLinkDayKey(nil, 1, 1), 0), rowOf(rowtest.Hit(1)))
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.RollUp(engine.RollUpLimits{FirstDay: 10}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
-	if got := len(rows(t, s, row.TableLinkDays)); got != 1 {
-		t.Errorf("got %d rows, want 1", got)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
+	_, err := s.RollUp(engine.RollUpLimits{FirstDay: 10})
+	expect.Error(t, err, ErrCorrupt, "the error")
+	expect.Equal(t, len(rows(t, s, row.TableLinkDays)), 1, "rows")
 }

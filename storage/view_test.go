@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -47,16 +48,13 @@ func (h *history) step(rt *rapid.T) {
 		h.flush(rt)
 	case 4:
 		h.hour += rapid.SampledFrom([]uint32{1, 2, 23, 60}).Draw(rt, "hours")
-		if _, err := h.s.RollUp(upTo(h.hour)); err != nil {
-			h.t.Fatal(err)
-		}
+		_, err := h.s.RollUp(upTo(h.hour))
+		expect.OK(h.t, err)
 	case 5:
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	case 6:
-		if err := h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false); err != nil {
-			h.t.Fatal(err)
-		}
+		expect.OK(h.t, h.s.db.Compact(h.t.Context(), []byte{0}, []byte{0xff}, false))
 	case 7:
 		h.mem = h.mem.CrashClone(loseAll())
 		closeStore(h.t, h.s)
@@ -149,9 +147,7 @@ func (h *history) check(rt *rapid.T) {
 		slices.SortFunc(spans, func(a, b engine.Span) int { return int(a.FromHour) - int(b.FromHour) })
 	}
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-	if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
-		h.t.Fatalf("ReadSpans: %v", err)
-	}
+	expect.OK(h.t, v.ReadSpans(ids, spans, wanted, got.add))
 	for i, id := range ids {
 		for j, span := range spans {
 			if value := want(h.links, id, span, wanted); value != nil {
@@ -175,9 +171,7 @@ func (h *history) check(rt *rapid.T) {
 func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 	err := v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) })
-	if err != nil {
-		h.t.Fatalf("ReadOwnerSpans: %v", err)
-	}
+	expect.OK(h.t, err)
 	for j, span := range spans {
 		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
 			wantRows[[2]int{0, j}] = value
@@ -247,9 +241,7 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 	defer closeView(t, v)
 	for _, wanted := range []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts} {
 		got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-		if err := v.ReadSpans(ids, spans, wanted, got.add); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, v.ReadSpans(ids, spans, wanted, got.add))
 		byID := map[uint64]map[rowtest.LinkHour]*rowtest.Model{}
 		for key, m := range all {
 			if byID[key.ID] == nil {
@@ -284,9 +276,8 @@ func TestAViewStaysAsItWas(t *testing.T) {
 	}
 	for _, span := range []engine.Span{{FromHour: 96, ToHour: 120}, {FromHour: 100, ToHour: 101}, {ToHour: engine.Endless}} {
 		got := seen{rows: map[[2]int][]byte{}}
-		if err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add); err != nil || !bytes.Equal(got.rows[[2]int{}], want) {
-			t.Errorf("%+v: got %x, %v, want %x", span, got.rows, err, want)
-		}
+		err := v.ReadSpans([]uint64{1}, []engine.Span{span}, row.AllParts, got.add)
+		expect.That(t, err == nil && bytes.Equal(got.rows[[2]int{}], want), "%+v: got %x, %v, want %x", span, got.rows, err, want)
 	}
 }
 
@@ -305,9 +296,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 			got, v := seen{rows: map[[2]int][]byte{}}, openView(t, s)
 			err := v.ReadSpans([]uint64{1, math.MaxUint64}, []engine.Span{{FromHour: from, ToHour: engine.Endless}}, row.AllParts, got.add)
 			want := map[[2]int][]byte{{0, 0}: rowOf(rowtest.Hit(1)), {1, 0}: rowOf(rowtest.Hit(2))}
-			if err != nil || !maps.EqualFunc(got.rows, want, bytes.Equal) {
-				t.Errorf("from hour %d: got %x, %v, want %x", from, got.rows, err, want)
-			}
+			expect.That(t, err == nil && maps.EqualFunc(got.rows, want, bytes.Equal), "from hour %d: got %x, %v, want %x", from, got.rows, err, want)
 			closeView(t, v)
 		}
 	}
@@ -323,9 +312,7 @@ func TestAnErrorOfYieldEndsTheRead(t *testing.T) {
 	defer closeView(t, v)
 	stop, calls := errors.New("stop"), 0
 	err := v.ReadSpans([]uint64{1, 2}, []engine.Span{{ToHour: engine.Endless}}, 0, func(int, int, *engine.Tally) error { calls++; return stop })
-	if !errors.Is(err, stop) || calls != 1 {
-		t.Errorf("got %v after %d calls", err, calls)
-	}
+	expect.That(t, errors.Is(err, stop) && calls == 1, "got %v after %d calls", err, calls)
 }
 
 func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
@@ -350,17 +337,13 @@ func TestYieldedReferrerNamesMayBeKept(t *testing.T) {
 		return nil
 	})
 	life, lifeErr := v.ReadLife(3, row.AllParts)
-	if err := errors.Join(err, lifeErr); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, lifeErr))
 	closeView(t, v)
 	wantTally(t, s, 9, f.Links[rowtest.LinkHour{Hour: 100, ID: 9}])
 	for _, name := range kept {
 		names[name] = true
 	}
-	if len(names) != 20 || !names["referrer07"] || life.Dimensions[0][0].Value != "referrer03" || life.Visitors.Count() != 1 {
-		t.Errorf("got %q and %+v", kept, life)
-	}
+	expect.That(t, len(names) == 20 && names["referrer07"] && life.Dimensions[0][0].Value == "referrer03" && life.Visitors.Count() == 1, "got %q and %+v", kept, life)
 }
 
 func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
@@ -368,10 +351,7 @@ func TestACorruptRowIsAnErrorToItsReader(t *testing.T) {
 	b := s.db.NewBatch()
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), rowOf(rowtest.Hit(1)))
 	kv.Merge(b, row.AppendLinkLifeKey(nil, 1), []byte{9, 9})
-	if err := s.writer.Sync(b, "test"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := readLife(t, s, 1); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
-	}
+	expect.OK(t, s.writer.Sync(b, "test"))
+	_, _, err := readLife(t, s, 1)
+	expect.Error(t, err, ErrCorrupt, "the error")
 }

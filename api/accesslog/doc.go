@@ -1,4 +1,4 @@
-// Package accesslog writes a line for each request, or for one in so many. It knows no HTTP library
+// Package accesslog writes a line for each request, or for one in a given number. It knows no HTTP library
 // and no link: its caller hands over what a line has, see Entry.
 //
 // # What a line has

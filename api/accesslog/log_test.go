@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // anEntry has every field.
@@ -36,9 +38,7 @@ func TestALineHasTheClientOnlyIfAsked(t *testing.T) {
 		{true, true, `192.0.2.7 - - [02/Jan/2026:03:04:05 +0000] "GET /a HTTP/1.1" 302 17 "https://b.example/c" "a \"b\" \\"`},
 	} {
 		l := &Log{o: Options{Combined: c.combined, Clients: c.clients}}
-		if got := string(l.appendLine(nil, &anEntry)); got != c.want+"\n" {
-			t.Errorf("got  %swant %s", got, c.want)
-		}
+		expect.Equal(t, string(l.appendLine(nil, &anEntry)), c.want+"\n", "got want %s", c.want)
 	}
 }
 
@@ -52,18 +52,14 @@ func TestSecretsInAddressesAreCutOff(t *testing.T) {
 		"/" + strings.Repeat("%25", 20) + "73":            "/" + strings.Repeat("%25", 20) + "73",
 		"/%" + strings.Repeat("25", 20) + "73hunt_secret": "/",
 	} {
-		if got := string(pathOf([]byte(path))); got != want {
-			t.Errorf("%s: got %s, want %s", path, got, want)
-		}
+		expect.Equal(t, string(pathOf([]byte(path))), want, path)
 	}
 	for referrer, want := range map[string]string{
 		"https://a.example/b?key=secret": "https://a.example/b", "https://secret:secret@a.example/": "", "": "",
 		"https://a.example/shunt_secret": "https://a.example/shunt_", "https://a.example/%73hunt_secret": "https://a.example/",
 		"https://a.example/_/setup%3Fcode=secret": "https://a.example/_/setup",
 	} {
-		if got := string(referrerOf([]byte(referrer))); got != want {
-			t.Errorf("%s: got %s, want %s", referrer, got, want)
-		}
+		expect.Equal(t, string(referrerOf([]byte(referrer))), want, referrer)
 	}
 }
 
@@ -74,9 +70,8 @@ func TestATokenIsInNoFieldOfALine(t *testing.T) {
 		e := Entry{Method: sent, Path: append([]byte("/a/"), sent...), UserAgent: sent, Referrer: append([]byte("https://a.example/"), sent...)}
 		for _, combined := range []bool{false, true} {
 			l := &Log{o: Options{Combined: combined, Clients: true}}
-			if line := string(l.appendLine(nil, &e)); strings.Contains(line, "secret") {
-				t.Errorf("%s: got %s", text, line)
-			}
+			line := string(l.appendLine(nil, &e))
+			expect.That(t, !strings.Contains(line, "secret"), "%s: got %s", text, line)
 		}
 	}
 }
@@ -90,18 +85,14 @@ func FuzzAnEntryIsOneLine(f *testing.F) {
 		for _, combined := range []bool{false, true} {
 			l := &Log{o: Options{Combined: combined, Clients: true}}
 			line := l.appendLine(nil, &e)
-			if len(line) > maxLine {
-				t.Fatalf("a line has %d bytes, more than %d", len(line), maxLine)
-			}
+			expect.MustThat(t, len(line) <= maxLine, "a line has %d bytes, more than %d", len(line), maxLine)
 			for i, c := range line {
-				if (c < ' ' || combined && c > '~') && i != len(line)-1 || c != '\n' && i == len(line)-1 {
-					t.Fatalf("byte %d of %q", i, line)
-				}
+				expect.MustThat(t, (c >= ' ' && (!combined || c <= '~') || i == len(line)-1) && (c == '\n' || i != len(line)-1),
+					"byte %d of %q", i, line)
 			}
 			var got struct{ Path string }
-			if err := json.Unmarshal(line, &got); !combined && err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
+			err := json.Unmarshal(line, &got)
+			expect.MustThat(t, combined || err == nil, "%q: %v", line, err)
 		}
 	})
 }
@@ -123,9 +114,7 @@ func run(t *testing.T, l *Log) (stop func()) {
 func open(t *testing.T, o Options) *Log {
 	t.Helper()
 	l, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return l
 }
 
@@ -145,9 +134,8 @@ func TestEveryLineIsWrittenBeforeRunReturns(t *testing.T) {
 	notes.Wait()
 	stop()
 	text, err := os.ReadFile(path)
-	if got := strings.Count(string(text), "\n") + int(l.Dropped()); err != nil || got != writers*each {
-		t.Errorf("got %d lines and %d dropped, %v, want %d in all", strings.Count(string(text), "\n"), l.Dropped(), err, writers*each)
-	}
+	got := strings.Count(string(text), "\n") + int(l.Dropped())
+	expect.That(t, err == nil && got == writers*each, "got %d lines and %d dropped, %v, want %d in all", strings.Count(string(text), "\n"), l.Dropped(), err, writers*each)
 }
 
 func TestNoteAllocatesNothing(t *testing.T) {
@@ -188,14 +176,10 @@ func TestAStuckDiskStopsNobodyAndIsCounted(t *testing.T) {
 		l.Note(&anEntry)
 	}
 	dropped := l.Dropped()
-	if dropped == 0 {
-		t.Error("more lines were kept than there is room for")
-	}
+	expect.That(t, dropped != 0, "more lines were kept than there is room for")
 	close(stuck.letGo)
 	stop()
-	if got := uint64(strings.Count(stuck.String(), "\n")) + l.Dropped(); got != more+1 {
-		t.Errorf("got %d lines, written or dropped, want %d", got, more+1)
-	}
+	expect.Equal(t, uint64(strings.Count(stuck.String(), "\n"))+l.Dropped(), more+1, "lines, written or dropped")
 }
 
 // fullDisk takes a number of bytes.
@@ -222,9 +206,8 @@ func TestAFullDiskLosesCountedLinesAndSplitsNone(t *testing.T) {
 	l.writeLines([]byte("third\n"))
 	disk.room = 100
 	l.writeLines([]byte("fourth\n"))
-	if got, want := disk.String(), "first line\nfourth\n"; got != want || l.Dropped() != 3 {
-		t.Errorf("got %q and %d dropped, want %q and 3", got, l.Dropped(), want)
-	}
+	got, want := disk.String(), "first line\nfourth\n"
+	expect.That(t, got == want && l.Dropped() == 3, "got %q and %d dropped, want %q and 3", got, l.Dropped(), want)
 }
 
 func TestAMovedFileIsOpenedAgain(t *testing.T) {
@@ -233,9 +216,7 @@ func TestAMovedFileIsOpenedAgain(t *testing.T) {
 	l := open(t, Options{Path: path})
 	l.Note(&anEntry)
 	l.writeAll()
-	if err := os.Rename(path, moved); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Rename(path, moved))
 	l.openAgain()
 	l.Note(&anEntry)
 	l.Note(&anEntry)
@@ -243,30 +224,22 @@ func TestAMovedFileIsOpenedAgain(t *testing.T) {
 	l.closeFile()
 	for file, want := range map[string]int{moved: 1, path: 2} {
 		text, err := os.ReadFile(file)
-		if got := strings.Count(string(text), "\n"); err != nil || got != want {
-			t.Errorf("%s: got %d lines, %v, want %d", filepath.Base(file), got, err, want)
-		}
+		got := strings.Count(string(text), "\n")
+		expect.That(t, err == nil && got == want, "%s: got %d lines, %v, want %d", filepath.Base(file), got, err, want)
 	}
 }
 
 func TestAFileThatCannotBeOpenedAgainStaysInUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(dir, 0o700))
 	l := open(t, Options{Path: filepath.Join(dir, "log")})
 	old := l.file
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.RemoveAll(dir))
 	l.openAgain()
-	if _, err := io.WriteString(l.out, "x\n"); l.file != old || err != nil {
-		t.Errorf("the old file is gone: %v", err)
-	}
+	_, err := io.WriteString(l.out, "x\n")
+	expect.That(t, l.file == old && err == nil, "the old file is gone: %v", err)
 	l.closeFile()
-	if _, err := Open(Options{Path: filepath.Join(dir, "log")}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a start: got %v", err)
-	}
+	expect.Error(t, expect.Err(Open(Options{Path: filepath.Join(dir, "log")})), os.ErrNotExist, "a start")
 }
 
 func TestASampleIsOneInN(t *testing.T) {
@@ -317,16 +290,12 @@ func TestALineIsWrittenAQuarterOfASecondAfterTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "access.log")
 		l, err := Open(Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		go func() { _ = l.Run(t.Context()) }()
 		written := func() int {
 			synctest.Wait()
 			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return bytes.Count(text, []byte{'\n'})
 		}
 		for _, rest := range []time.Duration{time.Second, time.Hour} {
@@ -336,9 +305,7 @@ func TestALineIsWrittenAQuarterOfASecondAfterTheFirst(t *testing.T) {
 				l.Note(&Entry{Method: []byte("GET"), Path: []byte("/a")})
 				time.Sleep(interval / 5)
 			}
-			if n := written() - before; n != 5 {
-				t.Errorf("after a rest of %v: %d of 5 lines were written in time", rest, n)
-			}
+			expect.Equal(t, written()-before, 5, "after a rest of %v of 5 lines were written in time", rest)
 		}
 	})
 }

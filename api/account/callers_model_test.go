@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var errFails = errors.New("this write fails")
@@ -80,7 +81,7 @@ func TestCallersFromMemoryAreThoseOfTheTable(t *testing.T) {
 		m := &callersModel{folder: f, table: &halting{Table: f.store.Accounts(), halt: none}, calls: calls}
 		f.over(m.table)
 		for range 2 {
-			must(r, m.addUser())
+			expect.OK(r, m.addUser())
 		}
 		actions := map[string]func(*rapid.T){
 			"":                 func(r *rapid.T) { m.agrees(r, "between calls", m.credentials...) },
@@ -92,9 +93,8 @@ func TestCallersFromMemoryAreThoseOfTheTable(t *testing.T) {
 		}
 		r.Repeat(actions)
 	})
-	if report, faults := checkTable(t, f); len(faults) > 0 {
-		t.Errorf("got %+v and faults %+v", report, faults)
-	}
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0, "got %+v and faults %+v", report, faults)
 	t.Logf("calls: %v", calls)
 }
 
@@ -304,7 +304,7 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 		switch n % 3 {
 		case 0, 1:
 			token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-			check(t, err)
+			expect.NoError(t, err)
 			one.of, end = ofToken(text), func() error { return f.RevokeToken(Caller{}, u.ID, token.ID) }
 			if n%3 == 1 { // it lives on under another name, and ends as far as this name goes
 				name = fmt.Sprintf("%d-%s", n, u.Name)
@@ -312,9 +312,9 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 			}
 		case 2:
 			checked, err := f.readUser(u.ID)
-			check(t, err)
+			expect.NoError(t, err)
 			_, cookie, err := f.beginSession(checked, "")
-			check(t, err)
+			expect.NoError(t, err)
 			one.of, end = ofCookie(cookie), func() error { return f.EndSession(cookie) }
 		}
 		one.at.Store(int32(living))
@@ -323,9 +323,9 @@ func raceWriter(t *testing.T, f *folder, u User, rounds int, latest *atomic.Poin
 			_, _ = f.Recheck(Caller{credential: one.of})
 		}
 		one.at.Store(int32(ending))
-		check(t, end())
+		expect.NoError(t, end())
 		one.at.Store(int32(finished))
-		check(t, gone(f.WriteUses()))
+		expect.NoError(t, gone(f.WriteUses()))
 	}
 }
 
@@ -335,15 +335,9 @@ func askRaced(t *testing.T, a *Accounts, one *raced) (lives bool) {
 	before := stage(one.at.Load())
 	c, err := a.Recheck(Caller{credential: one.of})
 	after := stage(one.at.Load())
-	if err != nil && !errors.Is(err, ErrUnauthorized) {
-		t.Error(err)
-	}
+	expect.That(t, err == nil || errors.Is(err, ErrUnauthorized), "%v", err)
 	lives = err == nil && c.User.Name == one.name
-	if before == finished && lives {
-		t.Error("a caller that had ended is still there")
-	}
-	if after == living && !lives {
-		t.Errorf("a living caller is not found: got %+v, %v", c, err)
-	}
+	expect.That(t, before != finished || !lives, "a caller that had ended is still there")
+	expect.That(t, after != living || lives, "a living caller is not found: got %+v, %v", c, err)
 	return lives
 }

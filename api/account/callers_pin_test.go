@@ -15,6 +15,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // Callers from memory are right only if they are told of every write. So one place writes to the table, which says
@@ -40,9 +41,7 @@ func TestEveryWriteOfAccountsGoesThroughOnePlace(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || writes != 1 || uses == 0 {
-		t.Errorf("%d calls write, want 1; found %d uses of the store's table, %v", writes, uses, err)
-	}
+	expect.That(t, err == nil && writes == 1 && uses != 0, "%d calls write, want 1; found %d uses of the store's table, %v", writes, uses, err)
 }
 
 // asking is a table that makes a test compare, whenever a write changes what is known.
@@ -61,7 +60,7 @@ func (a *asking) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEn
 	})
 }
 
-// written is a site for TestEveryWriteIsInForceAtOnce: users with tokens and sessions.
+// written is a site for TestEveryWriteIsInForceForTheNextRequest: users with tokens and sessions.
 type written struct {
 	*folder
 	table      *asking
@@ -146,12 +145,8 @@ func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
 			w.wantKnown(t, len(w.known))
 			w.table.compare = func(when string) { w.agrees(t, when, w.known...) }
 			w.table.writes = 0
-			if err := write(w); err != nil {
-				t.Fatal(err)
-			}
-			if w.table.writes == 0 {
-				t.Error("nothing was written")
-			}
+			expect.OK(t, write(w))
+			expect.That(t, w.table.writes != 0, "nothing was written")
 			w.agrees(t, "after the write", w.known...)
 			w.agrees(t, "again", w.known...)
 			live := slices.DeleteFunc(slices.Clone(w.known), func(of credential) bool { _, err := w.inTable(of); return err != nil })
@@ -169,9 +164,7 @@ func (w *written) wantKnown(t *testing.T, want int) {
 			n++
 		}
 	}
-	if n != want {
-		t.Errorf("%d callers are in memory, want %d", n, want)
-	}
+	expect.Equal(t, n, want, "callers are in memory")
 }
 
 // outdatedLogin logs ann in when her hash has parameters that are not today's.

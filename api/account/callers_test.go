@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // counting is a table that counts what is read from it, and can hold one Get after it has read.
@@ -50,9 +51,7 @@ func (f *folder) counted() *counting {
 func (f *folder) issue(t testing.TB, u User) (Token, string) {
 	t.Helper()
 	token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", Scopes: u.Role.scopes()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return token, text
 }
 
@@ -63,9 +62,7 @@ func (f *folder) begin(t testing.TB, u User) (cookie string) {
 	if err == nil {
 		_, cookie, err = f.beginSession(checked, checked.password)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return cookie
 }
 
@@ -142,16 +139,10 @@ func TestAKnownTokenKeepsItsLastUse(t *testing.T) {
 	_, text := f.issue(t, u)
 	for range 3 {
 		f.now = f.now.Add(time.Millisecond)
-		if _, err := f.Authenticate(text); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(f.Authenticate(text)))
 		list, err := f.ListTokens(u.ID)
-		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(f.now) {
-			t.Errorf("got %+v, %v, want a last use at %v", list, err, f.now)
-		}
-		if err := f.WriteUses(); err != nil {
-			t.Fatal(err)
-		}
+		expect.That(t, err == nil && len(list) == 1 && list[0].LastUsedAt.Equal(f.now), "got %+v, %v, want a last use at %v", list, err, f.now)
+		expect.OK(t, f.WriteUses())
 	}
 }
 
@@ -159,15 +150,10 @@ func TestWritingLastUsesForgetsNoCaller(t *testing.T) {
 	f := newFolder(t)
 	u := f.admin(t).User
 	_, text := f.issue(t, u)
-	if _, err := f.Authenticate(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WriteUses(); err != nil {
-		t.Fatal(err)
-	}
-	if k, _ := f.callers.find(ofToken(text), f.now); k == nil {
-		t.Error("the caller must be read again")
-	}
+	expect.OK(t, expect.Err(f.Authenticate(text)))
+	expect.OK(t, f.WriteUses())
+	k, _ := f.callers.find(ofToken(text), f.now)
+	expect.That(t, k != nil, "the caller must be read again")
 }
 
 // A reader that was slow between the table and memory must not bring back what a write has ended.
@@ -203,7 +189,7 @@ func TestASlowReaderDoesNotBringBackWhatHasEnded(t *testing.T) {
 				_, _ = f.Recheck(Caller{credential: of}) // either answer is right: the write is under way
 			}()
 			<-table.arrived
-			check(t, c.write(f, u, token, cookie))
+			expect.NoError(t, c.write(f, u, token, cookie))
 			f.agrees(t, "after the write", of)
 			close(table.release)
 			<-read
@@ -232,18 +218,15 @@ func TestNoMemoryContradictsAWriteWhoseOutcomeIsUnknown(t *testing.T) {
 				within(t, func() error { return f.RevokeToken(Caller{}, admin.User.ID, token.ID) }, engine.ErrOutcomeUnknown, engine.CommitTimeout)
 				for range 2 {
 					f.agrees(t, "unknown", of, other)
-					if k, _ := f.callers.find(of, f.now); k != nil {
-						t.Error("a caller whose token may be revoked is in memory")
-					}
+					k, _ := f.callers.find(of, f.now)
+					expect.That(t, k == nil, "a caller whose token may be revoked is in memory")
 				}
 				table.release()
 				f.agrees(t, "known", of, other)
-				if _, err := f.Recheck(Caller{credential: of}); errors.Is(err, ErrUnauthorized) != (fails == nil) {
-					t.Errorf("after the write: got %v", err)
-				}
-				if k, _ := f.callers.find(of, f.now); (k == nil) != (fails == nil) {
-					t.Errorf("after the write: in memory: %v", k != nil)
-				}
+				_, err := f.Recheck(Caller{credential: of})
+				expect.Equal(t, errors.Is(err, ErrUnauthorized), fails == nil, "after the write: got %v", err)
+				k, _ := f.callers.find(of, f.now)
+				expect.Equal(t, k == nil, fails == nil, "after the write: in memory: %v", k != nil)
 			})
 		})
 	}
@@ -253,9 +236,7 @@ func TestKnownCallersEndAtTheirTime(t *testing.T) {
 	f := newFolder(t)
 	u := f.admin(t).User
 	_, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", ExpiresAt: f.now.Add(90 * time.Minute)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	all := []credential{ofToken(text), ofCookie(f.begin(t, u))}
 	begin := f.now
 	for f.now.Sub(begin) < SessionLifetime-time.Hour {
@@ -266,9 +247,7 @@ func TestKnownCallersEndAtTheirTime(t *testing.T) {
 		f.now = begin.Add(SessionLifetime - left)
 		f.agrees(t, fmt.Sprintf("%v before the end", left), all...)
 	}
-	if _, err := f.Recheck(Caller{credential: all[1]}); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("after a month: got %v, want %v", err, ErrUnauthorized)
-	}
+	expect.Error(t, expect.Err(f.Recheck(Caller{credential: all[1]})), ErrUnauthorized, "after a month")
 }
 
 // numbered returns the n-th of as many callers as a test needs.
@@ -290,18 +269,14 @@ func TestTheMemoryForCallersIsBounded(t *testing.T) {
 		k := numbered(n)
 		_, ticket := c.find(k.credential, now)
 		c.keep(k, ticket, now)
-		if known, _ := c.find(k.credential, now); known != k {
-			t.Fatalf("the %d-th caller is not known", n)
-		}
+		known, _ := c.find(k.credential, now)
+		expect.MustEqual(t, known, k, "the %d-th caller is not known", n)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := len(c.known); n != maxKnownCallers {
-		t.Errorf("%d callers are in memory, want %d", n, maxKnownCallers)
-	}
-	if size := int64(after.HeapAlloc) - int64(before.HeapAlloc); size > 16<<20 {
-		t.Errorf("they take %d bytes, want at most 16 MiB", size)
-	}
+	expect.Equal(t, len(c.known), maxKnownCallers, "callers are in memory")
+	size := int64(after.HeapAlloc) - int64(before.HeapAlloc)
+	expect.That(t, size <= 16<<20, "they take %d bytes, want at most 16 MiB", size)
 	runtime.KeepAlive(c)
 }
 
@@ -309,13 +284,11 @@ func TestUnknownCredentialsTakeNoMemory(t *testing.T) {
 	f := newFolder(t)
 	u := f.admin(t).User
 	token, text := f.issue(t, u)
-	check(t, f.RevokeToken(Caller{}, u.ID, token.ID))
+	expect.NoError(t, f.RevokeToken(Caller{}, u.ID, token.ID))
 	for range 100 {
 		f.agrees(t, "unknown", ofToken(text), numbered(7).credential)
 	}
-	if n := len(f.callers.known); n != 0 {
-		t.Errorf("%d callers are in memory, want none", n)
-	}
+	expect.Equal(t, len(f.callers.known), 0, "callers are in memory")
 }
 
 // Which rows callers are made of decides what a write forgets. A table that is new must not be overlooked.
@@ -330,8 +303,7 @@ func TestARowOfAnUnknownTableForgetsEverybody(t *testing.T) {
 		for _, ended := range []func(){c.writing(nil, [][]byte{[]byte(key)}), c.writing([][2][]byte{{[]byte(key)}}, nil)} {
 			ended()
 		}
-		if known, _ := c.find(k.credential, now); (known == nil) != forgotten {
-			t.Errorf("a write of the row %q: the caller is forgotten: %v, want %v", key, known == nil, forgotten)
-		}
+		known, _ := c.find(k.credential, now)
+		expect.Equal(t, known == nil, forgotten, "a write of the row %q: the caller is forgotten", key)
 	}
 }

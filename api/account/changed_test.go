@@ -1,9 +1,10 @@
 package account
 
 import (
-	"errors"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // shared is a folder whose rows another node of the cluster changes, too: Accounts of their own in the
@@ -67,9 +68,7 @@ func (s *shared) wantRefused(t *testing.T, c changeElsewhere, all ...credential)
 		if slices.Contains(c.ends, of.kind) {
 			want = ErrUnauthorized
 		}
-		if _, err := s.Recheck(Caller{credential: of}); !errors.Is(err, want) {
-			t.Errorf("credential of kind %d: got %v, want %v", of.kind, err, want)
-		}
+		expect.Error(t, expect.Err(s.Recheck(Caller{credential: of})), want, "credential of kind %d", of.kind)
 	}
 }
 
@@ -78,11 +77,10 @@ func TestAChangeOfAnotherNodeIsInForceForTheNextRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShared(t)
 			s.agrees(t, "at first", s.both()...)
-			check(t, c.change(s))
+			expect.NoError(t, c.change(s))
 			for _, of := range s.both() {
-				if k, _ := s.callers.find(of, s.now); k == nil || k.User != s.ann {
-					t.Fatalf("credential of kind %d: in memory is %+v: there is nothing to forget", of.kind, k)
-				}
+				k, _ := s.callers.find(of, s.now)
+				expect.MustThat(t, k != nil && k.User == s.ann, "credential of kind %d: in memory is %+v: there is nothing to forget", of.kind, k)
 			}
 			s.Changed()
 			s.wantRefused(t, c, s.both()...)
@@ -107,13 +105,12 @@ func TestASlowReaderDoesNotBringBackWhatAnotherNodeHasChanged(t *testing.T) {
 					_, _ = s.Recheck(Caller{credential: of}) // either answer is right: the change has come meanwhile
 				}()
 				<-table.arrived
-				check(t, c.change(s))
+				expect.NoError(t, c.change(s))
 				s.Changed()
 				close(table.release)
 				<-read
-				if k, _ := s.callers.find(of, s.now); k != nil {
-					t.Errorf("in memory is what the reader had read before the change: %+v", k.Caller)
-				}
+				k, _ := s.callers.find(of, s.now)
+				expect.That(t, k == nil, "in memory is what the reader had read before the change: %+v", k)
 				s.wantRefused(t, c, of)
 				s.agrees(t, "after the slow reader", of)
 			})
@@ -127,9 +124,8 @@ func TestACallerIsKnownAgainAfterAChangeOfAnotherNode(t *testing.T) {
 	s.Changed()
 	for _, of := range s.both() {
 		_, err := s.Recheck(Caller{credential: of})
-		check(t, err)
-		if k, _ := s.callers.find(of, s.now); k == nil {
-			t.Errorf("a caller of kind %d is read from the table again", of.kind)
-		}
+		expect.NoError(t, err)
+		k, _ := s.callers.find(of, s.now)
+		expect.That(t, k != nil, "a caller of kind %d is read from the table again", of.kind)
 	}
 }

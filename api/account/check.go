@@ -202,8 +202,8 @@ func (c *tableCheck) indexed(key, value []byte, rows string, user uint32) (strin
 	return c.there(user)
 }
 
-// indexFault returns the fault of a row in the index of a user, whose value is to be empty: err is that of reading
-// what it leads to, which is of a user.
+// indexFault returns the fault of a row in the index of user. Its value must be empty. err is the error of reading the
+// row that it leads to, and of is the user of that row.
 func indexFault(err error, what string, of, user uint32, value []byte) (string, error) {
 	switch why := wantWidth(value, 0); {
 	case why != "":

@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func checkTable(t *testing.T, f *folder) (CheckReport, []engine.Fault) {
 	t.Helper()
 	faults := new(engine.Faults)
 	report, err := Check(f.store.Accounts(), faults)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	first, _ := faults.Found()
 	return report, first
 }
@@ -56,12 +55,9 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder(t)
-			if _, _, err := f.IssueToken(f.admin(t), TokenDraft{Name: "n"}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := f.AddUser(UserDraft{Email: "b@example.org", Role: RoleMember}); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := f.IssueToken(f.admin(t), TokenDraft{Name: "n"})
+			expect.OK(t, err)
+			expect.OK(t, expect.Err(f.AddUser(UserDraft{Email: "b@example.org", Role: RoleMember})))
 			var sets [][2][]byte
 			var deletes [][]byte
 			if c.value != nil {
@@ -69,23 +65,17 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 			} else if c.key != nil {
 				deletes = append(deletes, c.key)
 			}
-			if err := f.writeRows(sets, deletes); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, f.writeRows(sets, deletes))
 			report, faults := checkTable(t, f)
 			if c.want == "" {
-				if len(faults) > 0 || report != (CheckReport{Users: 2, Tokens: 1}) {
-					t.Errorf("got %+v and faults %+v", report, faults)
-				}
+				expect.That(t, len(faults) == 0 && report == (CheckReport{Users: 2, Tokens: 1}), "got %+v and faults %+v", report, faults)
 				return
 			}
 			found := ""
 			for _, fault := range faults {
 				found += fault.Where + ": " + fault.What + "\n"
 			}
-			if !strings.Contains(found, c.want) {
-				t.Errorf("got %q, want %q", found, c.want)
-			}
+			expect.Contains(t, found, c.want)
 		})
 	}
 }

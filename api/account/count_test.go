@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
@@ -11,9 +13,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	u := f.withPassword(t, "ann@example.com")
 	want := func(when string, n uint64) {
 		t.Helper()
-		if got := f.CountSessions(); got != n {
-			t.Errorf("%s: %d sessions are counted, want %d", when, got, n)
-		}
+		expect.Equal(t, f.CountSessions(), n, "%s sessions are counted", when)
 	}
 	want("at first", 0)
 	_, first := f.logIn(t, "ann@example.com")
@@ -23,9 +23,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	f.countSessions(slog.New(slog.DiscardHandler))
 	want("after a restart", 2)
 	for range 2 { // the second time there is none to end
-		if err := f.EndSession(first); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.EndSession(first))
 	}
 	want("after a log-out", 1)
 	for range MaxSessions + 3 {
@@ -36,9 +34,7 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 	want("when all have expired", MaxSessions)
 	f.logIn(t, "ann@example.com")
 	want("after the next login", MaxSessions)
-	if err := f.EndSessions(Caller{}, u.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.EndSessions(Caller{}, u.ID))
 	want("after the end of all", 0)
 }
 
@@ -46,14 +42,13 @@ func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
 func (f *folder) wantCounted(t testing.TB) {
 	got := f.CountSessions()
 	f.countSessions(slog.New(slog.DiscardHandler))
-	if n := f.CountSessions(); got != n {
-		t.Errorf("%d sessions are counted, and the table has %d", got, n)
-	}
+	n := f.CountSessions()
+	expect.That(t, got == n, "%d sessions are counted, and the table has %d", got, n)
 }
 
 func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
 	s, log := newShared(t), slog.New(slog.DiscardHandler)
-	check(t, s.another.EndSession(s.cookie))
+	expect.NoError(t, s.another.EndSession(s.cookie))
 	if s.countSessions(log); s.CountSessions() != 0 {
 		t.Errorf("%d sessions are counted, want none", s.CountSessions())
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // modelUser is what TestWaysInFollowAPlainModel expects of a user.
@@ -72,32 +74,25 @@ func TestWaysInFollowAPlainModel(t *testing.T) {
 		}
 		r.Repeat(actions)
 	})
-	if report, faults := checkTable(t, f); len(faults) > 0 {
-		t.Errorf("got %+v and faults %+v", report, faults)
-	}
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0, "got %+v and faults %+v", report, faults)
 	t.Logf("calls: %v", calls)
 }
 
 func (m *model) addUser(r *rapid.T) {
 	email := fmt.Sprintf("user%d@example.com", time.Now().UnixNano())
 	u, err := m.AddUser(UserDraft{Email: email, Role: RoleMember})
-	must(r, err)
+	expect.OK(r, err)
 	_, token, err := m.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-	must(r, err)
+	expect.OK(r, err)
 	m.users[u.ID] = &modelUser{User: u, sessions: map[string]time.Time{}, token: token}
-}
-
-func must(r *rapid.T, err error) {
-	if err != nil {
-		r.Fatal(err)
-	}
 }
 
 // usable reports whether a setup code can be used.
 func (m *model) usable(r *rapid.T, code string) bool {
 	_, err := m.LookUpSetupCode(code)
 	if !errors.Is(err, ErrNoSetupCode) {
-		must(r, err)
+		expect.OK(r, err)
 	}
 	return err == nil
 }
@@ -110,7 +105,7 @@ func (m *model) newSetupCode(r *rapid.T, u *modelUser) {
 	m.calls["new code"]++
 	m.now = m.now.Add(time.Millisecond) // so that one of them is the oldest
 	text, expires, err := m.NewSetupCode(Caller{}, u.ID)
-	must(r, err)
+	expect.OK(r, err)
 	u.codes = append(u.usable(m.now), modelCode{text, expires})
 	if len(u.codes) > MaxSetupCodes {
 		m.gone = append(m.gone, u.codes[0].text)
@@ -132,9 +127,7 @@ func (m *model) useSetupCode(r *rapid.T, u *modelUser) {
 	m.calls[fmt.Sprintf("use, right: %v", right)]++
 	password := fmt.Sprint("password ", len(m.gone), text)
 	_, cookie, err := m.UseSetupCode(nobody, text, "", password)
-	if right != (err == nil) || !right && !errors.Is(err, ErrNoSetupCode) {
-		r.Fatalf("the use of a code that is right %v: got %v", right, err)
-	}
+	expect.MustThat(r, right == (err == nil) && (right || errors.Is(err, ErrNoSetupCode)), "the use of a code that is right %v: got %v", right, err)
 	if right {
 		for _, c := range u.codes {
 			m.gone = append(m.gone, c.text)
@@ -148,7 +141,7 @@ func (m *model) edit(r *rapid.T, u *modelUser) {
 	m.calls["edit"]++
 	password := fmt.Sprint("edited ", m.now)
 	_, err := m.EditUser(Caller{}, u.ID, UserEdit{Password: &password})
-	must(r, err)
+	expect.OK(r, err)
 	u.setPassword(password)
 }
 
@@ -160,9 +153,9 @@ func (m *model) change(r *rapid.T, u *modelUser) {
 	m.calls["change"]++
 	cookie := rapid.SampledFrom(slices.Sorted(maps.Keys(u.sessions))).Draw(r, "session")
 	c, err := m.AuthenticateSession(cookie)
-	must(r, err)
+	expect.OK(r, err)
 	password := fmt.Sprint("changed ", m.now, rapid.Uint8().Draw(r, "password"))
-	must(r, m.ChangePassword(c, nobody, u.password, password))
+	expect.OK(r, m.ChangePassword(c, nobody, u.password, password))
 	begin := u.sessions[cookie]
 	u.setPassword(password)
 	u.sessions[cookie] = begin
@@ -174,19 +167,19 @@ func (m *model) login(r *rapid.T, u *modelUser) {
 	}
 	m.calls["login"]++
 	_, cookie, err := m.LogIn(nobody, u.Name, u.password)
-	must(r, err)
+	expect.OK(r, err)
 	u.sessions[cookie] = m.now
 }
 
 func (m *model) endAll(r *rapid.T, u *modelUser) {
 	m.calls["end all"]++
-	must(r, m.EndSessions(Caller{}, u.ID))
+	expect.OK(r, m.EndSessions(Caller{}, u.ID))
 	u.sessions = map[string]time.Time{}
 }
 
 func (m *model) remove(r *rapid.T, u *modelUser) {
 	m.calls["remove"]++
-	must(r, m.RemoveUser(Caller{}, u.ID, mayGo(nil)))
+	expect.OK(r, m.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	for _, c := range u.codes {
 		m.gone = append(m.gone, c.text)
 	}
@@ -197,25 +190,18 @@ func (m *model) remove(r *rapid.T, u *modelUser) {
 func (m *model) compare(r *rapid.T) {
 	for _, u := range m.users {
 		for _, c := range u.codes {
-			if got, want := m.usable(r, c.text), m.now.Before(c.expires); got != want {
-				r.Fatalf("a code of user %d: got usable %v, want %v", u.ID, got, want)
-			}
+			expect.MustEqual(r, m.usable(r, c.text), m.now.Before(c.expires), "a code of user %d", u.ID)
 		}
 		for cookie := range u.sessions {
-			if c, err := m.AuthenticateSession(cookie); err != nil || c.User != u.User {
-				r.Fatalf("a session of %+v: got %+v, %v", u.User, c, err)
-			}
+			c, err := m.AuthenticateSession(cookie)
+			expect.MustThat(r, err == nil && c.User == u.User, "a session of %+v: got %+v, %v", u.User, c, err)
 		}
-		if list, err := m.ListSessions(u.ID); err != nil || len(list) != len(u.sessions) {
-			r.Fatalf("got the sessions %+v, %v, want %d", list, err, len(u.sessions))
-		}
-		if c, err := m.Authenticate(u.token); err != nil || c.User != u.User {
-			r.Fatalf("the token of %+v: got %+v, %v", u.User, c, err)
-		}
+		list, err := m.ListSessions(u.ID)
+		expect.MustThat(r, err == nil && len(list) == len(u.sessions), "got the sessions %+v, %v, want %d", list, err, len(u.sessions))
+		c, err := m.Authenticate(u.token)
+		expect.MustThat(r, err == nil && c.User == u.User, "the token of %+v: got %+v, %v", u.User, c, err)
 	}
 	for _, text := range m.gone {
-		if m.usable(r, text) {
-			r.Fatal("a code that was used up, or whose user is gone, can be used")
-		}
+		expect.MustThat(r, !m.usable(r, text), "a code that was used up, or whose user is gone, can be used")
 	}
 }

@@ -3,10 +3,11 @@ package account
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"reflect"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
@@ -28,13 +29,9 @@ func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 		"setup code": {encodeSetupCode(setupCode{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"expires_ms":1767323045000}`},
 		"last use":   {encodeUse(at), `{"v":1,"at_ms":1767323045000}`},
 	} {
-		if string(row.got) != row.want {
-			t.Errorf("%s: got %s, want %s", name, row.got, row.want)
-		}
+		expect.Equal(t, string(row.got), row.want, "%s: got %s", name, row.got)
 	}
-	if _, err := decodeUser([]byte(`{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`)); !errors.Is(err, errFormat) {
-		t.Errorf("a user of version 2: got %v, want %v", err, errFormat)
-	}
+	expect.Error(t, expect.Err(decodeUser([]byte(`{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`))), errFormat, "a user of version 2")
 }
 
 func TestKeysOfAccountsAreAsPinned(t *testing.T) {
@@ -46,9 +43,7 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 		"y\x00\x00\x00\x07" + h: sessionIndexKey(7, hash[:]), "l" + h: useKey(hash[:]),
 		"k" + h: setupCodeKey(hash[:]), "w\x00\x00\x00\x07" + h: setupCodeIndexKey(7, hash[:]),
 	} {
-		if string(got) != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, string(got), want, "got %q", got)
 	}
 }
 
@@ -66,9 +61,8 @@ func FuzzDecodeUser(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := decodeUser(encodeUser(u)); err != nil || again != u {
-			t.Errorf("got %+v, %v, want %+v", again, err, u)
-		}
+		again, err := decodeUser(encodeUser(u))
+		expect.That(t, err == nil && again == u, "got %+v, %v, want %+v", again, err, u)
 	})
 }
 
@@ -87,9 +81,8 @@ func FuzzDecodeToken(f *testing.F) {
 			return
 		}
 		again, hashAgain, err := decodeToken(encodeToken(token, hash))
-		if err != nil || !reflect.DeepEqual(again, token) || !reflect.DeepEqual(hashAgain, hash) {
-			t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, token, hash)
-		}
+		expect.That(t, err == nil && reflect.DeepEqual(again, token) && reflect.DeepEqual(hashAgain, hash),
+			"got %+v, %x, %v, want %+v, %x", again, hashAgain, err, token, hash)
 	})
 }
 
@@ -101,20 +94,15 @@ func FuzzDecodeSessionCodeAndUse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		if s, hash, err := decodeSession(value); err == nil {
 			again, hashAgain, err := decodeSession(encodeSession(s, hash))
-			if err != nil || again != s || !bytes.Equal(hashAgain, hash) {
-				t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
-			}
+			expect.That(t, err == nil && again == s && bytes.Equal(hashAgain, hash), "got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
 		}
 		if s, hash, err := decodeSetupCode(value); err == nil {
 			again, hashAgain, err := decodeSetupCode(encodeSetupCode(s, hash))
-			if err != nil || again != s || !bytes.Equal(hashAgain, hash) {
-				t.Errorf("got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
-			}
+			expect.That(t, err == nil && again == s && bytes.Equal(hashAgain, hash), "got %+v, %x, %v, want %+v, %x", again, hashAgain, err, s, hash)
 		}
 		if at, err := decodeUse(value); err == nil {
-			if again, err := decodeUse(encodeUse(at)); err != nil || !again.Equal(at) {
-				t.Errorf("got %v, %v, want %v", again, err, at)
-			}
+			again, err := decodeUse(encodeUse(at))
+			expect.That(t, err == nil && again.Equal(at), "got %v, %v, want %v", again, err, at)
 		}
 	})
 }

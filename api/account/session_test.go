@@ -15,6 +15,7 @@ import (
 
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 const rightPassword = "correct horse battery"
@@ -26,18 +27,14 @@ var nobody = turnstile.Key{}
 func (f *folder) withPassword(t testing.TB, email string) User {
 	t.Helper()
 	u, err := f.AddUser(UserDraft{Email: email, Role: RoleMember, Password: rightPassword})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return u
 }
 
 func (f *folder) logIn(t testing.TB, email string) (Caller, string) {
 	t.Helper()
 	c, cookie, err := f.LogIn(nobody, email, rightPassword)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c, cookie
 }
 
@@ -45,9 +42,7 @@ func (f *folder) logIn(t testing.TB, email string) (Caller, string) {
 func (f *folder) live(t *testing.T, cookie string) bool {
 	t.Helper()
 	_, err := f.AuthenticateSession(cookie)
-	if err != nil && !errors.Is(err, ErrUnauthorized) {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == nil || errors.Is(err, ErrUnauthorized), "%v", err)
 	return err == nil
 }
 
@@ -67,26 +62,19 @@ func TestOnlyTheRightPasswordLogsIn(t *testing.T) {
 		"too long an address":                {strings.Repeat("a", 1000) + "@example.com", rightPassword},
 		"no address":                         {"", rightPassword},
 	} {
-		if _, cookie, err := f.LogIn(nobody, c.email, c.password); !errors.Is(err, ErrUnauthorized) || cookie != "" {
-			t.Errorf("%s: got %v, want %v", name, err, ErrUnauthorized)
-		}
+		_, cookie, err := f.LogIn(nobody, c.email, c.password)
+		expect.That(t, errors.Is(err, ErrUnauthorized) && cookie == "", "%s: got %v, want %v", name, err, ErrUnauthorized)
 	}
 	c, cookie, err := f.LogIn(nobody, " ANN@Example.com", rightPassword)
-	if err != nil || c.User != u || c.Has(Admin) || !c.Has(TokensWrite) {
-		t.Fatalf("got %+v, %v", c, err)
-	}
+	expect.MustThat(t, err == nil && c.User == u && !c.Has(Admin) && c.Has(TokensWrite), "got %+v, %v", c, err)
 	f.reopen(t)
-	if again, err := f.AuthenticateSession(cookie); err != nil || again.User != u || again.TokenID != "" {
-		t.Errorf("after a restart: got %+v, %v", again, err)
-	}
+	again, err := f.AuthenticateSession(cookie)
+	expect.That(t, err == nil && again.User == u && again.TokenID == "", "after a restart: got %+v, %v", again, err)
 	for _, wrong := range []string{"", cookie[1:], cookie + "A", "A" + cookie[1:], cookie[:42] + "=", strings.Repeat("-", 43)} {
-		if wrong != cookie && f.live(t, wrong) {
-			t.Errorf("the cookie %q passes", wrong)
-		}
+		expect.That(t, wrong == cookie || !f.live(t, wrong), "the cookie %q passes", wrong)
 	}
-	if f.live(t, cookie) == false || f.EndSession(cookie) != nil || f.live(t, cookie) || f.EndSession(cookie) != nil {
-		t.Error("the session does not end when it is ended")
-	}
+	expect.That(t, f.live(t, cookie) != false && f.EndSession(cookie) == nil && !f.live(t, cookie) && f.EndSession(cookie) == nil,
+		"the session does not end when it is ended")
 }
 
 // A login must cost the same whether or not the user exists: a hash is computed for both. That
@@ -96,15 +84,11 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 	f.admin(t)
 	f.withPassword(t, "ann@example.com")
 	ok, outdated, err := f.hashing.matches(nobody, rightPassword, "")
-	if ok || outdated || err != nil {
-		t.Errorf("no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
-	}
+	expect.That(t, !ok && !outdated && err == nil, "no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
 	synctest.Test(t, func(t *testing.T) {
 		f.hashing = newHashing(engine.Cores())
 		for range f.hashing.places.Limits().Places {
-			if err := f.hashing.places.Enter(nobody); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, f.hashing.places.Enter(nobody))
 		}
 		for _, name := range []string{"ann@example.com", "ben@example.com", "admin", "no address"} {
 			start := time.Now()
@@ -113,9 +97,8 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 			}
 		}
 		f.hashing.places.Leave(nobody)
-		if _, _, err := f.LogIn(nobody, "ben@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("with a slot: got %v, want %v", err, ErrUnauthorized)
-		}
+		_, _, err := f.LogIn(nobody, "ben@example.com", rightPassword)
+		expect.Error(t, err, ErrUnauthorized, "with a slot")
 	})
 }
 
@@ -139,9 +122,7 @@ func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 			}
 			time.Sleep(hashingPatience)
 			synctest.Wait()
-			if got := int(refused.Load()); got != maxHashings-want+5+maxHashWaiters {
-				t.Errorf("%d cores: %d are refused in the end, want all that waited", cores, got)
-			}
+			expect.Equal(t, int(refused.Load()), maxHashings-want+5+maxHashWaiters, "%d cores are refused in the end", cores)
 			close(end)
 			askers.Wait()
 		})
@@ -153,59 +134,41 @@ func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
 		h := newHashing(engine.Cores())
 		greedy, other := turnstile.Key{User: 1}, turnstile.Key{User: 2}
 		for range h.places.Limits().Places {
-			if err := h.places.Enter(nobody); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, h.places.Enter(nobody))
 		}
 		var order []turnstile.Key
 		var askers sync.WaitGroup
 		for range maxHashesCaller {
 			askers.Go(func() {
-				check(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
+				expect.NoError(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
 			})
 			synctest.Wait()
 		}
-		if err := h.inTurn(greedy, nil); !errors.Is(err, ErrOverloaded) {
-			t.Errorf("one more than a caller's share: got %v, want %v", err, ErrOverloaded)
-		}
+		expect.Error(t, h.inTurn(greedy, nil), ErrOverloaded, "one more than a caller's share")
 		askers.Go(func() {
-			check(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
+			expect.NoError(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
 		})
 		synctest.Wait()
 		h.places.Leave(nobody)
 		askers.Wait()
-		if len(order) != maxHashesCaller+1 || order[0] != greedy || order[1] != other {
-			t.Errorf("got %v, want the other caller second", order)
-		}
+		expect.That(t, len(order) == maxHashesCaller+1 && order[0] == greedy && order[1] == other, "got %v, want the other caller second", order)
 	})
-}
-
-func check(t *testing.T, err error) {
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestAHashOfOtherParametersIsReplacedAtLogin(t *testing.T) {
 	f := newFolder(t)
 	u := f.withPassword(t, "ann@example.com")
 	old, err := argon2id.CreateHash(rightPassword, &argon2id.Params{Memory: 1 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	row := [2][]byte{userKey(u.ID), encodeUser(userRecord{u, old})}
-	if err := f.writeRows([][2][]byte{row}, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.writeRows([][2][]byte{row}, nil))
 	f.logIn(t, "ann@example.com")
 	kept, err := f.readUser(u.ID)
-	if err != nil || !strings.HasPrefix(kept.password, "$argon2id$v=19$m=19456,t=2,p=1$") {
-		t.Errorf("got %s, %v, want a hash of today's parameters", kept.password, err)
-	}
+	expect.That(t, err == nil && strings.HasPrefix(kept.password, "$argon2id$v=19$m=19456,t=2,p=1$"),
+		"got %s, %v, want a hash of today's parameters", kept.password, err)
 	f.logIn(t, "ann@example.com")
-	if again, err := f.readUser(u.ID); again != kept || err != nil {
-		t.Errorf("a second login changed the hash")
-	}
+	again, err := f.readUser(u.ID)
+	expect.That(t, again == kept && err == nil, "a second login changed the hash")
 }
 
 func TestASessionEndsAfterAWeekIdleOrAMonth(t *testing.T) {
@@ -219,26 +182,16 @@ func TestASessionEndsAfterAWeekIdleOrAMonth(t *testing.T) {
 		if !f.live(t, used) {
 			t.Fatalf("a session that is used daily ended after %v", f.now.Sub(begin))
 		}
-		if err := f.WriteUses(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, f.WriteUses())
 	}
 	f.now = begin.Add(SessionLifetime - time.Millisecond)
-	if !f.live(t, used) {
-		t.Error("it ended before its time")
-	}
+	expect.That(t, f.live(t, used), "it ended before its time")
 	f.now = begin.Add(SessionLifetime)
-	if f.live(t, used) {
-		t.Error("it lives longer than its time")
-	}
+	expect.That(t, !f.live(t, used), "it lives longer than its time")
 	f.now = begin.Add(sessionIdle)
-	if f.live(t, idle) {
-		t.Error("an idle session lives for longer than a week")
-	}
+	expect.That(t, !f.live(t, idle), "an idle session lives for longer than a week")
 	f.now = begin.Add(sessionIdle - time.Millisecond)
-	if !f.live(t, idle) {
-		t.Error("an idle session lives for less than a week")
-	}
+	expect.That(t, f.live(t, idle), "an idle session lives for less than a week")
 }
 
 func TestTheUseOfASessionIsRecordedOnceAnHour(t *testing.T) {
@@ -247,24 +200,18 @@ func TestTheUseOfASessionIsRecordedOnceAnHour(t *testing.T) {
 	_, cookie := f.logIn(t, "ann@example.com")
 	for minute := range 60 {
 		f.live(t, cookie)
-		if n := len(f.uses.pending); n != 0 {
-			t.Fatalf("noted after %d minutes", minute)
-		}
+		expect.MustEqual(t, len(f.uses.pending), 0, "noted after %d minutes", minute)
 		f.now = f.now.Add(time.Minute)
 	}
 	f.live(t, cookie)
-	if n := len(f.uses.pending); n != 1 {
-		t.Errorf("after an hour %d uses are recorded, want 1", n)
-	}
+	expect.Equal(t, len(f.uses.pending), 1, "after an hour uses are recorded")
 }
 
 func TestAUserHasABoundedNumberOfSessions(t *testing.T) {
 	f := newFolder(t)
 	u := f.withPassword(t, "ann@example.com")
 	checked, err := f.readUser(u.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cookies := make([]string, MaxSessions+1)
 	for i := range cookies {
 		f.now = f.now.Add(time.Hour)
@@ -276,17 +223,13 @@ func TestAUserHasABoundedNumberOfSessions(t *testing.T) {
 		}
 	}
 	for i, cookie := range cookies {
-		if got, want := f.live(t, cookie), i != 1; got != want {
-			t.Errorf("session %d: got live %v, want %v", i, got, want)
-		}
+		expect.Equal(t, f.live(t, cookie), i != 1, "session %d", i)
 	}
 	f.now = f.now.Add(SessionLifetime)
 	if _, _, err = f.beginSession(checked, checked.password); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(rows(t, f), `"y`); n != MaxSessions {
-		t.Errorf("%d sessions are kept, want %d", n, MaxSessions)
-	}
+	expect.Equal(t, strings.Count("\n"+rows(t, f), "\n\"y"), MaxSessions, "sessions are kept")
 }
 
 func TestANewPasswordEndsAllSessionsButItsOwn(t *testing.T) {
@@ -297,29 +240,20 @@ func TestANewPasswordEndsAllSessionsButItsOwn(t *testing.T) {
 	_, other := f.logIn(t, "ann@example.com")
 	_, bens := f.logIn(t, "ben@example.com")
 	checked, err := f.readUser(u.ID) // a login that is under way
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	password := "another password"
-	if _, err := f.EditUser(own, u.ID, UserEdit{Password: &password}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(f.EditUser(own, u.ID, UserEdit{Password: &password})))
 	for name, got := range map[string]bool{
 		"own": f.live(t, ownCookie), "other": !f.live(t, other), "somebody else's": f.live(t, bens),
 	} {
-		if !got {
-			t.Errorf("the %s session: it lives or has ended, and should not", name)
-		}
+		expect.That(t, got, "the %s session: it lives or has ended, and should not", name)
 	}
-	if _, _, err := f.beginSession(checked, checked.password); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("a login whose password was changed under it: got %v", err)
-	}
-	if _, _, err := f.LogIn(nobody, "ann@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("the old password: got %v", err)
-	}
-	if _, err := f.EditUser(Caller{}, u.ID, UserEdit{Password: &password}); err != nil || f.live(t, ownCookie) {
-		t.Errorf("set by somebody else: %v, or the session lives", err)
-	}
+	_, _, err = f.beginSession(checked, checked.password)
+	expect.Error(t, err, ErrUnauthorized, "a login whose password was changed under it")
+	_, _, err = f.LogIn(nobody, "ann@example.com", rightPassword)
+	expect.Error(t, err, ErrUnauthorized, "the old password")
+	_, err = f.EditUser(Caller{}, u.ID, UserEdit{Password: &password})
+	expect.That(t, err == nil && !f.live(t, ownCookie), "set by somebody else: %v, or the session lives", err)
 }
 
 func TestTheStoreHoldsNeitherPasswordsNorCookies(t *testing.T) {
@@ -328,13 +262,9 @@ func TestTheStoreHoldsNeitherPasswordsNorCookies(t *testing.T) {
 	_, cookie := f.logIn(t, "ann@example.com")
 	err := f.store.Accounts().Scan(nil, func(key, value []byte) (bool, error) {
 		for _, secret := range []string{rightPassword, cookie, cookie[:20]} {
-			if bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(secret)) {
-				t.Errorf("row %q holds %q", key, secret)
-			}
+			expect.That(t, !bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(secret)), "row %q holds %q", key, secret)
 		}
 		return true, nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, err)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestLiveSessionsAreListedByLastUse(t *testing.T) {
@@ -26,21 +27,17 @@ func TestLiveSessionsAreListedByLastUse(t *testing.T) {
 	second, _ := f.logIn(t, "ann@example.com")
 	want := func(when string, want ...Session) {
 		t.Helper()
-		if got, err := f.ListSessions(u.ID); !slices.Equal(got, want) || err != nil {
-			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
-		}
+		got, err := f.ListSessions(u.ID)
+		expect.That(t, slices.Equal(got, want) && err == nil, "%s: got %+v, %v, want %+v", when, got, err, want)
 	}
 	want("by their beginning",
 		Session{second.SessionID, begin.Add(time.Hour), begin.Add(time.Hour)}, Session{first.SessionID, begin, begin})
 	f.now = f.now.Add(time.Hour)
-	if c, err := f.AuthenticateSession(firstCookie); err != nil || c.SessionID != first.SessionID {
-		t.Errorf("the session of %q is now %q, %v", first.SessionID, c.SessionID, err)
-	}
+	c, err := f.AuthenticateSession(firstCookie)
+	expect.That(t, err == nil && c.SessionID == first.SessionID, "the session of %q is now %q, %v", first.SessionID, c.SessionID, err)
 	used := []Session{{first.SessionID, begin, f.now}, {second.SessionID, begin.Add(time.Hour), begin.Add(time.Hour)}}
 	want("after a use", used...)
-	if err := f.WriteUses(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, f.WriteUses())
 	f.reopen(t)
 	want("after a restart", used...)
 	ids := []string{expired.SessionID, first.SessionID, second.SessionID}
@@ -54,22 +51,14 @@ func TestTheIDOfASessionIsOfNoUse(t *testing.T) {
 	f := newFolder(t)
 	f.withPassword(t, "ann@example.com")
 	c, cookie := f.logIn(t, "ann@example.com")
-	if f.live(t, c.SessionID) || strings.Contains(cookie, c.SessionID) {
-		t.Error("the ID is a part of the cookie")
-	}
+	expect.That(t, !f.live(t, c.SessionID) && !strings.Contains(cookie, c.SessionID), "the ID is a part of the cookie")
 	id, err := hex.DecodeString(c.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = f.store.Accounts().Scan(nil, func(key, value []byte) (bool, error) {
-		if bytes.Contains(key, id) || bytes.Contains(value, id) {
-			t.Errorf("row %q holds the ID", key)
-		}
+		expect.That(t, !bytes.Contains(key, id) && !bytes.Contains(value, id), "row %q holds the ID", key)
 		return true, nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, err)
 }
 
 func TestAUserEndsOneSessionOrAll(t *testing.T) {
@@ -83,28 +72,19 @@ func TestAUserEndsOneSessionOrAll(t *testing.T) {
 	code := f.newCode(t, u)
 	before := rows(t, f)
 	for _, id := range []string{bens.SessionID, "", "0123456789abcdef", first.SessionID[:15]} {
-		if err := f.EndSessionByID(Caller{}, u.ID, id); err != nil || rows(t, f) != before {
-			t.Errorf("%q, which is no session of the user: got %v, or rows have changed", id, err)
-		}
+		err := f.EndSessionByID(Caller{}, u.ID, id)
+		expect.That(t, err == nil && rows(t, f) == before, "%q, which is no session of the user: got %v, or rows have changed", id, err)
 	}
-	if err := f.EndSessionByID(Caller{}, u.ID, first.SessionID); err != nil || f.live(t, firstCookie) || !f.live(t, second) {
-		t.Errorf("one: got %v, want only that session ended", err)
-	}
-	if _, err := f.Recheck(first); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("its caller: got %v, want %v", err, ErrUnauthorized)
-	}
-	if err := f.EndSessions(Caller{}, u.ID); err != nil || f.live(t, second) || f.live(t, third) || !f.live(t, bensCookie) {
-		t.Errorf("all: got %v, want all sessions of the user ended, and only those", err)
-	}
-	if left, err := f.ListSessions(u.ID); len(left) != 0 || left == nil || err != nil {
-		t.Errorf("got %+v, %v, want an empty list", left, err)
-	}
-	if !f.usable(t, code) {
-		t.Error("a setup code has ended with the sessions")
-	}
-	if err := errors.Join(f.EndSessions(Caller{}, u.ID), f.EndSessions(Caller{}, 99)); err != nil || len(f.writes) != 0 {
-		t.Errorf("without sessions: got %v, and the lock is held %d times", err, len(f.writes))
-	}
+	err := f.EndSessionByID(Caller{}, u.ID, first.SessionID)
+	expect.That(t, err == nil && !f.live(t, firstCookie) && f.live(t, second), "one: got %v, want only that session ended", err)
+	expect.Error(t, expect.Err(f.Recheck(first)), ErrUnauthorized, "its caller")
+	err = f.EndSessions(Caller{}, u.ID)
+	expect.That(t, err == nil && !f.live(t, second) && !f.live(t, third) && f.live(t, bensCookie), "all: got %v, want all sessions of the user ended, and only those", err)
+	left, err := f.ListSessions(u.ID)
+	expect.That(t, len(left) == 0 && left != nil && err == nil, "got %+v, %v, want an empty list", left, err)
+	expect.That(t, f.usable(t, code), "a setup code has ended with the sessions")
+	err = errors.Join(f.EndSessions(Caller{}, u.ID), f.EndSessions(Caller{}, 99))
+	expect.That(t, err == nil && len(f.writes) == 0, "without sessions: got %v, and the lock is held %d times", err, len(f.writes))
 	if left, err := f.ListSessions(ben.ID); len(left) != 1 || err != nil {
 		t.Errorf("the other user: got %+v, %v", left, err)
 	}
@@ -118,9 +98,7 @@ func TestOnlyWhoKnowsThePasswordChangesIt(t *testing.T) {
 	_, other := f.logIn(t, "ann@example.com")
 	code := f.newCode(t, u)
 	_, token, err := f.IssueToken(own, TokenDraft{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	before := rows(t, f)
 	for name, c := range map[string]struct {
 		caller               Caller
@@ -137,32 +115,19 @@ func TestOnlyWhoKnowsThePasswordChangesIt(t *testing.T) {
 		"nothing that could be used": {own, "", "", "password"},
 	} {
 		err := f.ChangePassword(c.caller, nobody, c.current, c.next)
-		if got := fieldOf(err); got != c.field {
-			t.Errorf("%s: got %v, want an error of %q", name, err, c.field)
-		}
+		expect.That(t, fieldOf(err) == c.field, "%s: got %v, want an error of %q", name, err, c.field)
 	}
-	if rows(t, f) != before || !f.live(t, other) {
-		t.Error("a refusal has changed the table")
-	}
-	if err := f.ChangePassword(own, nobody, rightPassword, "another password"); err != nil {
-		t.Fatal(err)
-	}
-	if !f.live(t, ownCookie) || f.live(t, other) || f.usable(t, code) {
-		t.Error("want the other sessions and the codes ended, and this session alive")
-	}
-	if _, err := f.Authenticate(token); err != nil {
-		t.Errorf("the user's token: got %v", err)
-	}
-	if _, _, err := f.LogIn(nobody, "ann@example.com", "another password"); err != nil {
-		t.Errorf("the new password: got %v", err)
-	}
-	if err := f.ChangePassword(own, nobody, rightPassword, "a third password"); fieldOf(err) != "current" {
-		t.Errorf("sent twice: got %v", err)
-	}
-	check(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
-	if err := f.ChangePassword(own, nobody, "another password", "a third password"); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("a user who is gone: got %v", err)
-	}
+	expect.That(t, rows(t, f) == before && f.live(t, other), "a refusal has changed the table")
+	expect.OK(t, f.ChangePassword(own, nobody, rightPassword, "another password"))
+	expect.That(t, f.live(t, ownCookie) && !f.live(t, other) && !f.usable(t, code),
+		"want the other sessions and the codes ended, and this session alive")
+	expect.NoError(t, expect.Err(f.Authenticate(token)), "the user's token")
+	_, _, err = f.LogIn(nobody, "ann@example.com", "another password")
+	expect.NoError(t, err, "the new password")
+	err = f.ChangePassword(own, nobody, rightPassword, "a third password")
+	expect.Equal(t, fieldOf(err), "current", "sent twice: got %v", err)
+	expect.NoError(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
+	expect.Error(t, f.ChangePassword(own, nobody, "another password", "a third password"), ErrUnauthorized, "a user who is gone")
 }
 
 // fieldOf returns the field of the first field error in err, "" if there is none.
@@ -193,12 +158,10 @@ func TestALateChangeDoesNotUndoANewPassword(t *testing.T) {
 		go func() { changed <- f.ChangePassword(thief, nobody, rightPassword, "set by a thief") }()
 		synctest.Wait() // it waits for the lock
 		table.release()
-		if err := <-changed; fieldOf(err) != "current" {
-			t.Errorf("got %v, want that the current password is wrong", err)
-		}
-		if _, _, err := f.LogIn(nobody, "ann@example.com", fresh); err != nil {
-			t.Errorf("the new password: got %v", err)
-		}
+		err := <-changed
+		expect.Equal(t, fieldOf(err), "current", "got %v", err)
+		_, _, err = f.LogIn(nobody, "ann@example.com", fresh)
+		expect.NoError(t, err, "the new password")
 	})
 }
 
@@ -212,9 +175,7 @@ func TestAChangeOfAnEndedSessionIsRefused(t *testing.T) {
 		go func() { changed <- f.ChangePassword(c, nobody, rightPassword, "another password") }()
 		synctest.Wait() // it waits for the lock
 		table.release()
-		if err := <-changed; !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("got %v, want %v", err, ErrUnauthorized)
-		}
+		expect.Error(t, <-changed, ErrUnauthorized)
 		f.logIn(t, "ann@example.com")
 	})
 }

@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func (f *folder) newCode(t *testing.T, u User) string {
 	t.Helper()
 	code, _, err := f.NewSetupCode(Caller{}, u.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return code
 }
 
@@ -27,9 +26,7 @@ func (f *folder) newCode(t *testing.T, u User) string {
 func (f *folder) usable(t *testing.T, code string) bool {
 	t.Helper()
 	_, err := f.LookUpSetupCode(code)
-	if err != nil && !errors.Is(err, ErrNoSetupCode) {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == nil || errors.Is(err, ErrNoSetupCode), "%v", err)
 	return err == nil
 }
 
@@ -37,35 +34,25 @@ func TestASetupCodeSetsAddressAndPasswordOnce(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t).User
 	code, expires, err := f.NewSetupCode(Caller{}, admin.ID)
-	if err != nil || len(code) != 22 || !expires.Equal(f.now.Add(time.Hour)) {
-		t.Fatalf("got %q until %v, %v, want 128 bits for an hour", code, expires, err)
-	}
+	expect.MustThat(t, err == nil && len(code) == 22 && expires.Equal(f.now.Add(time.Hour)),
+		"got %q until %v, %v, want 128 bits for an hour", code, expires, err)
 	before := rows(t, f)
 	f.reopen(t)
 	for range 3 {
-		if u, err := f.LookUpSetupCode(code); u != admin || err != nil {
-			t.Fatalf("looking: got %+v, %v, want %+v", u, err, admin)
-		}
+		u, err := f.LookUpSetupCode(code)
+		expect.MustThat(t, u == admin && err == nil, "looking: got %+v, %v, want %+v", u, err, admin)
 	}
-	if rows(t, f) != before {
-		t.Error("looking has changed the table")
-	}
+	expect.Equal(t, rows(t, f), before, "looking has changed the table")
 	c, cookie, err := f.UseSetupCode(nobody, code, " Ann@Example.com", rightPassword)
 	want := User{admin.ID, "ann@example.com", RoleAdmin, admin.CreatedAt, true}
-	if err != nil || c.User != want || !c.Has(Admin) || c.SessionID == "" {
-		t.Fatalf("got %+v, %v, want %+v", c, err, want)
-	}
-	if _, _, err := f.UseSetupCode(nobody, code, "", "another password"); !errors.Is(err, ErrNoSetupCode) || f.usable(t, code) {
-		t.Errorf("again: got %v, want %v", err, ErrNoSetupCode)
-	}
+	expect.MustThat(t, err == nil && c.User == want && c.Has(Admin) && c.SessionID != "", "got %+v, %v, want %+v", c, err, want)
+	_, _, err = f.UseSetupCode(nobody, code, "", "another password")
+	expect.That(t, errors.Is(err, ErrNoSetupCode) && !f.usable(t, code), "again: got %v, want %v", err, ErrNoSetupCode)
 	f.reopen(t)
-	if again, err := f.AuthenticateSession(cookie); err != nil || again.User != want || again.SessionID != c.SessionID {
-		t.Errorf("its session after a restart: got %+v, %v", again, err)
-	}
+	again, err := f.AuthenticateSession(cookie)
+	expect.That(t, err == nil && again.User == want && again.SessionID == c.SessionID, "its session after a restart: got %+v, %v", again, err)
 	f.logIn(t, "ann@example.com")
-	if _, err := f.UserByName(AdminName); !errors.Is(err, ErrNoUser) {
-		t.Errorf("the old name: got %v, want %v", err, ErrNoUser)
-	}
+	expect.Error(t, expect.Err(f.UserByName(AdminName)), ErrNoUser, "the old name")
 }
 
 func TestASetupCodeReplacesALostPassword(t *testing.T) {
@@ -74,27 +61,18 @@ func TestASetupCodeReplacesALostPassword(t *testing.T) {
 	u := f.withPassword(t, "ann@example.com")
 	ben := f.add(t, "ben@example.com", RoleMember)
 	_, token, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, old := f.logIn(t, "ann@example.com")
 	used, other, bens := f.newCode(t, u), f.newCode(t, u), f.newCode(t, ben)
 	_, cookie, err := f.UseSetupCode(nobody, used, "ANN@example.com", "another password")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.live(t, old) || !f.live(t, cookie) || f.usable(t, other) || !f.usable(t, bens) {
-		t.Error("want the other sessions and codes of the user ended, and only those")
-	}
-	if _, err := f.Authenticate(token); err != nil {
-		t.Errorf("the user's token: got %v", err)
-	}
-	if _, _, err := f.LogIn(nobody, "ann@example.com", rightPassword); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("the lost password: got %v", err)
-	}
-	if _, _, err := f.UseSetupCode(nobody, bens, "", rightPassword); err != nil {
-		t.Errorf("without an address: got %v", err)
-	}
+	expect.OK(t, err)
+	expect.That(t, !f.live(t, old) && f.live(t, cookie) && !f.usable(t, other) && f.usable(t, bens),
+		"want the other sessions and codes of the user ended, and only those")
+	expect.NoError(t, expect.Err(f.Authenticate(token)), "the user's token")
+	_, _, err = f.LogIn(nobody, "ann@example.com", rightPassword)
+	expect.Error(t, err, ErrUnauthorized, "the lost password")
+	_, _, err = f.UseSetupCode(nobody, bens, "", rightPassword)
+	expect.NoError(t, err, "without an address")
 }
 
 func TestASetupCodeLivesForAnHour(t *testing.T) {
@@ -102,14 +80,10 @@ func TestASetupCodeLivesForAnHour(t *testing.T) {
 	code := f.newCode(t, f.admin(t).User)
 	begin := f.now
 	f.now = begin.Add(SetupCodeLifetime - time.Millisecond)
-	if !f.usable(t, code) {
-		t.Error("it ended before its time")
-	}
+	expect.That(t, f.usable(t, code), "it ended before its time")
 	f.now = begin.Add(SetupCodeLifetime)
 	_, _, err := f.UseSetupCode(nobody, code, "ann@example.com", rightPassword)
-	if !errors.Is(err, ErrNoSetupCode) || f.usable(t, code) {
-		t.Errorf("it outlives its time: got %v", err)
-	}
+	expect.That(t, errors.Is(err, ErrNoSetupCode) && !f.usable(t, code), "it outlives its time: got %v", err)
 }
 
 func TestNoOtherTextIsASetupCode(t *testing.T) {
@@ -126,13 +100,9 @@ func TestNoOtherTextIsASetupCode(t *testing.T) {
 		}
 		_, looked := f.LookUpSetupCode(wrong)
 		_, _, used := f.UseSetupCode(nobody, wrong, "", "another password")
-		if looked != ErrNoSetupCode || used != ErrNoSetupCode {
-			t.Errorf("%q: got %v and %v, want %v", wrong, looked, used, ErrNoSetupCode)
-		}
+		expect.That(t, looked == ErrNoSetupCode && used == ErrNoSetupCode, "%q: got %v and %v, want %v", wrong, looked, used, ErrNoSetupCode)
 	}
-	if !f.usable(t, code) || rows(t, f) != before {
-		t.Error("wrong codes have changed the table")
-	}
+	expect.That(t, f.usable(t, code) && rows(t, f) == before, "wrong codes have changed the table")
 }
 
 func TestARefusedSetupLeavesTheCodeUsable(t *testing.T) {
@@ -150,17 +120,13 @@ func TestARefusedSetupLeavesTheCodeUsable(t *testing.T) {
 		"another address":          {anns, "anna@example.com", rightPassword, "fixed"},
 		"no password":              {anns, "ann@example.com", "", "too_short"},
 	} {
-		if _, cookie, err := f.UseSetupCode(nobody, c.setup, c.email, c.password); code(err) != c.want || cookie != "" {
-			t.Errorf("%s: got %v, want %s", name, err, c.want)
-		}
+		_, cookie, err := f.UseSetupCode(nobody, c.setup, c.email, c.password)
+		expect.That(t, code(err) == c.want && cookie == "", "%s: got %v, want %s", name, err, c.want)
 	}
 	var both engine.InvalidError
-	if _, _, err := f.UseSetupCode(nobody, admins, "x", "y"); !errors.As(err, &both) || len(both) != 2 {
-		t.Errorf("two mistakes: got %v, want both", err)
-	}
-	if rows(t, f) != before || !f.usable(t, admins) || !f.usable(t, anns) {
-		t.Error("a refusal has changed the table")
-	}
+	_, _, err := f.UseSetupCode(nobody, admins, "x", "y")
+	expect.That(t, errors.As(err, &both) && len(both) == 2, "two mistakes: got %v, want both", err)
+	expect.That(t, rows(t, f) == before && f.usable(t, admins) && f.usable(t, anns), "a refusal has changed the table")
 }
 
 func TestAUserHasABoundedNumberOfSetupCodes(t *testing.T) {
@@ -173,18 +139,14 @@ func TestAUserHasABoundedNumberOfSetupCodes(t *testing.T) {
 		f.now = f.now.Add(time.Minute)
 	}
 	for i, code := range codes {
-		if got, want := f.usable(t, code), i != 0; got != want {
-			t.Errorf("code %d: got usable %v, want %v", i, got, want)
-		}
+		expect.Equal(t, f.usable(t, code), i != 0, "code %d", i)
 	}
 	f.now = f.now.Add(SetupCodeLifetime)
 	f.newCode(t, u)
-	if n := strings.Count(rows(t, f), `"w`); n != MaxSetupCodes+1 || f.usable(t, others) {
-		t.Errorf("%d codes are kept, want %d, and the expired one of the other user", n, MaxSetupCodes)
-	}
-	if _, _, err := f.NewSetupCode(Caller{}, 99); !errors.Is(err, ErrNoUser) {
-		t.Errorf("a code of nobody: got %v, want %v", err, ErrNoUser)
-	}
+	n := strings.Count(rows(t, f), `"w`)
+	expect.That(t, n == MaxSetupCodes+1 && !f.usable(t, others), "%d codes are kept, want %d, and the expired one of the other user", n, MaxSetupCodes)
+	_, _, err := f.NewSetupCode(Caller{}, 99)
+	expect.Error(t, err, ErrNoUser, "a code of nobody")
 }
 
 func TestRacingUsesOfASetupCodeHaveOneWinner(t *testing.T) {
@@ -208,16 +170,12 @@ func TestRacingUsesOfASetupCodeHaveOneWinner(t *testing.T) {
 		})
 	}
 	racers.Wait()
-	if won.Load() != 1 {
-		t.Fatalf("%d racers won, want 1", won.Load())
-	}
+	expect.MustEqual(t, won.Load(), 1, "racers won")
 	login := winner.Load().([2]string)
-	if c, _, err := f.LogIn(nobody, login[0], login[1]); err != nil || c.User.ID != u.ID {
-		t.Errorf("the winner: got %+v, %v", c, err)
-	}
-	if report, faults := checkTable(t, f); len(faults) > 0 || report.Sessions != 2 {
-		t.Errorf("got %+v, %v, want a session of the winner and of the login", report, faults)
-	}
+	c, _, err := f.LogIn(nobody, login[0], login[1])
+	expect.That(t, err == nil && c.User.ID == u.ID, "the winner: got %+v, %v", c, err)
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0 && report.Sessions == 2, "got %+v, %v, want a session of the winner and of the login", report, faults)
 }
 
 func TestANewPasswordEndsSetupCodes(t *testing.T) {
@@ -230,9 +188,8 @@ func TestANewPasswordEndsSetupCodes(t *testing.T) {
 		"set by the command": func() error { _, err := f.EditUser(c, u.ID, UserEdit{Password: &password}); return err },
 	} {
 		code := f.newCode(t, u)
-		if err := change(); err != nil || f.usable(t, code) {
-			t.Errorf("%s: got %v, or the code can still be used", name, err)
-		}
+		err := change()
+		expect.That(t, err == nil && !f.usable(t, code), "%s: got %v, or the code can still be used", name, err)
 	}
 }
 
@@ -242,16 +199,12 @@ func TestASetupCodeEndsWithItsUser(t *testing.T) {
 	before := rows(t, f)
 	u := f.add(t, "ann@example.com", RoleMember)
 	code := f.newCode(t, u)
-	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); err != nil {
-		t.Fatal(err)
-	}
-	if after := rows(t, f); after != before {
-		t.Errorf("got the rows\n%s\nwant\n%s", after, before)
-	}
+	expect.OK(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
+	after := rows(t, f)
+	expect.That(t, after == before, "got the rows\n%s\nwant\n%s", after, before)
 	f.add(t, "ann@example.com", RoleMember)
-	if _, _, err := f.UseSetupCode(nobody, code, "", rightPassword); !errors.Is(err, ErrNoSetupCode) {
-		t.Errorf("for a new user with the address: got %v, want %v", err, ErrNoSetupCode)
-	}
+	_, _, err := f.UseSetupCode(nobody, code, "", rightPassword)
+	expect.Error(t, err, ErrNoSetupCode, "for a new user with the address")
 }
 
 func TestASetupIsDoneWholeOrNotAtAll(t *testing.T) {
@@ -269,23 +222,16 @@ func TestASetupIsDoneWholeOrNotAtAll(t *testing.T) {
 				table.stall()
 				table.fails = fails
 				within(t, use, engine.ErrOutcomeUnknown, engine.CommitTimeout)
-				if rows(t, f) != before {
-					t.Error("a part of it was written before the rest")
-				}
+				expect.Equal(t, rows(t, f), before, "a part of it was written before the rest")
 				within(t, use, engine.ErrOverloaded, engine.CommitTimeout)
 				table.release()
 				if fails != nil {
-					if rows(t, f) != before || !f.live(t, old) || !f.usable(t, other) {
-						t.Error("a part of it was written although it failed")
-					}
+					expect.That(t, rows(t, f) == before && f.live(t, old) && f.usable(t, other), "a part of it was written although it failed")
 					within(t, use, nil, 0)
 				}
-				if f.live(t, old) || f.usable(t, other) || f.usable(t, code) {
-					t.Error("a session or a code has outlived the use")
-				}
-				if _, _, err := f.LogIn(nobody, "ann@example.com", "another password"); err != nil {
-					t.Errorf("logging in: got %v", err)
-				}
+				expect.That(t, !f.live(t, old) && !f.usable(t, other) && !f.usable(t, code), "a session or a code has outlived the use")
+				_, _, err := f.LogIn(nobody, "ann@example.com", "another password")
+				expect.NoError(t, err, "logging in")
 			})
 		})
 	}
@@ -306,12 +252,10 @@ func TestAnAddressThatChangedMeanwhileIsNotOverwritten(t *testing.T) {
 		}()
 		synctest.Wait() // it waits for the lock
 		table.release()
-		if err := <-used; code(err) != "changed" {
-			t.Errorf("got %v, want that the address has changed", err)
-		}
-		if _, _, err := f.UseSetupCode(nobody, setup, email, rightPassword); err != nil {
-			t.Errorf("again, with that address: got %v", err)
-		}
+		err := <-used
+		expect.Equal(t, code(err), "changed", "got %v", err)
+		_, _, err = f.UseSetupCode(nobody, setup, email, rightPassword)
+		expect.NoError(t, err, "again, with that address")
 	})
 }
 
@@ -319,12 +263,8 @@ func TestTheStoreHoldsNoSetupCode(t *testing.T) {
 	f := newFolder(t)
 	code := f.newCode(t, f.admin(t).User)
 	err := f.store.Accounts().Scan(nil, func(key, value []byte) (bool, error) {
-		if bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(code[:12])) {
-			t.Errorf("row %q holds the code", key)
-		}
+		expect.That(t, !bytes.Contains(fmt.Appendf(nil, "%s%s", key, value), []byte(code[:12])), "row %q holds the code", key)
 		return true, nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, err)
 }

@@ -9,21 +9,18 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestUsesAreReadAsTheyWereWritten(t *testing.T) {
 	uses := []Use{{sha256.Sum256([]byte("a")), time.UnixMilli(1767225600123)}, {sha256.Sum256([]byte("b")), time.UnixMilli(-1)}}
 	text := AppendUses([]byte("x"), uses)[1:]
 	got, err := ReadUses(text)
-	if err != nil || !slices.Equal(got, uses) {
-		t.Errorf("got %v, %v, want %v", got, err, uses)
-	}
+	expect.That(t, err == nil && slices.Equal(got, uses), "got %v, %v, want %v", got, err, uses)
 	for name, wrong := range map[string][]byte{
 		"half of one": text[:50], "one and a byte": text[:41], "too many": bytes.Repeat(text[:40], usesPerWrite+1),
 	} {
-		if _, err := ReadUses(wrong); !errors.Is(err, errUses) {
-			t.Errorf("%s: got %v, want %v", name, err, errUses)
-		}
+		expect.Error(t, expect.Err(ReadUses(wrong)), errUses, name)
 	}
 }
 
@@ -45,17 +42,11 @@ func TestTheLeaderLearnsOfUsesAtOtherNodes(t *testing.T) {
 	follower.ShareUses(func([]Use) error { return lost })
 	used := leader.now.Add(time.Second)
 	leader.now = used
-	if _, err := follower.Authenticate(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := follower.WriteUses(); !errors.Is(err, lost) {
-		t.Fatalf("got %v, want %v", err, lost)
-	}
+	expect.OK(t, expect.Err(follower.Authenticate(text)))
+	expect.MustError(t, follower.WriteUses(), lost)
 	lastUses := func() (all []time.Time) {
 		list, err := leader.ListTokens(u.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, token := range list {
 			if !token.LastUsedAt.IsZero() {
 				all = append(all, token.LastUsedAt)
@@ -63,36 +54,24 @@ func TestTheLeaderLearnsOfUsesAtOtherNodes(t *testing.T) {
 		}
 		return all
 	}
-	if got := lastUses(); len(got) != 0 {
-		t.Errorf("a message was lost, and the leader knows of the uses %v", got)
-	}
+	got := lastUses()
+	expect.Equal(t, len(got), 0, "a message was lost, and the leader knows of the uses %v", got)
 	sent := 0
 	follower.ShareUses(func(uses []Use) error { sent += len(uses); return leader.TakeUses(uses) })
 	for range 2 {
-		if err := follower.WriteUses(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, follower.WriteUses())
 	}
-	if sent != 1 {
-		t.Errorf("%d uses were sent, want one", sent)
-	}
+	expect.Equal(t, sent, 1, "uses were sent")
 	for _, late := range []time.Time{used, used.Add(-time.Hour)} {
-		if err := leader.TakeUses([]Use{{ofToken(text).hash, late}}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, leader.TakeUses([]Use{{ofToken(text).hash, late}}))
 	}
-	if got := lastUses(); len(got) != 1 || !got[0].Equal(used) {
-		t.Errorf("the leader knows of %v, want %v", got, used)
-	}
-	if err := leader.WriteUses(); err != nil {
-		t.Fatal(err)
-	}
+	got = lastUses()
+	expect.That(t, len(got) == 1 && got[0].Equal(used), "the leader knows of %v, want %v", got, used)
+	expect.OK(t, leader.WriteUses())
 	if got, err := follower.lastUse(ofToken(text).hash); err != nil || !got.Equal(used) {
 		t.Errorf("once it is written, the follower knows of %v, %v", got, err)
 	}
-	if err := leader.TakeUses([]Use{{ofToken(unused).hash, leader.now.Add(time.Hour)}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, leader.TakeUses([]Use{{ofToken(unused).hash, leader.now.Add(time.Hour)}}))
 	if got, _ := leader.lastUse(ofToken(unused).hash); !got.Equal(leader.now) {
 		t.Errorf("a use in the future is at %v, want %v", got, leader.now)
 	}

@@ -10,37 +10,30 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"shunt/engine/expect"
 )
 
 func TestATokenHasTheFormOfTheContract(t *testing.T) {
 	text, err := newToken(rand.NewChaCha8([32]byte{1}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(text) != 42 || !strings.HasPrefix(text, "shunt_") {
-		t.Errorf("got %q, want shunt_ and 36 characters", text)
-	}
-	if _, ok := parseToken(text); !ok {
-		t.Errorf("parseToken(%q): got false, want true", text)
-	}
+	expect.OK(t, err)
+	expect.That(t, len(text) == 42 && strings.HasPrefix(text, "shunt_"), "got %q, want shunt_ and 36 characters", text)
+	_, ok := parseToken(text)
+	expect.That(t, ok, "parseToken(%q): got false, want true", text)
 }
 
 func TestAMistypedTokenIsRefusedWithoutALookUp(t *testing.T) {
 	text, err := newToken(rand.NewChaCha8([32]byte{2}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := range text {
 		wrong := []byte(text)
 		wrong[i] ^= 1
-		if _, ok := parseToken(string(wrong)); ok {
-			t.Errorf("character %d changed: %q passes for a token", i, wrong)
-		}
+		_, ok := parseToken(string(wrong))
+		expect.That(t, !ok, "character %d changed: %q passes for a token", i, wrong)
 	}
 	for _, wrong := range []string{"", "shunt_", text[:41], text + "0", " " + text[1:], strings.ToUpper(text)} {
-		if _, ok := parseToken(wrong); ok {
-			t.Errorf("%q passes for a token", wrong)
-		}
+		_, ok := parseToken(wrong)
+		expect.That(t, !ok, "%q passes for a token", wrong)
 	}
 }
 
@@ -51,9 +44,7 @@ func TestEachCharacterOfATokenIsEquallyLikely(t *testing.T) {
 	var seen [256]int
 	for range draws {
 		text, err := newToken(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, c := range []byte(text[len(tokenPrefix) : len(tokenPrefix)+secretBytes]) {
 			seen[c]++
 		}
@@ -63,9 +54,7 @@ func TestEachCharacterOfATokenIsEquallyLikely(t *testing.T) {
 		d := float64(seen[c]) - want
 		chi2 += d * d / want
 	}
-	if chi2 > 105 {
-		t.Errorf("χ² of the characters: got %.0f, want at most 105", chi2)
-	}
+	expect.That(t, chi2 <= 105, "χ² of the characters: got %.0f, want at most 105", chi2)
 }
 
 func TestTheChecksumIsCRC32InBase62(t *testing.T) {
@@ -73,9 +62,8 @@ func TestTheChecksumIsCRC32InBase62(t *testing.T) {
 		strings.Repeat("0", 30): "2C8GjS", // 0x77e5db82
 		"":                      "000000",
 	} {
-		if got := checksum(secret); string(got[:]) != want {
-			t.Errorf("checksum(%q): got %s, want %s", secret, got, want)
-		}
+		got := checksum(secret)
+		expect.Equal(t, string(got[:]), want, "checksum(%q): got %s", secret, got)
 	}
 }
 
@@ -83,29 +71,24 @@ func TestTheChecksumIsCRC32InBase62(t *testing.T) {
 // own, that every drawn token is accepted, and that a token with one byte changed is refused.
 func FuzzParseToken(f *testing.F) {
 	text, err := newToken(rand.NewChaCha8([32]byte{4}))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	random := bytes.Repeat([]byte{0, 61, 62, 247, 248, 255}, 40)
 	f.Add(text, random, byte(7), byte(1))
 	f.Add("shunt_"+strings.Repeat("0", 36), random, byte(40), byte(2))
 	f.Add("Bearer "+text, random[1:], byte(0), byte(0))
 	f.Fuzz(func(t *testing.T, text string, random []byte, at, flip byte) {
-		if hash, ok := parseToken(text); ok && (!hasFormOfToken(text) || hash != sha256.Sum256([]byte(text))) {
-			t.Errorf("%q passes for a token", text)
-		}
+		hash, ok := parseToken(text)
+		expect.That(t, !ok || hasFormOfToken(text) && hash == sha256.Sum256([]byte(text)), "%q passes for a token", text)
 		drawn, err := newToken(bytes.NewReader(random))
 		if err != nil {
 			return
 		}
-		if _, ok := parseToken(drawn); !ok || !hasFormOfToken(drawn) {
-			t.Errorf("%q was drawn, but is refused", drawn)
-		}
+		_, ok = parseToken(drawn)
+		expect.That(t, ok && hasFormOfToken(drawn), "%q was drawn, but is refused", drawn)
 		changed := []byte(drawn)
 		changed[int(at)%len(changed)] ^= flip
-		if _, ok := parseToken(string(changed)); ok && flip != 0 {
-			t.Errorf("%q is accepted, and so is %q", drawn, changed)
-		}
+		_, ok = parseToken(string(changed))
+		expect.That(t, !ok || flip == 0, "%q is accepted, and so is %q", drawn, changed)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // code returns the code of the first field error in err, "" if there is none.
@@ -43,9 +44,8 @@ func TestAnEmailAddressIsKeptInOneFormOrRefused(t *testing.T) {
 		"ann@" + strings.Repeat("a", 64) + ".com":     "",
 		"ann@" + strings.Repeat(long+".", 4) + long:   "",
 	} {
-		if got, err := normalizeEmail(text); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
+		got, err := normalizeEmail(text)
+		expect.That(t, got == want && (err == nil) == (want != ""), "%q: got %q, %v, want %q", text, got, err, want)
 	}
 }
 
@@ -57,9 +57,8 @@ func FuzzNormalizeEmail(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := normalizeEmail(email); again != email || err != nil || len(email) > maxEmailBytes {
-			t.Errorf("%q became %q, and that %q, %v", text, email, again, err)
-		}
+		again, err := normalizeEmail(email)
+		expect.That(t, again == email && err == nil && len(email) <= maxEmailBytes, "%q became %q, and that %q, %v", text, email, again, err)
 	})
 }
 
@@ -75,32 +74,25 @@ func TestAUserIsAddedCompletelyOrNotAtAll(t *testing.T) {
 		"a short password":  {UserDraft{Email: "a@b.c", Role: RoleMember, Password: "seven77"}, "too_short"},
 		"a long password":   {UserDraft{Email: "a@b.c", Role: RoleMember, Password: strings.Repeat("x", 1025)}, "too_long"},
 	} {
-		if _, err := f.AddUser(c.draft); code(err) != c.want {
-			t.Errorf("%s: got %v, want %s", name, err, c.want)
-		}
+		_, err := f.AddUser(c.draft)
+		expect.Equal(t, code(err), c.want, "%s: got %v", name, err)
 	}
-	if users, err := f.ListUsers(); len(users) != 0 || err != nil {
-		t.Errorf("got %v, %v, want no user", users, err)
-	}
+	users, err := f.ListUsers()
+	expect.That(t, len(users) == 0 && err == nil, "got %v, %v, want no user", users, err)
 }
 
 func TestThereIsAlwaysAnAdmin(t *testing.T) {
 	f := newFolder(t)
 	first := f.add(t, "first@example.com", RoleAdmin)
 	member := RoleMember
-	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); code(err) != "last_admin" {
-		t.Errorf("demoting the last admin: got %v", err)
-	}
-	if err := f.RemoveUser(Caller{}, first.ID, mayGo(nil)); code(err) != "last_admin" {
-		t.Errorf("deleting the last admin: got %v", err)
-	}
+	_, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member})
+	expect.Equal(t, code(err), "last_admin", "demoting the last admin: got %v", err)
+	err = f.RemoveUser(Caller{}, first.ID, mayGo(nil))
+	expect.Equal(t, code(err), "last_admin", "deleting the last admin: got %v", err)
 	second := f.add(t, "second@example.com", RoleAdmin)
-	if _, err := f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member}); err != nil {
-		t.Error(err)
-	}
-	if err := f.RemoveUser(Caller{}, second.ID, mayGo(nil)); code(err) != "last_admin" {
-		t.Errorf("deleting the admin that is now the last: got %v", err)
-	}
+	expect.NoError(t, expect.Err(f.EditUser(CallerOf(first), first.ID, UserEdit{Role: &member})))
+	err = f.RemoveUser(Caller{}, second.ID, mayGo(nil))
+	expect.Equal(t, code(err), "last_admin", "deleting the admin that is now the last: got %v", err)
 }
 
 func TestADemotedAdminsTokensLoseTheScopeAdminForGood(t *testing.T) {
@@ -108,24 +100,15 @@ func TestADemotedAdminsTokensLoseTheScopeAdminForGood(t *testing.T) {
 	f.admin(t)
 	boss := f.add(t, "boss@example.com", RoleAdmin)
 	_, both, err := f.IssueToken(CallerOf(boss), TokenDraft{Name: "both", Scopes: []Scope{LinksRead, Admin}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, only, err := f.IssueToken(CallerOf(boss), TokenDraft{Name: "only", Scopes: []Scope{Admin}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, role := range []Role{RoleMember, RoleAdmin} {
-		if _, err := f.EditUser(Caller{}, boss.ID, UserEdit{Role: &role}); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(f.EditUser(Caller{}, boss.ID, UserEdit{Role: &role})))
 		c, err := f.Authenticate(both)
-		if err != nil || !slices.Equal(c.Scopes, []Scope{LinksRead}) || c.User.Role != role {
-			t.Errorf("as %s: got %+v, %v, want links:read only", role, c, err)
-		}
-		if _, err := f.Authenticate(only); !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("as %s: a token with no scope left: got %v", role, err)
-		}
+		expect.That(t, err == nil && slices.Equal(c.Scopes, []Scope{LinksRead}) && c.User.Role == role,
+			"as %s: got %+v, %v, want links:read only", role, c, err)
+		expect.Error(t, expect.Err(f.Authenticate(only)), ErrUnauthorized, "as %s: a token with no scope left", role)
 	}
 }
 
@@ -134,28 +117,18 @@ func TestADemotedAdminCannotIssueAnAdminToken(t *testing.T) {
 	f.admin(t)
 	boss := f.add(t, "boss@example.com", RoleAdmin)
 	_, text, err := f.IssueToken(CallerOf(boss), TokenDraft{Name: "n", Scopes: AllScopes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	asked, err := f.Authenticate(text) // a request that is under way while the role changes
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	role := RoleMember
-	if _, err := f.EditUser(Caller{}, boss.ID, UserEdit{Role: &role}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(f.EditUser(Caller{}, boss.ID, UserEdit{Role: &role})))
 	for _, maker := range []Caller{asked, CallerOf(boss)} {
-		if _, _, err := f.IssueToken(maker, TokenDraft{Name: "n", Scopes: []Scope{Admin}}); code(err) != "exceeds" {
-			t.Errorf("got %v, want exceeds", err)
-		}
+		_, _, err := f.IssueToken(maker, TokenDraft{Name: "n", Scopes: []Scope{Admin}})
+		expect.Equal(t, code(err), "exceeds", "got %v", err)
 	}
-	if err := f.RevokeToken(Caller{}, boss.ID, asked.TokenID); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := f.IssueToken(asked, TokenDraft{Name: "n"}); !errors.Is(err, ErrUnauthorized) {
-		t.Errorf("with a token that was revoked meanwhile: got %v", err)
-	}
+	expect.OK(t, f.RevokeToken(Caller{}, boss.ID, asked.TokenID))
+	_, _, err = f.IssueToken(asked, TokenDraft{Name: "n"})
+	expect.Error(t, err, ErrUnauthorized, "with a token that was revoked meanwhile")
 }
 
 func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
@@ -163,53 +136,31 @@ func TestADeletedUserLeavesNothingButTheNumber(t *testing.T) {
 	f.admin(t)
 	before := rows(t, f)
 	u, err := f.AddUser(UserDraft{Email: "ann@example.com", Role: RoleMember, Password: "correct horse"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, token, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, cookie, err := f.LogIn(nobody, "ann@example.com", "correct horse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Authenticate(token); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WriteUses(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(f.Authenticate(token)))
+	expect.OK(t, f.WriteUses())
 	refusal := errors.New("no")
-	if err := f.RemoveUser(Caller{}, u.ID, mayGo(refusal)); err != refusal {
-		t.Errorf("got %v, want the error of mayGo", err)
-	}
-	if _, err := f.Authenticate(token); err != nil {
-		t.Errorf("refused, and yet: %v", err)
-	}
-	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); err != nil {
-		t.Fatal(err)
-	}
+	err = f.RemoveUser(Caller{}, u.ID, mayGo(refusal))
+	expect.That(t, err == refusal, "got %v, want the error of mayGo", err)
+	expect.NoError(t, expect.Err(f.Authenticate(token)), "refused, and yet")
+	expect.OK(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)))
 	_, byToken := f.Authenticate(token)
 	_, byCookie := f.AuthenticateSession(cookie)
 	_, _, byPassword := f.LogIn(nobody, "ann@example.com", "correct horse")
 	for _, err := range []error{byToken, byCookie, byPassword} {
-		if !errors.Is(err, ErrUnauthorized) {
-			t.Errorf("got %v, want %v", err, ErrUnauthorized)
-		}
+		expect.Error(t, err, ErrUnauthorized)
 	}
 	if err := f.WriteUses(); err != nil { // those recorded before
 		t.Fatal(err)
 	}
-	if after := rows(t, f); after != before {
-		t.Errorf("got the rows\n%s\nwant\n%s", after, before)
-	}
-	if err := f.RemoveUser(Caller{}, u.ID, mayGo(nil)); !errors.Is(err, ErrNoUser) {
-		t.Errorf("again: got %v", err)
-	}
-	if again := f.add(t, "ann@example.com", RoleMember); again.ID != u.ID+1 {
-		t.Errorf("the address again: got number %d, want %d", again.ID, u.ID+1)
-	}
+	after := rows(t, f)
+	expect.That(t, after == before, "got the rows\n%s\nwant\n%s", after, before)
+	expect.Error(t, f.RemoveUser(Caller{}, u.ID, mayGo(nil)), ErrNoUser, "again")
+	expect.Equal(t, f.add(t, "ann@example.com", RoleMember).ID, u.ID+1, "the address again")
 }
 
 // rows returns the keys of the table but that of the last number.
@@ -221,9 +172,7 @@ func rows(t *testing.T, f *folder) (text string) {
 		}
 		return true, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 
@@ -242,63 +191,43 @@ func TestAnEditMakesAllItsChangesOrNone(t *testing.T) {
 		"an unknown role":             {UserEdit{Email: text("x@example.com"), Role: &king}, "unknown"},
 		"a password that is too long": {UserEdit{Role: &admin, Password: text(strings.Repeat("x", 1025))}, "too_long"},
 	} {
-		if _, err := f.EditUser(Caller{}, ann.ID, c.edit); code(err) != c.want {
-			t.Errorf("%s: got %v, want %s", name, err, c.want)
-		}
-		if got, err := f.UserByName("ann@example.com"); got != ann || err != nil {
-			t.Errorf("%s: the user is now %+v, %v", name, got, err)
-		}
+		_, err := f.EditUser(Caller{}, ann.ID, c.edit)
+		expect.Equal(t, code(err), c.want, "%s: got %v", name, err)
+		got, err := f.UserByName("ann@example.com")
+		expect.That(t, got == ann && err == nil, "%s: the user is now %+v, %v", name, got, err)
 	}
-	if _, err := f.EditUser(Caller{}, ben.ID+1, UserEdit{}); !errors.Is(err, ErrNoUser) {
-		t.Errorf("nobody: got %v", err)
-	}
+	expect.Error(t, expect.Err(f.EditUser(Caller{}, ben.ID+1, UserEdit{})), ErrNoUser, "nobody")
 	got, err := f.EditUser(Caller{}, ann.ID, UserEdit{Email: text("Anna@example.com"), Role: &admin, Password: text("correct horse")})
-	if want := (User{ann.ID, "anna@example.com", RoleAdmin, ann.CreatedAt, true}); got != want || err != nil {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
-	}
+	want := (User{ann.ID, "anna@example.com", RoleAdmin, ann.CreatedAt, true})
+	expect.That(t, got == want && err == nil, "got %+v, %v, want %+v", got, err, want)
 	f.reopen(t)
-	if again, err := f.UserByName("anna@example.com"); again != got || err != nil {
-		t.Errorf("after a restart: got %+v, %v", again, err)
-	}
-	if _, err := f.UserByName("ann@example.com"); !errors.Is(err, ErrNoUser) {
-		t.Errorf("the old address: got %v", err)
-	}
+	again, err := f.UserByName("anna@example.com")
+	expect.That(t, again == got && err == nil, "after a restart: got %+v, %v", again, err)
+	expect.Error(t, expect.Err(f.UserByName("ann@example.com")), ErrNoUser, "the old address")
 }
 
 func TestALastUseIsWrittenOnceAMinute(t *testing.T) {
 	f := newFolder(t)
 	admin := f.admin(t)
 	_, text, err := f.IssueToken(admin, TokenDraft{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := func(when string, want time.Time) {
 		t.Helper()
 		list, err := f.ListTokens(admin.User.ID)
-		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(want) {
-			t.Errorf("%s: got %+v, %v, want a last use of %v", when, list, err, want)
-		}
+		expect.That(t, err == nil && len(list) == 1 && list[0].LastUsedAt.Equal(want),
+			"%s: got %+v, %v, want a last use of %v", when, list, err, want)
 	}
 	want("never used", time.Time{})
 	f.now = f.now.Add(time.Hour)
-	if _, err := f.Authenticate(text); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(f.Authenticate(text)))
 	used := f.now
 	want("used", used)
-	if value, err := f.table.Get(useKey(hashOf(text))); value != nil || err != nil {
-		t.Errorf("a use was written on the path of the request: %s, %v", value, err)
-	}
-	if err := f.WriteUses(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.uses.pending); n != 0 {
-		t.Errorf("%d uses are pending after they were written", n)
-	}
+	value, err := f.table.Get(useKey(hashOf(text)))
+	expect.That(t, value == nil && err == nil, "a use was written on the path of the request: %s, %v", value, err)
+	expect.OK(t, f.WriteUses())
+	expect.Equal(t, len(f.uses.pending), 0, "uses are pending after they were written")
 	f.now = f.now.Add(time.Hour)
-	if _, err := f.Authenticate(text); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(f.Authenticate(text)))
 	want("used again", f.now)
 	f.reopen(t) // as after a crash
 	want("after a crash", used)
@@ -315,25 +244,16 @@ func TestFailedAttemptsLeaveNoTrace(t *testing.T) {
 	before := rows(t, f)
 	for range 100 {
 		text, err := newToken(f.random)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		cookie, err := f.newCookie()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, byToken := f.Authenticate(text)
 		_, bySession := f.AuthenticateSession(cookie)
-		if _, err := f.LookUpSetupCode(cookie[:22]); !errors.Is(err, ErrNoSetupCode) {
-			t.Fatalf("got %v, want %v", err, ErrNoSetupCode)
-		}
-		if !errors.Is(byToken, ErrUnauthorized) || !errors.Is(bySession, ErrUnauthorized) {
-			t.Fatalf("got %v and %v", byToken, bySession)
-		}
+		expect.MustError(t, expect.Err(f.LookUpSetupCode(cookie[:22])), ErrNoSetupCode)
+		expect.MustThat(t, errors.Is(byToken, ErrUnauthorized) && errors.Is(bySession, ErrUnauthorized), "got %v and %v", byToken, bySession)
 	}
-	if n := len(f.uses.pending); n != 0 || rows(t, f) != before {
-		t.Errorf("%d uses are recorded, and the rows are\n%s", n, rows(t, f))
-	}
+	n := len(f.uses.pending)
+	expect.That(t, n == 0 && rows(t, f) == before, "%d uses are recorded, and the rows are\n%s", n, rows(t, f))
 }
 
 func TestUsesBeyondTheLimitWait(t *testing.T) {
@@ -343,9 +263,8 @@ func TestUsesBeyondTheLimitWait(t *testing.T) {
 		u.note([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, at)
 	}
 	u.note([32]byte{}, at.Add(1))
-	if len(u.pending) != maxPendingUses || !u.of([32]byte{}).Equal(at.Add(1)) {
-		t.Errorf("got %d, want %d, and the pending ones updated", len(u.pending), maxPendingUses)
-	}
+	expect.That(t, len(u.pending) == maxPendingUses && u.of([32]byte{}).Equal(at.Add(1)),
+		"got %d, want %d, and the pending ones updated", len(u.pending), maxPendingUses)
 }
 
 // mayGo returns a Farewell that allows the deletion, or returns why if that is not nil.

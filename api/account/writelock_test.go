@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // stalling is a table that can be stalled: then writes begin, and do not end until it is released.
@@ -57,9 +58,8 @@ func inStall(t *testing.T, test func(t *testing.T, f *folder, table *stalling)) 
 func within(t *testing.T, call func() error, want error, took time.Duration) {
 	t.Helper()
 	start := time.Now()
-	if err := call(); !errors.Is(err, want) || time.Since(start) != took {
-		t.Errorf("got %v after %v, want %v after %v", err, time.Since(start), want, took)
-	}
+	err := call()
+	expect.That(t, errors.Is(err, want) && time.Since(start) == took, "got %v after %v, want %v after %v", err, time.Since(start), want, took)
 }
 
 func adding(f *folder, email string) func() error {
@@ -79,12 +79,8 @@ func TestAWriteKeepsTheLockAfterItsCallerGaveUp(t *testing.T) {
 		}
 		table.release()
 		first, err := f.UserByName("first@example.com")
-		if err != nil || first.ID != 2 {
-			t.Errorf("the write that outlived its caller: got %+v, %v, want user 2", first, err)
-		}
-		if second := f.add(t, "second@example.com", RoleMember); second.ID != 3 {
-			t.Errorf("the next: got user %d, want 3", second.ID)
-		}
+		expect.That(t, err == nil && first.ID == 2, "the write that outlived its caller: got %+v, %v, want user 2", first, err)
+		expect.Equal(t, f.add(t, "second@example.com", RoleMember).ID, 3, "the next")
 	})
 }
 
@@ -100,9 +96,7 @@ func TestLockAndTableShareOneTimeLimit(t *testing.T) {
 			close(held)
 		})
 		within(t, adding(f, "second@example.com"), engine.ErrOutcomeUnknown, engine.CommitTimeout)
-		if err := <-first; err != nil {
-			t.Errorf("the first: got %v", err)
-		}
+		expect.NoError(t, <-first, "the first")
 		table.release()
 	})
 }
@@ -113,9 +107,7 @@ func TestAWriteThatFailsLateReleasesTheLock(t *testing.T) {
 		table.fails = engine.ErrReadOnly
 		within(t, adding(f, "first@example.com"), engine.ErrOutcomeUnknown, engine.CommitTimeout)
 		table.release()
-		if second := f.add(t, "second@example.com", RoleMember); second.ID != 1 {
-			t.Errorf("the next: got user %d, want 1", second.ID)
-		}
+		expect.Equal(t, f.add(t, "second@example.com", RoleMember).ID, 1, "the next")
 	})
 }
 
@@ -132,9 +124,8 @@ func TestARefusalBeforeWritingReleasesTheLock(t *testing.T) {
 			"no such token":        func() error { return f.RevokeToken(Caller{}, 1, "none") },
 			"a token without name": func() error { _, _, err := f.IssueToken(admin, TokenDraft{}); return err },
 		} {
-			if err := call(); err == nil || len(f.writes) != 0 {
-				t.Errorf("%s: got %v, and the lock is held %d times", what, err, len(f.writes))
-			}
+			err := call()
+			expect.That(t, err != nil && len(f.writes) == 0, "%s: got %v, and the lock is held %d times", what, err, len(f.writes))
 		}
 	})
 }
@@ -168,12 +159,10 @@ func TestRacingDemotionsLeaveAnAdmin(t *testing.T) {
 		within(t, demote(second.ID), engine.ErrOverloaded, engine.CommitTimeout)
 		table.release()
 		var last engine.FieldError
-		if err := demote(second.ID)(); !errors.As(err, &last) || last.Code != "last_admin" {
-			t.Errorf("got %v, want that it is the last admin", err)
-		}
-		if left, err := f.OldestAdmin(); err != nil || left.ID != second.ID {
-			t.Errorf("got %+v, %v, want user %d as the admin", left, err, second.ID)
-		}
+		err := demote(second.ID)()
+		expect.That(t, errors.As(err, &last) && last.Code == "last_admin", "got %v, want that it is the last admin", err)
+		left, err := f.OldestAdmin()
+		expect.That(t, err == nil && left.ID == second.ID, "got %+v, %v, want user %d as the admin", left, err, second.ID)
 	})
 }
 
@@ -182,12 +171,8 @@ func used(t *testing.T, f *folder) (admin Caller, token Token, hash [32]byte) {
 	t.Helper()
 	admin = f.admin(t)
 	token, text, err := f.IssueToken(admin, TokenDraft{Name: "n"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Authenticate(text); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(f.Authenticate(text)))
 	hash, _ = parseToken(text)
 	return admin, token, hash
 }
@@ -201,9 +186,8 @@ func TestALateLastUseDoesNotOutliveARevocation(t *testing.T) {
 		within(t, revoke, engine.ErrOverloaded, engine.CommitTimeout)
 		table.release()
 		within(t, revoke, nil, 0)
-		if row, err := f.table.Get(useKey(hash[:])); row != nil || err != nil {
-			t.Errorf("after revoking: got the use %q, %v", row, err)
-		}
+		row, err := f.table.Get(useKey(hash[:]))
+		expect.That(t, row == nil && err == nil, "after revoking: got the use %q, %v", row, err)
 	})
 }
 
@@ -215,13 +199,9 @@ func TestALastUseIsForgottenOnlyWhenWritten(t *testing.T) {
 				table.stall()
 				table.fails = fails
 				within(t, f.WriteUses, engine.ErrOutcomeUnknown, engine.CommitTimeout)
-				if f.uses.of(hash).IsZero() {
-					t.Error("the use is forgotten before the write has ended")
-				}
+				expect.That(t, !f.uses.of(hash).IsZero(), "the use is forgotten before the write has ended")
 				table.release()
-				if kept := !f.uses.of(hash).IsZero(); kept != (fails != nil) {
-					t.Errorf("after the write: the use is still pending: %v", kept)
-				}
+				expect.Equal(t, !f.uses.of(hash).IsZero(), fails != nil, "after the write: the use is still pending")
 			})
 		})
 	}

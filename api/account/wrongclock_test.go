@@ -1,9 +1,10 @@
 package account
 
 import (
-	"errors"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 const wrongBy = 500 * 24 * time.Hour
@@ -15,27 +16,16 @@ func TestAWrongClockEndsNoSessionAndNoTokenForGood(t *testing.T) {
 	f.withPassword(t, "ann@example.com")
 	caller, cookie := f.logIn(t, "ann@example.com")
 	_, token, err := f.IssueToken(caller, TokenDraft{Name: "n", ExpiresAt: f.now.AddDate(1, 0, 0)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	f.now = f.now.Add(wrongBy)
-	if f.live(t, cookie) {
-		t.Error("a session of a year and a half ago is valid")
-	}
+	expect.That(t, !f.live(t, cookie), "a session of a year and a half ago is valid")
 	ahead, aheadCookie := f.logIn(t, "ann@example.com")
-	if _, _, err := f.IssueToken(ahead, TokenDraft{Name: "m"}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err = f.IssueToken(ahead, TokenDraft{Name: "m"})
+	expect.OK(t, err)
 	f.now = f.now.Add(-wrongBy)
-	if !f.live(t, cookie) {
-		t.Error("the session is gone")
-	}
-	if _, err := f.Authenticate(token); err != nil {
-		t.Errorf("the token is gone: %v", err)
-	}
-	if f.live(t, aheadCookie) {
-		t.Error("a session that begins in 500 days is valid")
-	}
+	expect.That(t, f.live(t, cookie), "the session is gone")
+	expect.NoError(t, expect.Err(f.Authenticate(token)), "the token is gone")
+	expect.That(t, !f.live(t, aheadCookie), "a session that begins in 500 days is valid")
 }
 
 // TestAWrongClockMakesNoSetupCodeLastLonger makes a code while the clock is ahead, and another before it
@@ -46,23 +36,16 @@ func TestAWrongClockMakesNoSetupCodeLastLonger(t *testing.T) {
 	f.now = f.now.Add(wrongBy)
 	ahead := f.newCode(t, u)
 	f.now = f.now.Add(-wrongBy)
-	if f.usable(t, ahead) {
-		t.Error("a code that was made in 500 days can be used until then")
-	}
+	expect.That(t, !f.usable(t, ahead), "a code that was made in 500 days can be used until then")
 	code := f.newCode(t, u)
 	f.now = f.now.Add(wrongBy)
 	_ = f.newCode(t, u)
 	f.now = f.now.Add(-wrongBy)
-	if !f.usable(t, code) {
-		t.Error("a code is gone because the clock was ahead for a moment")
-	}
+	expect.That(t, f.usable(t, code), "a code is gone because the clock was ahead for a moment")
 	f.now = f.now.Add(-wrongBy)
-	if f.usable(t, code) {
-		t.Error("a code can be used for as long as the clock is behind")
-	}
-	if _, _, err := f.UseSetupCode(nobody, code, "", "a new long password"); !errors.Is(err, ErrNoSetupCode) {
-		t.Errorf("a use while the clock is behind: got %v, want %v", err, ErrNoSetupCode)
-	}
+	expect.That(t, !f.usable(t, code), "a code can be used for as long as the clock is behind")
+	_, _, err := f.UseSetupCode(nobody, code, "", "a new long password")
+	expect.Error(t, err, ErrNoSetupCode, "a use while the clock is behind")
 }
 
 // TestUnusableSessionsMakeRoomFirst fills the places with sessions that begin in the future.
@@ -70,14 +53,10 @@ func TestUnusableSessionsMakeRoomFirst(t *testing.T) {
 	f := newFolder(t)
 	u := f.withPassword(t, "ann@example.com")
 	checked, err := f.readUser(u.ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	begin := func() string {
 		_, cookie, err := f.beginSession(checked, checked.password)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return cookie
 	}
 	first := begin()

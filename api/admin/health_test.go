@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestALoadSaysHowFarItIsInALine(t *testing.T) {
@@ -20,9 +21,7 @@ func TestALoadSaysHowFarItIsInALine(t *testing.T) {
 		"ready":                           {Status: StatusOK, Conditions: []Condition{{Name: "stalled", OK: true}}},
 		"ready, a: One thing, b: Another": {Status: StatusOK, Conditions: []Condition{{Name: "a", Detail: "One thing. Do this."}, {Name: "b", Detail: "Another."}}},
 	} {
-		if got := h.Line(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, h.Line(), want)
 	}
 }
 
@@ -77,13 +76,9 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 					continue
 				}
 				wrong = append(wrong, row.name)
-				if !strings.HasSuffix(detail, ".") {
-					t.Errorf("%s: %q is not a sentence", row.name, detail)
-				}
+				expect.That(t, strings.HasSuffix(detail, "."), "%s: %q is not a sentence", row.name, detail)
 			}
-			if got := strings.Join(wrong, " "); got != c.wrong {
-				t.Errorf("got %q, want %q", got, c.wrong)
-			}
+			expect.Equal(t, strings.Join(wrong, " "), c.wrong)
 		})
 	}
 }
@@ -94,7 +89,5 @@ func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
 	for _, c := range conditions {
 		names = append(names, c.name)
 	}
-	if got := strings.Join(names, " "); got != contract {
-		t.Errorf("got %q, want %q", got, contract)
-	}
+	expect.Equal(t, strings.Join(names, " "), contract)
 }

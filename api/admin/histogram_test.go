@@ -7,6 +7,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // ofNative adds up the buckets of a native histogram by index, as a reader does.
@@ -37,15 +39,11 @@ func TestBothFormsOfAHistogramHaveTheSameValues(t *testing.T) {
 			all += n
 		}
 		var out dto.Metric
-		if err := (exponentialMetric{now: e}).Write(&out); err != nil {
-			rt.Fatal(err)
-		}
+		expect.OK(rt, (exponentialMetric{now: e}).Write(&out))
 		h := out.GetHistogram()
 		native := ofNative(rt, h)
 		for at, want := range e.Counts {
-			if got := native[e.First+at]; got != int64(want) {
-				rt.Errorf("native bucket %d: got %d, want %d", e.First+at, got, want)
-			}
+			expect.Equal(rt, native[e.First+at], int64(want), "native bucket %d, want %d", e.First+at, want)
 		}
 		for _, b := range h.GetBucket() {
 			want := e.Zero

@@ -33,7 +33,7 @@ type Sources struct {
 }
 
 // Storage is what the store reports. A name lacks the prefix shunt_storage_, and must have a row in
-// storeMetrics: a name without one is not shown, and fails TestTheStoresFiguresHaveRows.
+// storeMetrics: a name without one is not shown, and fails TestTheStoreReportsExactlyTheFiguresOfTheTable.
 type Storage struct {
 	Values     map[string]float64 // gauges, or counters if the name ends in _total
 	Histograms map[string]Buckets

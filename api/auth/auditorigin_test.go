@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/exchange"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
@@ -37,8 +38,6 @@ func TestACallerHasTheOriginOfItsRequest(t *testing.T) {
 		ctx := new(fasthttp.RequestCtx)
 		ctx.Init(&request, c.from, nil)
 		exchange.NameRequest(ctx)
-		if got := fmt.Sprint(Origins{proxies, c.networks}.Of(ctx)); got != c.want {
-			t.Errorf("from %v, forwarded %q: got %s, want %s", c.from, c.forwarded, got, c.want)
-		}
+		expect.Equal(t, fmt.Sprint(Origins{proxies, c.networks}.Of(ctx)), c.want, "from %v, forwarded %q", c.from, c.forwarded)
 	}
 }

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// blockFileInterval is the time between two checks of the block list's file. A million hosts
+	// interval is the time between two checks of the block list's file. A million hosts
 	// take 0.3 s to read, so a new host is blocked within two seconds.
 	interval = time.Second
 
-	// blockFileSettles is how long after a change the file is read again whatever its stat reports:
+	// settles is how long after a change the file is read again whatever its stat reports:
 	// a second change within one tick of the file system's clock shows only in the content.
 	settles = 2 * time.Second
 
-	// maxBlockFileBytes is 32 bytes for each of engine.MaxBlocked.
+	// maxBytes is 32 bytes for each of engine.MaxBlocked.
 	maxBytes = 32 * engine.MaxBlocked
 
 	// maxLineWarnings bounds the log lines about one version of the file.

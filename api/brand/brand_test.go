@@ -8,73 +8,46 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
-func TestASupportAddressIsOfTheWebOrAMailbox(t *testing.T) {
-	for text, want := range map[string]string{ // what a link to it is called; empty: refused
-		"https://help.example/a?b":       "help.example",
-		"http://127.0.0.1:8000":          "127.0.0.1:8000",
-		"mailto:help@example.org":        "help@example.org",
-		"MAILTO:help@example.org?cc=a@b": "help@example.org",
-		"mailto:h%2Bx@example.org":       "h+x@example.org",
-		"javascript:alert(1)":            "",
-		"JavaScript://a.b/%0aalert(1)":   "",
-		"data:text/html,x":               "",
-		"mailto:":                        "",
-		"mailto:nobody":                  "",
-		"mailto:a@b.example,c@d.example": "",
-		"https://":                       "",
-		"https://u:p@a.example":          "",
-		"//help.example":                 "",
-		"/help":                          "",
-		"help@example.org":               "",
-		"":                               "",
-		"https://a b.example":            "",
-		"https://a.example/\u202e":       "",
-		"https://a.example/\n":           "",
-		"https://a.example/" + strings.Repeat("a", maxSupportURL): "",
-	} {
+// Cases are in testdata; -rewrite writes what is shown now.
+func TestNamesAndSupportAddressesAreShownOrRefused(t *testing.T) {
+	expect.Lines(t, "testdata/texts.txt", func(t *testing.T, kind, text string) string {
+		if kind == "name" {
+			got, err := ParseName(text)
+			return shownOrRefused(got, err)
+		}
 		parsed, err := ParseSupportURL(text)
 		b := Brand{SupportURL: parsed}
-		if got := b.Support(); got != want || (err == nil) != (want != "") || b.Check() != nil {
-			t.Errorf("%q: got %q, %v; want %q", text, got, err, want)
-		}
-	}
+		expect.OK(t, b.Check(), text)
+		return shownOrRefused(b.Support(), err)
+	})
+	long := "https://a.example/"
+	expect.That(t, expect.Err(ParseSupportURL(long+strings.Repeat("a", maxSupportURL-len(long)))) == nil, "an address of the largest size is refused")
+	expect.That(t, expect.Err(ParseSupportURL(long+strings.Repeat("a", maxSupportURL-len(long)+1))) != nil, "a larger one is taken")
+	b := (Brand{Name: "a\nb"})
+	expect.That(t, b.Check() != nil, "a name that was not parsed is taken")
 }
 
-func TestANameIsPrintableTextOnOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		" Acme & Söhne <GmbH> ": "Acme & Söhne <GmbH>",
-		"短縮":                    "短縮",
-		strings.Repeat("ü", 64): strings.Repeat("ü", 64),
-		strings.Repeat("ü", 65): "",
-		"":                      "",
-		" ":                     "",
-		"a\nb":                  "",
-		"a\u202eb":              "",
-		"a\u200bb":              "",
-		"a\xffb":                "",
-	} {
-		if got, err := ParseName(text); got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: got %q, %v", text, got, err)
-		}
+func shownOrRefused(shown string, err error) string {
+	switch {
+	case err != nil && shown != "":
+		return "refused, but shows " + shown
+	case err != nil:
+		return "refused"
 	}
-	if b := (Brand{Name: "a\nb"}); b.Check() == nil {
-		t.Error("a name that was not parsed is taken")
-	}
+	return "shows " + shown
 }
 
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 10 10">`
 
 func TestALogoIsTakenByItsBytes(t *testing.T) {
 	var small bytes.Buffer
-	if err := png.Encode(&small, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&small, image.NewGray(image.Rect(0, 0, 2, 2))))
 	var wide bytes.Buffer
-	if err := png.Encode(&wide, image.NewGray(image.Rect(0, 0, maxLogoPixels+1, 1))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, png.Encode(&wide, image.NewGray(image.Rect(0, 0, maxLogoPixels+1, 1))))
 	bomb := bytes.Clone(small.Bytes())
 	copy(bomb[16:], "\x7f\xff\xff\xff\x7f\xff\xff\xff")
 	for _, c := range []struct{ name, data, kind, err string }{
@@ -102,9 +75,7 @@ func TestALogoIsTakenByItsBytes(t *testing.T) {
 		{"a large SVG", svg + strings.Repeat(" ", MaxLogoBytes) + "</svg>", "", "larger than 64 KiB"},
 	} {
 		path := filepath.Join(t.TempDir(), "logo")
-		if err := os.WriteFile(path, []byte(c.data), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(c.data), 0o600))
 		logo, err := ReadLogo(path)
 		switch {
 		case c.err == "" && (err != nil || logo.Type != c.kind || string(logo.Bytes) != c.data):
@@ -114,8 +85,7 @@ func TestALogoIsTakenByItsBytes(t *testing.T) {
 		}
 	}
 	for _, path := range []string{t.TempDir(), "/does/not/exist"} {
-		if _, err := ReadLogo(path); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: got %v", path, err)
-		}
+		_, err := ReadLogo(path)
+		expect.That(t, err != nil && strings.Contains(err.Error(), path), "%s: got %v", path, err)
 	}
 }

@@ -2,8 +2,9 @@ package changes
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestFieldsArePairedInTheirOrder(t *testing.T) {
@@ -19,9 +20,7 @@ func TestFieldsArePairedInTheirOrder(t *testing.T) {
 		{`null`, `{}`, nil}, {`[1,2]`, `7`, nil}, {`{"a"`, `{`, nil},
 		{`{"a":1,"b":`, `{"a":2}`, []Field{{"a", "1", "2"}}},
 	} {
-		if got := Of(json.RawMessage(c.before), json.RawMessage(c.after)); !slices.Equal(got, c.want) {
-			t.Errorf("%s, %s: got %+v, want %+v", c.before, c.after, got, c.want)
-		}
+		expect.Slices(t, Of(json.RawMessage(c.before), json.RawMessage(c.after)), c.want, "%s, %s", c.before, c.after)
 	}
 }
 
@@ -30,9 +29,7 @@ func TestAListOfStringsHasNoBrackets(t *testing.T) {
 		`["spring","sale"]`: "spring, sale", `["one"]`: "one", `[]`: "none", `[""]`: `""`, `["a, b","c"]`: `"a, b", c`, `["x "," \"y\""]`: `"x ", " \"y\""`,
 		`["a",null]`: `["a",null]`, `["a",1]`: `["a",1]`, `[["a"]]`: `[["a"]]`, `{"a":["b"]}`: `{"a":["b"]}`,
 	} {
-		if got := Text(json.RawMessage(value)); got != want {
-			t.Errorf("%s: got %s, want %s", value, got, want)
-		}
+		expect.Equal(t, Text(json.RawMessage(value)), want, value)
 	}
 }
 
@@ -40,9 +37,7 @@ func FuzzOf(f *testing.F) {
 	f.Add(`{"a":1}`, `{"b":"x"}`)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		for _, field := range Of(json.RawMessage(before), json.RawMessage(after)) {
-			if field.Before == "" && field.After == "" {
-				t.Errorf("a field %q without values", field.Name)
-			}
+			expect.That(t, field.Before != "" || field.After != "", "a field %q without values", field.Name)
 		}
 	})
 }

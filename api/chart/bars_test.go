@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestNumbersAreGroupedAndShortened(t *testing.T) {
@@ -13,9 +15,8 @@ func TestNumbersAreGroupedAndShortened(t *testing.T) {
 		5e9: {"5,000,000,000", "5B"}, 2e15: {"2,000,000,000,000,000", "2,000T"},
 		math.MaxUint64: {"18,446,744,073,709,551,615", "18,446,744T"},
 	} {
-		if grouped, short := Grouped(n), Short(n); grouped != want[0] || short != want[1] {
-			t.Errorf("%d: got %s and %s, want %s and %s", n, grouped, short, want[0], want[1])
-		}
+		grouped, short := Grouped(n), Short(n)
+		expect.That(t, grouped == want[0] && short == want[1], "%d: got %s and %s, want %s and %s", n, grouped, short, want[0], want[1])
 	}
 }
 
@@ -27,9 +28,7 @@ func TestSharesAreExactAtTheirEnds(t *testing.T) {
 		{0, 0, "0%"}, {0, 9, "0%"}, {1, 1e6, "<1%"}, {1, 201, "<1%"}, {1, 200, "1%"}, {1, 80, "1%"}, {3, 7, "43%"}, {2, 7, "29%"}, {1, 7, "14%"}, {1, 10, "10%"}, {994, 1000, "99%"},
 		{995, 1000, ">99%"}, {999_999, 1e6, ">99%"}, {7, 7, "100%"}, {8, 7, "100%"},
 	} {
-		if got := Share(c.part, c.total); got != c.want {
-			t.Errorf("%d of %d: got %s, want %s", c.part, c.total, got, c.want)
-		}
+		expect.Equal(t, Share(c.part, c.total), c.want, "%d of %d", c.part, c.total)
 	}
 }
 
@@ -39,8 +38,6 @@ func TestBarsHaveLabelValueAndShare(t *testing.T) {
 		`<bdi class="label">&lt;news&gt;</bdi> <span class="num">1,500</span> <span class="share">75%</span>`,
 		`<rect width="75%" height="100%"/>`, `<li class="rest">`,
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("lacks %s:\n%s", want, got)
-		}
+		expect.That(t, strings.Contains(got, want), "lacks %s:\n%s", want, got)
 	}
 }

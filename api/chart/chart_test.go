@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden chart")
@@ -43,17 +45,11 @@ func TestAChartIsDrawnAsPinned(t *testing.T) {
 	const file = "testdata/hours.html"
 	got := mustDraw(t, chartOf(Hour, 0, 3, 1, 1200, 40, 7, 9))
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, got, string(want), "want\n%s", want)
 }
 
 func genChart(t *rapid.T) Chart {
@@ -104,9 +100,7 @@ func barsOf(t *rapid.T, html, class string) (found []bar) {
 func numbers(t *rapid.T, text string) (found []float64) {
 	for field := range strings.FieldsSeq(text) {
 		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		found = append(found, n)
 	}
 	return found
@@ -126,9 +120,7 @@ func checkBars(t *rapid.T, c Chart, drawn []bar, figure func(Bucket) uint64) {
 	for i, bucket := range c.Buckets {
 		middle, height := float64(i)+0.5, 0.0
 		for _, b := range drawn {
-			if b.left < 0 || b.right > float64(len(c.Buckets)) || b.top < 0 || b.top > unitHeight {
-				t.Fatalf("a bar is outside: %v", b)
-			}
+			expect.MustThat(t, b.left >= 0 && b.right <= float64(len(c.Buckets)) && b.top >= 0 && b.top <= unitHeight, "a bar is outside: %v", b)
 			if b.left <= middle && middle <= b.right {
 				height = unitHeight - b.top
 			}
@@ -147,13 +139,9 @@ func TestTicksAreRoundAndCoverTheMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.Uint64Range(1, MaxFigure).Draw(t, "limit")
 		a := axisFor(limit)
-		if a.ticks < 2 || a.ticks > 4 || a.top() < limit || limit > 2 && a.top()-a.step >= limit {
-			t.Fatalf("got %+v", a)
-		}
+		expect.MustThat(t, a.ticks >= 2 && a.ticks <= 4 && a.top() >= limit && (limit <= 2 || a.top()-a.step < limit), "got %+v", a)
 		digits := strings.TrimRight(strconv.FormatUint(a.step, 10), "0")
-		if digits != "1" && digits != "2" && digits != "5" {
-			t.Fatalf("got step %d", a.step)
-		}
+		expect.MustThat(t, digits == "1" || digits == "2" || digits == "5", "got step %d", a.step)
 	})
 }
 
@@ -162,16 +150,11 @@ func TestLabelsNeverTouch(t *testing.T) {
 		c := genChart(t)
 		for _, width := range []float64{narrowPixels, widePixels} {
 			labels := c.xLabels(width)
-			if len(labels) == 0 {
-				t.Fatalf("no labels at %v px", width)
-			}
-			if !roomy(labels, width) {
-				t.Fatalf("labels touch at %v px: %v", width, labels)
-			}
+			expect.MustThat(t, len(labels) != 0, "no labels at %v px", width)
+			expect.MustThat(t, roomy(labels, width), "labels touch at %v px: %v", width, labels)
 			for _, l := range labels {
-				if from, to := l.extent(width); from < -roomLeft || to > width+roomRight {
-					t.Fatalf("%+v reaches from %v to %v of %v", l, from, to, width)
-				}
+				from, to := l.extent(width)
+				expect.MustThat(t, from >= -roomLeft && to <= width+roomRight, "%+v reaches from %v to %v of %v", l, from, to, width)
 			}
 		}
 	})
@@ -187,9 +170,7 @@ func TestUsualWindowsHaveEnoughLabels(t *testing.T) {
 	} {
 		c := chartOf(w.interval, make([]uint64, w.buckets)...)
 		narrow, wide := len(c.xLabels(narrowPixels)), len(c.xLabels(widePixels))
-		if narrow < 3 || wide < 4 || wide > 14 {
-			t.Errorf("%s: got %d labels in a narrow and %d in a wide drawing", w.name, narrow, wide)
-		}
+		expect.That(t, narrow >= 3 && wide >= 4 && wide <= 14, "%s: got %d labels in a narrow and %d in a wide drawing", w.name, narrow, wide)
 	}
 }
 
@@ -198,15 +179,12 @@ func TestTheTableHasEveryValue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := genChart(t)
 		found := rows.FindAllStringSubmatch(mustDraw(t, c), -1)
-		if len(found) != len(c.Buckets) {
-			t.Fatalf("got %d rows, want %d", len(found), len(c.Buckets))
-		}
+		expect.MustEqual(t, len(found), len(c.Buckets), "rows")
 		for i, row := range found {
 			hits, visitors := strings.ReplaceAll(row[2], ",", ""), strings.ReplaceAll(row[3], ",", "")
 			b := c.Buckets[i]
-			if !strings.HasPrefix(row[1], c.name(i)) || hits != strconv.FormatUint(b.Hits, 10) || visitors != strconv.FormatUint(b.Unique, 10) {
-				t.Fatalf("got %q, want %v", row, b)
-			}
+			expect.MustThat(t, strings.HasPrefix(row[1], c.name(i)) && hits == strconv.FormatUint(b.Hits, 10) &&
+				visitors == strconv.FormatUint(b.Unique, 10), "got %q, want %v", row, b)
 		}
 	})
 }
@@ -214,28 +192,23 @@ func TestTheTableHasEveryValue(t *testing.T) {
 func TestABucketThatHasNotEndedIsDrawnApart(t *testing.T) {
 	c := chartOf(Day, 5, 6, 7)
 	html := mustDraw(t, c)
-	if strings.Count(html, "2026-03-01 (so far)") != 1 || strings.Count(html, `hits open" d="M2.`) != 1 || strings.Contains(html, "visitors open") || !strings.Contains(html, " data-open") {
-		t.Errorf("got %s", html)
-	}
+	expect.That(t, strings.Count(html, "2026-03-01 (so far)") == 1 && strings.Count(html, `hits open" d="M2.`) == 1 &&
+		!strings.Contains(html, "visitors open") && strings.Contains(html, " data-open"), "got %s", html)
 	c.Now = noon.Add(12 * time.Hour) // the day has ended
-	if html := mustDraw(t, c); strings.Contains(html, "open") || strings.Contains(html, "so far") {
-		t.Errorf("got %s", html)
-	}
+	html = mustDraw(t, c)
+	expect.That(t, !strings.Contains(html, "open") && !strings.Contains(html, "so far"), "got %s", html)
 }
 
 func TestAChartWithoutHitsSaysSo(t *testing.T) {
 	html := mustDraw(t, chartOf(Day, 0, 0, 0))
-	if strings.Contains(html, "<path") || !strings.Contains(html, `<text class="chart-empty"`) || strings.Contains(html, "data-peak") {
-		t.Errorf("got %s", html)
-	}
+	expect.That(t, !strings.Contains(html, "<path") && strings.Contains(html, `<text class="chart-empty"`) && !strings.Contains(html, "data-peak"),
+		"got %s", html)
 }
 
 func TestOneBucketAndTheLargestFigureAreDrawn(t *testing.T) {
 	html := mustDraw(t, chartOf(Hour, MaxFigure))
 	for _, want := range []string{"<td>9,007,199,254,740,992<td>", ">10,000T</text>", `data-bucket="0"`} {
-		if !strings.Contains(html, want) {
-			t.Errorf("lacks %s:\n%s", want, html)
-		}
+		expect.That(t, strings.Contains(html, want), "lacks %s:\n%s", want, html)
 	}
 }
 
@@ -255,9 +228,8 @@ func TestChartsThatCannotBeDrawnAreErrors(t *testing.T) {
 		"a figure over 2^53":  {huge, ErrTooLarge},
 		"hours drawn as days": {Chart{Interval: Day, Buckets: chartOf(Hour, 1, 2).Buckets}, ErrUneven},
 	} {
-		if html, err := c.chart.HTML(); !errors.Is(err, c.want) || html != "" {
-			t.Errorf("%s: got %v and %d bytes, want %v", name, err, len(html), c.want)
-		}
+		html, err := c.chart.HTML()
+		expect.That(t, errors.Is(err, c.want) && html == "", "%s: got %v and %d bytes, want %v", name, err, len(html), c.want)
 	}
 }
 
@@ -271,9 +243,7 @@ func TestA400DayChartIsSmallCompressed(t *testing.T) {
 	z := gzip.NewWriter(&b)
 	_, _ = z.Write([]byte(mustDraw(t, chartOf(Day, figures...))))
 	_ = z.Close()
-	if b.Len() > 9<<10 {
-		t.Errorf("it takes %d bytes", b.Len())
-	}
+	expect.That(t, b.Len() <= 9<<10, "it takes %d bytes", b.Len())
 }
 
 func TestZonesDoNotChangeAChart(t *testing.T) {
@@ -282,16 +252,12 @@ func TestZonesDoNotChangeAChart(t *testing.T) {
 	for i := range c.Buckets {
 		c.Buckets[i].From = c.Buckets[i].From.In(time.FixedZone("", 19800))
 	}
-	if got := mustDraw(t, c); got != want {
-		t.Errorf("got %s\nwant %s", got, want)
-	}
+	expect.Equal(t, mustDraw(t, c), want)
 }
 
 func TestEveryClassHasARule(t *testing.T) {
 	for _, class := range []string{".hits", ".visitors", ".open", ".chart-box", ".dense", ".sparse", ".band", ".chart-empty"} {
-		if !strings.Contains(Style, class) {
-			t.Errorf("there is no rule for %s", class)
-		}
+		expect.That(t, strings.Contains(Style, class), "there is no rule for %s", class)
 	}
 }
 
@@ -307,15 +273,10 @@ func FuzzTextsAreEscaped(f *testing.F) {
 		c.ID, c.Caption = "x", "x"
 		want := count(mustDraw(t, c))
 		c.ID, c.Caption = text, text
-		if got := count(mustDraw(t, c)); got != want {
-			t.Errorf("got %v of < > \", want %v", got, want)
-		}
+		expect.Equal(t, count(mustDraw(t, c)), want, `of < > "`)
 		rows := func(label string) [3]int { return count(string(Bars([]Row{{label, 1, false}}, 2))) }
-		if got, want := rows(text), rows("x"); got != want {
-			t.Errorf("bars: got %v of < > \", want %v", got, want)
-		}
-		if strings.ContainsRune(string(Bars([]Row{{text, 1, true}}, 2)), 0) {
-			t.Error("a zero byte is left")
-		}
+		got, want := rows(text), rows("x")
+		expect.Equal(t, got, want, `bars of < > "`)
+		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{text, 1, true}}, 2)), 0), "a zero byte is left")
 	})
 }

@@ -11,6 +11,8 @@ import (
 	"testing/iotest"
 	"time"
 	"unicode"
+
+	"shunt/engine/expect"
 )
 
 // These tests are of unexported decoders, which read bytes from outside. The other tests use the
@@ -31,9 +33,7 @@ func TestAProblemIsOneLine(t *testing.T) {
 		"controls in the code":         {`{"detail":"D","code":"in\nvalid"}`, `D (422 in\nvalid)`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := readProblem(422, nil, []byte(c.answer)).Error(); got != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			expect.Equal(t, readProblem(422, nil, []byte(c.answer)).Error(), c.want)
 		})
 	}
 }
@@ -42,12 +42,10 @@ func TestAProblemIsItsKindAndNoOther(t *testing.T) {
 	p := readProblem(404, nil, []byte(`{"code":"not_found"}`))
 	wrapped := fmt.Errorf("looking: %w", p)
 	var found *Problem
-	if !errors.Is(wrapped, ErrNotFound) || errors.Is(wrapped, ErrInvalid) || !errors.As(wrapped, &found) || found.Status != 404 {
-		t.Errorf("got %v", wrapped)
-	}
-	if none := readProblem(404, nil, nil); errors.Is(none, ErrNotFound) || errors.Is(none, Kind("")) {
-		t.Error("a 404 that is not shunt's is ErrNotFound")
-	}
+	expect.That(t, errors.Is(wrapped, ErrNotFound) && !errors.Is(wrapped, ErrInvalid) && errors.As(wrapped, &found) && found.Status == 404,
+		"got %v", wrapped)
+	none := readProblem(404, nil, nil)
+	expect.That(t, !errors.Is(none, ErrNotFound) && !errors.Is(none, Kind("")), "a 404 that is not shunt's is ErrNotFound")
 }
 
 // events returns what readFigures makes of text, the error last.
@@ -82,27 +80,19 @@ func TestEventsAreTakenApart(t *testing.T) {
 		"nothing":                          {"", "unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := events(strings.NewReader(c.text)); got != c.want {
-				t.Errorf("got %.200s, want %s", got, c.want)
-			}
+			expect.Equal(t, events(strings.NewReader(c.text)), c.want)
 			if len(c.text) > 1000 {
 				return
 			}
-			if got := events(iotest.OneByteReader(strings.NewReader(c.text))); got != c.want {
-				t.Errorf("byte by byte: got %.200s, want %s", got, c.want)
-			}
+			expect.Equal(t, events(iotest.OneByteReader(strings.NewReader(c.text))), c.want, "byte by byte")
 		})
 	}
-	if got := events(iotest.ErrReader(errors.New("cut"))); got != "cut" {
-		t.Errorf("got %s, want what cut it off", got)
-	}
+	expect.Equal(t, events(iotest.ErrReader(errors.New("cut"))), "cut")
 }
 
 func TestTheEndOfALiveStreamHasItsKind(t *testing.T) {
 	for reason, want := range map[string]error{"deleted": ErrNotFound, "unauthorized": ErrUnauthorized, "shutdown": nil} {
-		if got := errors.Unwrap(&LiveEnd{reason}); got != want {
-			t.Errorf("%s: got %v, want %v", reason, got, want)
-		}
+		expect.Equal(t, errors.Unwrap(&LiveEnd{reason}), want, reason)
 	}
 }
 
@@ -112,12 +102,10 @@ func TestAnEditSaysWhatIsKeptSetAndReset(t *testing.T) {
 		ExpiresAt: Set(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
 	const want = `{"url":"https://example.org","expires_at":"2030-01-02T03:04:05Z","max_hits":null,"title":"","tags":null,"forward_query":false}`
-	if got, err := json.Marshal(edit); err != nil || string(got) != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
-	}
-	if got, err := json.Marshal(UserEdit{}); err != nil || string(got) != `{}` {
-		t.Errorf("nothing to change: got %s, %v", got, err)
-	}
+	got, err := json.Marshal(edit)
+	expect.That(t, err == nil && string(got) == want, "got %s, %v, want %s", got, err, want)
+	got, err = json.Marshal(UserEdit{})
+	expect.That(t, err == nil && string(got) == `{}`, "nothing to change: got %s, %v", got, err)
 }
 
 // Whatever a server sends, what is made of it is bounded, ends, and does nothing to a terminal.
@@ -130,34 +118,24 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p := readProblem(503, http.Header{"Retry-After": {string(text)}}, text)
-		if p.Status != 503 || p.RetryAfter < 0 || p.RetryAfter > maxRetryAfter {
-			t.Errorf("got %+v", p)
-		}
+		expect.That(t, p.Status == 503 && p.RetryAfter >= 0 && p.RetryAfter <= maxRetryAfter, "got %+v", p)
 		legible(t, p)
 		legible(t, p.Kind)
 		total := 0
 		for line, err := range readLines(strings.NewReader(string(text))) {
-			if err == nil && !json.Valid(line) {
-				t.Errorf("the line %q is no JSON", line)
-			}
+			expect.That(t, err != nil || json.Valid(line), "the line %q is no JSON", line)
 			total += len(line)
 			legible(t, err)
 		}
-		if total > len(text) {
-			t.Errorf("%d bytes of lines are made of %d", total, len(text))
-		}
+		expect.That(t, total <= len(text), "%d bytes of lines are made of %d", total, len(text))
 		var last error
 		for _, last = range readFigures(strings.NewReader(string(text))) {
 			legible(t, last)
 		}
-		if last == nil {
-			t.Error("figures ended without an error")
-		}
+		expect.That(t, last != nil, "figures ended without an error")
 	})
 }
 
 func legible(t *testing.T, err error) {
-	if err != nil && strings.ContainsFunc(err.Error(), unicode.IsControl) {
-		t.Errorf("the error %q has control characters", err)
-	}
+	expect.That(t, err == nil || !strings.ContainsFunc(err.Error(), unicode.IsControl), "the error %q has control characters", err)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // serving returns a client of a server over a real socket that answers with handle, and how many
@@ -30,9 +31,7 @@ func serving(t *testing.T, handle http.HandlerFunc) (*client.Client, *atomic.Int
 	c, err := client.New(s.URL, "shunt_secret", &client.Options{
 		Transport: s.Client().Transport, Retry: client.Retry{Attempts: 2, BaseWait: 1},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c, requests
 }
 
@@ -58,9 +57,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		})
 		err := creates(t.Context(), c)
 		var problem *client.Problem
-		if !errors.As(err, &problem) || problem.Status != status || problem.Kind != "" || requests.Load() != 1 {
-			t.Errorf("%d: got %v after %d requests, want a problem of unknown kind after one", status, err, requests.Load())
-		}
+		expect.That(t, errors.As(err, &problem) && problem.Status == status && problem.Kind == "" && requests.Load() == 1,
+			"%d: got %v after %d requests, want a problem of unknown kind after one", status, err, requests.Load())
 	}
 }
 
@@ -82,9 +80,8 @@ func TestABrokenAnswerIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client, _ := serving(t, c.handle)
 			link, err := client.Link(t.Context(), "a")
-			if err == nil || !strings.Contains(err.Error(), c.want) || link.Code != "" || link.Raw != nil {
-				t.Errorf("got %.100q, %v, want no link and %q", link.Code, err, c.want)
-			}
+			expect.That(t, err != nil && strings.Contains(err.Error(), c.want) && link.Code == "" && link.Raw == nil,
+				"got %.100q, %v, want no link and %q", link.Code, err, c.want)
 		})
 	}
 }
@@ -100,9 +97,8 @@ func TestAnErrorWithoutAProblemIsNamedByItsStatus(t *testing.T) {
 		err := reads(t.Context(), c)
 		var problem *client.Problem
 		const want = "the server answered 502 Bad Gateway; is that address a shunt server?"
-		if !errors.As(err, &problem) || problem.Status != 502 || problem.Kind != "" || err.Error() != want {
-			t.Errorf("%s: got %v, want %s", name, err, want)
-		}
+		expect.That(t, errors.As(err, &problem) && problem.Status == 502 && problem.Kind == "" && err.Error() == want,
+			"%s: got %v, want %s", name, err, want)
 	}
 }
 
@@ -132,17 +128,13 @@ func TestAnExportIsWholeOrEndsWithAnError(t *testing.T) {
 			exporter, _ := serving(t, c.handle)
 			links, ended := 0, error(nil)
 			for link, err := range exporter.Export(t.Context(), client.ExportQuery{}) {
-				if ended != nil {
-					t.Errorf("after the error %v comes %v, %v", ended, link, err)
-				}
+				expect.That(t, ended == nil, "after the error %v comes %v, %v", ended, link, err)
 				if ended = err; err == nil {
 					links++
 				}
 			}
-			if links != c.links || (ended == nil) != (c.want == nil) || c.want != gone && !errors.Is(ended, c.want) ||
-				ended != nil && !strings.Contains(ended.Error(), c.text) {
-				t.Errorf("got %d links, %v, want %d, %v %s", links, ended, c.links, c.want, c.text)
-			}
+			expect.That(t, links == c.links && (ended == nil) == (c.want == nil) && (c.want == gone || errors.Is(ended, c.want)) &&
+				(ended == nil || strings.Contains(ended.Error(), c.text)), "got %d links, %v, want %d, %v %s", links, ended, c.links, c.want, c.text)
 		})
 	}
 }
@@ -158,15 +150,11 @@ func TestAConsumerThatStopsClosesTheStream(t *testing.T) {
 	for range c.Live(t.Context(), "a") {
 		break
 	}
-	if got := <-gone; got != "/api/v1/stats/a/live" {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, <-gone, "/api/v1/stats/a/live")
 	for range c.Export(t.Context(), client.ExportQuery{}) {
 		break
 	}
-	if got := <-gone; got != "/api/v1/export" {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, <-gone, "/api/v1/export")
 }
 
 func TestTheContextEndsAStream(t *testing.T) {
@@ -186,9 +174,7 @@ func TestTheContextEndsAStream(t *testing.T) {
 			t.Errorf("got %v, want the context's end", err)
 		}
 	}
-	if text := strings.Join(got, ", "); text != "{2 1}, the end" {
-		t.Errorf("got %s", text)
-	}
+	expect.Equal(t, strings.Join(got, ", "), "{2 1}, the end")
 }
 
 func TestPagesAreFetchedAsTheyAreWanted(t *testing.T) {
@@ -227,9 +213,8 @@ func TestPagesAreFetchedAsTheyAreWanted(t *testing.T) {
 					break
 				}
 			}
-			if codes != c.codes || requests.Load() != c.requests || failed != c.fails {
-				t.Errorf("got %s by %d requests, failed: %v; want %s by %d, %v", codes, requests.Load(), failed, c.codes, c.requests, c.fails)
-			}
+			expect.That(t, codes == c.codes && requests.Load() == c.requests && failed == c.fails,
+				"got %s by %d requests, failed: %v; want %s by %d, %v", codes, requests.Load(), failed, c.codes, c.requests, c.fails)
 		})
 	}
 }
@@ -244,18 +229,13 @@ func TestChangesAreReadInPagesAlsoASecondTime(t *testing.T) {
 	for range 2 {
 		var got []client.AuditEntry
 		for entry, err := range list {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			got = append(got, entry)
 		}
-		if len(got) != 2 || got[0].Actor.Email != "a@b.c" || string(got[0].Before) != `{"title":""}` || !strings.Contains(string(got[0].Raw), `"x":1`) || got[1].Counts.Created != 2 {
-			t.Errorf("got %+v", got)
-		}
+		expect.That(t, len(got) == 2 && got[0].Actor.Email == "a@b.c" && string(got[0].Before) == `{"title":""}` &&
+			strings.Contains(string(got[0].Raw), `"x":1`) && got[1].Counts.Created == 2, "got %+v", got)
 	}
-	if requests.Load() != 6 {
-		t.Errorf("got %d requests, want 3 each time", requests.Load())
-	}
+	expect.Equal(t, requests.Load(), 6, "requests")
 }
 
 func TestOneClientServesManyGoroutinesOverConnectionsThatAreKept(t *testing.T) {
@@ -271,22 +251,17 @@ func TestOneClientServesManyGoroutinesOverConnectionsThatAreKept(t *testing.T) {
 		_, _ = io.WriteString(w, someLink)
 	})
 	for i := range 50 { // one after the other: whether an answer is drained shows in how many connections there are
-		if _, err := c.Link(t.Context(), []string{"a", "gone"}[i%2]); (err == nil) != (i%2 == 0) {
-			t.Error(err)
-		}
+		_, err := c.Link(t.Context(), []string{"a", "gone"}[i%2])
+		expect.That(t, (err == nil) == (i%2 == 0), "%v", err)
 	}
 	mu.Lock()
-	if len(connections) != 1 {
-		t.Errorf("50 calls took %d connections, want 1", len(connections))
-	}
+	expect.Equal(t, len(connections), 1, "50 calls took connections")
 	mu.Unlock()
 	var calls sync.WaitGroup
 	for range 8 {
 		calls.Go(func() {
 			for range 20 {
-				if err := creates(t.Context(), c); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, creates(t.Context(), c))
 			}
 		})
 	}
@@ -300,9 +275,7 @@ func TestTheTokenIsInNoTextOfTheClient(t *testing.T) {
 			return nil, errCut
 		}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var texts bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d"} {
 		fmt.Fprintf(&texts, verb+"\n", c)
@@ -310,7 +283,5 @@ func TestTheTokenIsInNoTextOfTheClient(t *testing.T) {
 	for _, err := range []error{reads(t.Context(), c), creates(t.Context(), c), reads(t.Context(), nobody)} {
 		fmt.Fprintf(&texts, "%v %+v %#v\n", err, err, err)
 	}
-	if strings.Contains(texts.String(), "shunt_secret") || texts.Len() < 200 {
-		t.Errorf("got %s", &texts)
-	}
+	expect.That(t, !strings.Contains(texts.String(), "shunt_secret") && texts.Len() >= 200, "got %s", &texts)
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // batchesOf yields n batches of two links: a and b of each number. It counts those that were read.
@@ -54,9 +55,7 @@ func wantInOrder(t *testing.T, known []string, n int) {
 	for i := range n {
 		want = append(want, fmt.Sprintf(`{"code":"%da"}`, i), fmt.Sprintf(`{"code":"%db"}`, i))
 	}
-	if !slices.Equal(known, want) {
-		t.Errorf("the server has %d links, want %d in their order; it begins with %.100q", len(known), len(want), known)
-	}
+	expect.Slices(t, known, want, "the server has %d links, want %d in their order; it begins with", len(known), len(want))
 }
 
 // importAll imports n batches.
@@ -110,13 +109,10 @@ func TestAnImportGoesOnAfterAnyFailureInOrder(t *testing.T) {
 		b := &breaker{random: rand.New(rand.NewPCG(seed, 7))}
 		s := httptest.NewServer(b)
 		c, err := client.New(s.URL, "", &client.Options{Retry: client.Retry{Attempts: 50, BaseWait: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		created, existing, err := importAll(t.Context(), c, batches)
-		if err != nil || created+existing != 2*batches {
-			t.Errorf("seed %d: got %d and %d links, %v, want %d", seed, created, existing, err, 2*batches)
-		}
+		expect.That(t, err == nil && created+existing == 2*batches,
+			"seed %d: got %d and %d links, %v, want %d", seed, created, existing, err, 2*batches)
 		wantInOrder(t, b.known, batches)
 		s.Close()
 	}
@@ -128,9 +124,7 @@ func TestAServerThatRefusesGetsOneRequest(t *testing.T) {
 		_, _ = io.WriteString(w, `{"code":"forbidden","detail":"D"}`)
 	})
 	_, _, err := importAll(t.Context(), c, 20)
-	if !errors.Is(err, client.ErrForbidden) || requests.Load() != 1 {
-		t.Errorf("got %v after %d requests, want one refusal", err, requests.Load())
-	}
+	expect.That(t, errors.Is(err, client.ErrForbidden) && requests.Load() == 1, "got %v after %d requests, want one refusal", err, requests.Load())
 }
 
 func TestAnImportEndsWithItsConsumerOrContext(t *testing.T) {
@@ -143,27 +137,20 @@ func TestAnImportEndsWithItsConsumerOrContext(t *testing.T) {
 			break
 		}
 	}
-	if results != 3 || read != 3 || requests.Load() != 3 {
-		t.Errorf("got %d results of %d batches by %d requests, want 3", results, read, requests.Load())
-	}
+	expect.That(t, results == 3 && read == 3 && requests.Load() == 3,
+		"got %d results of %d batches by %d requests, want 3", results, read, requests.Load())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for _, err := range c.ImportAll(ctx, batchesOf(1000, &read)) {
 		cancel()
-		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v, want the end of the context", err)
-		}
+		expect.That(t, err == nil || errors.Is(err, context.Canceled), "got %v, want the end of the context", err)
 	}
-	if _, _, err := importAll(ctx, c, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the end of the context", err)
-	}
-	if _, _, err := importAll(t.Context(), c, 0); err != nil {
-		t.Errorf("an import of nothing: got %v", err)
-	}
+	_, _, err := importAll(ctx, c, 1)
+	expect.Error(t, err, context.Canceled)
+	_, _, err = importAll(t.Context(), c, 0)
+	expect.NoError(t, err, "an import of nothing")
 	for _, err := range c.ImportAll(t.Context(), batchesOf(1, &read), client.IdempotencyKey("k")) {
-		if err == nil || !strings.Contains(err.Error(), "has no use for") {
-			t.Errorf("a key for an import: got %v", err)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), "has no use for"), "a key for an import: got %v", err)
 	}
 }
 
@@ -173,14 +160,11 @@ func TestAnEmptyBatchHasAResultInOrder(t *testing.T) {
 	c, requests := serving(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answerTo(r.Body, &known)) })
 	var got []int
 	for r, err := range c.ImportAll(t.Context(), slices.Values([][]json.RawMessage{nil, {[]byte(`{"code":"0a"}`)}, nil})) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got = append(got, r.Created)
 	}
-	if want := []int{0, 1, 0}; !slices.Equal(got, want) || requests.Load() != 1 {
-		t.Errorf("got %v by %d requests, want %v by one", got, requests.Load(), want)
-	}
+	want := []int{0, 1, 0}
+	expect.That(t, slices.Equal(got, want) && requests.Load() == 1, "got %v by %d requests, want %v by one", got, requests.Load(), want)
 }
 
 // A link is one line of the request, whatever it is: the server refuses what is wrong.
@@ -193,8 +177,7 @@ func TestEachLinkIsALineOfAnImport(t *testing.T) {
 	})
 	links := []json.RawMessage{[]byte(`{"code":"a"}`), []byte("{\n\"code\":\n\"b\"}"), []byte(" \t\n"), []byte("{")}
 	for _, err := range c.ImportAll(t.Context(), slices.Values([][]json.RawMessage{links})) {
-		if want := "{\"code\":\"a\"}\n{\r\"code\":\r\"b\"}\n \t\rnull\n{\n"; err != nil || got != want {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
+		want := "{\"code\":\"a\"}\n{\r\"code\":\r\"b\"}\n \t\rnull\n{\n"
+		expect.That(t, err == nil && got == want, "got %q, %v, want %q", got, err, want)
 	}
 }

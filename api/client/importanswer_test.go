@@ -3,6 +3,8 @@ package client
 import (
 	"errors"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func readAnswer(text string, links int) (ImportResult, error) {
@@ -21,23 +23,19 @@ func TestAnAnswerNeedsAResultForEachLink(t *testing.T) {
 	)
 	for n, want := range map[int]error{1: errResults, 2: nil, 3: errResults} {
 		r, err := readAnswer(made, n)
-		if !errors.Is(err, want) || err == nil && (r.Created != 1 || r.Existing != 1 || r.Refused != nil) {
-			t.Errorf("for %d links: got %+v, %v, want %v", n, r, err, want)
-		}
+		expect.That(t, errors.Is(err, want) && (err != nil || r.Created == 1 && r.Existing == 1 && r.Refused == nil),
+			"for %d links: got %+v, %v, want %v", n, r, err, want)
 	}
 	r, err := readAnswer(refused, 2)
-	if err != nil || len(r.Refused) != 2 || r.Refused[1].Index != 1 || !errors.Is(r.Refused[1].Problem, ErrAliasTaken) || r.Refused[0].Problem.Errors[0].Field != "url" {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	if r, err := readAnswer(other, 1); err != nil || r.Created != 1 {
-		t.Errorf("with spaces: got %+v, %v", r, err)
-	}
+	expect.That(t, err == nil && len(r.Refused) == 2 && r.Refused[1].Index == 1 && errors.Is(r.Refused[1].Problem, ErrAliasTaken) &&
+		r.Refused[0].Problem.Errors[0].Field == "url", "got %+v, %v", r, err)
+	r, err = readAnswer(other, 1)
+	expect.That(t, err == nil && r.Created == 1, "with spaces: got %+v, %v", r, err)
 	for _, text := range []string{
 		`<h1>no</h1>`, ``, `{}`, `[]`, `{"created":`, `{"created":1,"existing":0,"failed":0`, `{"created":-1,"existing":2,"failed":0,"results":[]}`,
 		`{"created":4294967297,"existing":0,"failed":0,"results":[]}`, `{"created":0,"existing":0,"failed":1,"results":[{"index":0,"status":422,"problem":{"code":5}}]}`,
 	} {
-		if r, err := readAnswer(text, 1); err == nil {
-			t.Errorf("%s: got %+v, %v, want an error", text, r, err)
-		}
+		r, err := readAnswer(text, 1)
+		expect.That(t, err != nil, "%s: got %+v, %v, want an error", text, r, err)
 	}
 }

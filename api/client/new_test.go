@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 func TestInvalidClientOptionsAreRefused(t *testing.T) {
@@ -34,9 +35,8 @@ func TestInvalidClientOptionsAreRefused(t *testing.T) {
 		"a negative number":            {"https://sho.rt", "", &client.Options{Retry: client.Retry{Attempts: -1}}, "Retry"},
 	} {
 		_, err := client.New(c.baseURL, c.token, c.options)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") {
-			t.Errorf("%s: got %v, want an error with %q that tells no secret", name, err, c.want)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "hidden"),
+			"%s: got %v, want an error with %q that tells no secret", name, err, c.want)
 	}
 }
 
@@ -45,23 +45,16 @@ func TestEachRequestSaysWhoAsksAndWhat(t *testing.T) {
 	c, err := client.New("https://sho.rt/", "shunt_secret", &client.Options{
 		Transport: s, UserAgent: "me/1", Header: http.Header{"x-team": {"blue"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Update(t.Context(), "a/b?", client.Edit{Title: client.Set("t")}, client.Owner(7), client.IfVersion(3)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(c.Update(t.Context(), "a/b?", client.Edit{Title: client.Set("t")}, client.Owner(7), client.IfVersion(3))))
 	got := s.seen[0]
-	if got.Method != "PATCH" || got.URL.String() != "https://sho.rt/api/v1/links/a%2Fb%3F?owner=7" || got.body != `{"title":"t"}` {
-		t.Errorf("got %s %s %s", got.Method, got.URL, got.body)
-	}
+	expect.That(t, got.Method == "PATCH" && got.URL.String() == "https://sho.rt/api/v1/links/a%2Fb%3F?owner=7" && got.body == `{"title":"t"}`,
+		"got %s %s %s", got.Method, got.URL, got.body)
 	for name, want := range map[string]string{
 		"Authorization": "Bearer shunt_secret", "User-Agent": "me/1", "X-Team": "blue", "If-Match": `"3"`, "Content-Type": "application/json",
 		"Idempotency-Key": "",
 	} {
-		if value := got.Header.Get(name); value != want {
-			t.Errorf("%s: got %q, want %q", name, value, want)
-		}
+		expect.Equal(t, got.Header.Get(name), want, name)
 	}
 }
 
@@ -77,13 +70,9 @@ func TestAnOptionThatDoesNotApplySendsNothing(t *testing.T) {
 		"a key that is too long":    second(c.Shorten(ctx, client.Draft{}, client.IdempotencyKey(strings.Repeat("k", 256)))),
 		"a key of more than a word": second(c.ShortenBulk(ctx, nil, client.IdempotencyKey("a b"))),
 	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "client: ") {
-			t.Errorf("%s: got %v, want an error of the client's", name, err)
-		}
+		expect.That(t, err != nil && strings.HasPrefix(err.Error(), "client: "), "%s: got %v, want an error of the client's", name, err)
 	}
-	if len(script.seen) > 0 {
-		t.Errorf("%d requests were sent", len(script.seen))
-	}
+	expect.That(t, len(script.seen) == 0, "%d requests were sent", len(script.seen))
 }
 
 func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
@@ -109,12 +98,8 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 		"/x?a=b&owner=2": func(c *client.Client) error { return c.Do(t.Context(), "GET", "/x?a=b", nil, nil, client.Owner(2)) },
 	} {
 		c, script := scripted(t, client.Retry{}, says(200, `{}`))
-		if err := call(c); err != nil {
-			t.Errorf("%s: %v", want, err)
-		}
-		if got := strings.TrimPrefix(script.seen[0].URL.String(), "https://sho.rt/api/v1"); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		expect.NoError(t, call(c), want)
+		expect.Equal(t, strings.TrimPrefix(script.seen[0].URL.String(), "https://sho.rt/api/v1"), want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // In the tests of waits the clock is a bubble's, so they take no time and can be exact.
@@ -61,12 +62,8 @@ func TestOnlySafeCallsAreRepeated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caller, script := scripted(t, client.Retry{Attempts: all}, c.answer)
-				if err := c.call(t.Context(), caller); err == nil {
-					t.Error("got no error")
-				}
-				if got := len(script.seen); got != c.attempts {
-					t.Errorf("got %d attempts, want %d", got, c.attempts)
-				}
+				expect.That(t, c.call(t.Context(), caller) != nil, "got no error")
+				expect.Equal(t, len(script.seen), c.attempts, "attempts")
 			})
 		})
 	}
@@ -75,24 +72,16 @@ func TestOnlySafeCallsAreRepeated(t *testing.T) {
 func TestARepeatIsTheSameRequestWithTheSameKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, script := scripted(t, client.Retry{}, cuts, refuses(503, "outcome_unknown"), says(201, someLink))
-		if err := creates(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, creates(t.Context(), c))
 		first := script.seen[0]
-		if key := first.Header.Get("Idempotency-Key"); len(key) < 20 || first.body != `{"url":"https://example.org"}` {
-			t.Errorf("got key %q and body %s", key, first.body)
-		}
+		key := first.Header.Get("Idempotency-Key")
+		expect.That(t, len(key) >= 20 && first.body == `{"url":"https://example.org"}`, "got key %q and body %s", key, first.body)
 		for _, s := range script.seen[1:] {
-			if s.body != first.body || s.Header.Get("Idempotency-Key") != first.Header.Get("Idempotency-Key") {
-				t.Errorf("the repeat is %v %s, want %v %s", s.Header, s.body, first.Header, first.body)
-			}
+			expect.That(t, s.body == first.body && s.Header.Get("Idempotency-Key") == first.Header.Get("Idempotency-Key"),
+				"the repeat is %v %s, want %v %s", s.Header, s.body, first.Header, first.body)
 		}
-		if err := creates(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-		if script.seen[3].Header.Get("Idempotency-Key") == first.Header.Get("Idempotency-Key") {
-			t.Error("another call has the same key")
-		}
+		expect.OK(t, creates(t.Context(), c))
+		expect.That(t, script.seen[3].Header.Get("Idempotency-Key") != first.Header.Get("Idempotency-Key"), "another call has the same key")
 	})
 }
 
@@ -103,24 +92,16 @@ func TestWaitsDoubleAndAreRandom(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			c, script := scripted(t, client.Retry{Attempts: attempts, BaseWait: base, MaxWait: most}, refuses(503, "overloaded"))
-			if err := reads(t.Context(), c); !errors.Is(err, client.ErrOverloaded) {
-				t.Errorf("got %v", err)
-			}
+			expect.Error(t, reads(t.Context(), c), client.ErrOverloaded)
 			waits := script.waits()
-			if len(waits) != len(limits) {
-				t.Fatalf("got waits %v, want %d", waits, len(limits))
-			}
+			expect.MustEqual(t, len(waits), len(limits), "got waits %v", waits)
 			for i, wait := range waits {
-				if wait < 0 || wait > limits[i] {
-					t.Errorf("wait %d was %v, want at most %v", i, wait, limits[i])
-				}
+				expect.That(t, wait >= 0 && wait <= limits[i], "wait %d was %v, want at most %v", i, wait, limits[i])
 				distinct[wait] = true
 			}
 		})
 	}
-	if len(distinct) < 50 {
-		t.Errorf("of 100 waits %d are distinct; they are to be random", len(distinct))
-	}
+	expect.That(t, len(distinct) >= 50, "of 100 waits %d are distinct; they are to be random", len(distinct))
 }
 
 func TestRetryAfterIsWaitedFor(t *testing.T) {
@@ -139,12 +120,9 @@ func TestRetryAfterIsWaitedFor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				caller, script := scripted(t, client.Retry{BaseWait: base}, refuses(429, "rate_limited", c.lines...), says(200, someLink))
-				if err := reads(t.Context(), caller); err != nil {
-					t.Fatal(err)
-				}
-				if got := script.waits(); len(got) != 1 || got[0] < c.want || got[0] > c.want+base {
-					t.Errorf("got waits %v, want one of %v and at most %v more", got, c.want, base)
-				}
+				expect.OK(t, reads(t.Context(), caller))
+				got := script.waits()
+				expect.That(t, len(got) == 1 && got[0] >= c.want && got[0] <= c.want+base, "got waits %v, want one of %v and at most %v more", got, c.want, base)
 			})
 		})
 	}
@@ -169,12 +147,10 @@ func TestAWaitThatIsTooLongIsNotBegun(t *testing.T) {
 				caller, script := scripted(t, client.Retry{}, refuses(429, "rate_limited", "Retry-After: "+c.retryAfter))
 				err := reads(ctx, caller)
 				var problem *client.Problem
-				if !errors.As(err, &problem) || problem.Kind != client.ErrRateLimited || problem.RetryAfter != c.want {
-					t.Errorf("got %#v, want rate_limited and to be told %v", err, c.want)
-				}
-				if took := time.Since(begun); took != 0 || len(script.seen) != 1 {
-					t.Errorf("it took %v and %d attempts, want it told at once", took, len(script.seen))
-				}
+				expect.That(t, errors.As(err, &problem) && problem.Kind == client.ErrRateLimited && problem.RetryAfter == c.want,
+					"got %#v, want rate_limited and to be told %v", err, c.want)
+				took := time.Since(begun)
+				expect.That(t, took == 0 && len(script.seen) == 1, "it took %v and %d attempts, want it told at once", took, len(script.seen))
 			})
 		})
 	}
@@ -188,12 +164,10 @@ func TestTheEndOfTheContextEndsAWait(t *testing.T) {
 		begun := time.Now()
 		c, script := scripted(t, client.Retry{}, refuses(503, "read_only", "Retry-After: 10"))
 		err := reads(ctx, c)
-		if !errors.Is(err, context.Canceled) || !errors.Is(err, why) || !errors.Is(err, client.ErrReadOnly) {
-			t.Errorf("got %v, want why it ended and what it waited after", err)
-		}
-		if took := time.Since(begun); took != time.Second || len(script.seen) != 1 {
-			t.Errorf("it took %v and %d attempts, want a second and one", took, len(script.seen))
-		}
+		expect.That(t, errors.Is(err, context.Canceled) && errors.Is(err, why) && errors.Is(err, client.ErrReadOnly),
+			"got %v, want why it ended and what it waited after", err)
+		took := time.Since(begun)
+		expect.That(t, took == time.Second && len(script.seen) == 1, "it took %v and %d attempts, want a second and one", took, len(script.seen))
 	})
 }
 
@@ -202,24 +176,19 @@ func TestAServerThatHangsIsGivenUp(t *testing.T) {
 		begun := time.Now()
 		c, script := scripted(t, client.Retry{Attempts: 2, BaseWait: 1}, hangs)
 		err := reads(t.Context(), c)
-		if late := net.Error(nil); !errors.As(err, &late) || !late.Timeout() {
-			t.Errorf("got %v, want a timeout", err)
-		}
-		if took := time.Since(begun).Round(time.Millisecond); took != time.Minute || len(script.seen) != 2 {
-			t.Errorf("it took %v and %d attempts, want 30 s each of 2", took, len(script.seen))
-		}
+		late := net.Error(nil)
+		expect.That(t, errors.As(err, &late) && late.Timeout(), "got %v, want a timeout", err)
+		took := time.Since(begun).Round(time.Millisecond)
+		expect.That(t, took == time.Minute && len(script.seen) == 2, "it took %v and %d attempts, want 30 s each of 2", took, len(script.seen))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 		defer cancel()
 		begun := time.Now()
 		c, script := scripted(t, client.Retry{}, hangs)
-		if err := creates(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's end", err)
-		}
-		if took := time.Since(begun); took != 7*time.Second || len(script.seen) != 1 {
-			t.Errorf("it took %v and %d attempts, want 7 s and 1", took, len(script.seen))
-		}
+		expect.Error(t, creates(ctx, c), context.DeadlineExceeded)
+		took := time.Since(begun)
+		expect.That(t, took == 7*time.Second && len(script.seen) == 1, "it took %v and %d attempts, want 7 s and 1", took, len(script.seen))
 	})
 }
 
@@ -243,13 +212,10 @@ func TestTheErrorOfARepeatMentionsTheUnknownOutcome(t *testing.T) {
 				caller, _ := scripted(t, client.Retry{}, c.answers...)
 				err := c.call(t.Context(), caller)
 				for _, want := range c.want {
-					if !errors.Is(err, want) {
-						t.Errorf("got %v, want %v in it", err, want)
-					}
+					expect.Error(t, err, want, "in it")
 				}
-				if joined, ok := err.(interface{ Unwrap() []error }); ok != c.doubt {
-					t.Errorf("got %v (%v), want doubt: %v", err, joined, c.doubt)
-				}
+				joined, ok := err.(interface{ Unwrap() []error })
+				expect.That(t, ok == c.doubt, "got %v (%v), want doubt: %v", err, joined, c.doubt)
 			})
 		})
 	}
@@ -259,9 +225,8 @@ func TestOptionsLimitRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		retry := client.Retry{If: func(err error) bool { return !errors.Is(err, client.ErrReadOnly) }}
 		c, script := scripted(t, retry, refuses(503, "loading"), refuses(503, "read_only"))
-		if err := reads(t.Context(), c); !errors.Is(err, client.ErrReadOnly) || len(script.seen) != 2 {
-			t.Errorf("got %v after %d attempts, want read_only after 2", err, len(script.seen))
-		}
+		err := reads(t.Context(), c)
+		expect.That(t, errors.Is(err, client.ErrReadOnly) && len(script.seen) == 2, "got %v after %d attempts, want read_only after 2", err, len(script.seen))
 	})
 }
 
@@ -270,13 +235,10 @@ func TestAStreamIsRepeatedUntilItBegins(t *testing.T) {
 		c, script := scripted(t, client.Retry{}, refuses(503, "loading", "Retry-After: 1"), cuts, says(200, someLink+"\n"+someLink+"\n"))
 		var codes []string
 		for link, err := range c.Export(t.Context(), client.ExportQuery{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			codes = append(codes, link.Code)
 		}
-		if !slices.Equal(codes, []string{"a", "a"}) || len(script.seen) != 3 || script.seen[0].Method != http.MethodGet {
-			t.Errorf("got %v by %d attempts, want two links by the third", codes, len(script.seen))
-		}
+		expect.That(t, slices.Equal(codes, []string{"a", "a"}) && len(script.seen) == 3 && script.seen[0].Method == http.MethodGet,
+			"got %v by %d attempts, want two links by the third", codes, len(script.seen))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // An answer is what a script says to a request.
@@ -87,9 +88,7 @@ func scripted(t *testing.T, retry client.Retry, answers ...answer) (*client.Clie
 	t.Helper()
 	s := &script{answers: answers}
 	c, err := client.New("https://sho.rt", "shunt_secret", &client.Options{Transport: s, Retry: retry})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c, s
 }
 

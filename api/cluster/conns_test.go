@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // electedState is a follower's State, with a leader that changes.
@@ -33,9 +34,7 @@ func (s *electedState) Leader() (name, address string) {
 func nodeServer(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var running sync.WaitGroup
 	var all sync.Map
 	running.Go(func() {
@@ -76,9 +75,8 @@ func TestNoRequestOfANodeThatIsCutOffWaits(t *testing.T) {
 			}()
 			select {
 			case err := <-ended:
-				if p, _ := problem.Of(err); err == nil || p.Kind != want {
-					t.Errorf("got %v, want the problem %v", err, want)
-				}
+				p, _ := problem.Of(err)
+				expect.That(t, err != nil && p.Kind == want, "got %v, want the problem %v", err, want)
 			case <-time.After(answerTimeout / 2):
 				t.Fatal("the request waits")
 			}

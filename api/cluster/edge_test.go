@@ -8,16 +8,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"math/big"
 	"net"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 // fixedState is a State that a test sets.
@@ -58,9 +57,7 @@ func TestAnEdgeTriesTheLeaderFirstAndThenOtherFullNodes(t *testing.T) {
 		"a full node":                      {fixedState{leader: b, fulls: []Place{a, c}}, []Place{b}},
 		"a full node while none leads":     {fixedState{}, nil},
 	} {
-		if got := NewForwarder(&test.state, nil).places(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %v, want %v", name, got, test.want)
-		}
+		expect.Slices(t, NewForwarder(&test.state, nil).places(), test.want, name)
 	}
 }
 
@@ -103,23 +100,16 @@ func TestWhatANodeDoesWithARequestOfAnEdge(t *testing.T) {
 		ctx := request(c.method, c.fields...)
 		_, err := Receive(ctx, &c.state, c.peer)
 		said := len(ctx.Response.Header.Peek(refusedField)) > 0
-		if said != c.refused || (err != nil) != c.refused {
-			t.Errorf("%s: refused %v, %v, want %v", name, said, err, c.refused)
-		}
+		expect.That(t, said == c.refused && (err != nil) == c.refused, "%s: refused %v, %v, want %v", name, said, err, c.refused)
 		if c.refused {
 			continue
 		}
-		if got := FromEdge(ctx); got != c.from {
-			t.Errorf("%s: it came from %q, want %q", name, got, c.from)
-		}
+		expect.Equal(t, FromEdge(ctx), c.from, "%s: it came from", name)
 		err = MayChangeAccounts(ctx)
-		if p, _ := problem.Of(err); (err != nil) != (c.from != "") || err != nil && p.Kind != problem.Forbidden {
-			t.Errorf("%s: it may change accounts: %v", name, err)
-		}
+		p, _ := problem.Of(err)
+		expect.That(t, (err != nil) == (c.from != "") && (err == nil || p.Kind == problem.Forbidden), "%s: it may change accounts: %v", name, err)
 		for _, field := range []string{edgeField, sequenceField, clientField, localField} {
-			if len(ctx.Request.Header.Peek(field)) > 0 {
-				t.Errorf("%s: the field %s is left", name, field)
-			}
+			expect.That(t, len(ctx.Request.Header.Peek(field)) == 0, "%s: the field %s is left", name, field)
 		}
 	}
 }
@@ -128,17 +118,12 @@ func TestNoClientCanSayWhatOnlyNodesSay(t *testing.T) {
 	ctx := request("POST", edgeField, "", clientField, "1.2.3.4:5", localField, "1", plainField, "", sequenceField, "7", refusedField, "1")
 	sent := new(fasthttp.Request)
 	NewForwarder(&fixedState{}, nil).prepare(sent, ctx, false)
-	if got := string(sent.Header.Peek(localField)); got != "0" {
-		t.Errorf("a client says that it is a local command: %q", got)
-	}
+	expect.Equal(t, string(sent.Header.Peek(localField)), "0", "a client says that it is a local command")
 	for _, field := range []string{edgeField, sequenceField, refusedField} {
-		if got := sent.Header.Peek(field); len(got) > 0 {
-			t.Errorf("%s of a client is sent on: %q", field, got)
-		}
+		got := sent.Header.Peek(field)
+		expect.That(t, len(got) == 0, "%s of a client is sent on: %q", field, got)
 	}
-	if got := string(sent.Header.Peek(clientField)); got == "1.2.3.4:5" {
-		t.Error("a client says which address it has")
-	}
+	expect.That(t, string(sent.Header.Peek(clientField)) != "1.2.3.4:5", "a client says which address it has")
 }
 
 // certificate returns one of the node a, with units, and the authority that signs it.
@@ -162,21 +147,15 @@ func certificates(t *testing.T) (a, b tls.Certificate, authority *x509.CertPool)
 func certificateOf(t *testing.T, names []string, units ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0], OrganizationalUnit: units}, DNSNames: names, IsCA: true,
 		BasicConstraintsValid: true, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: made}
 }
 
@@ -184,9 +163,7 @@ func certificateOf(t *testing.T, names []string, units ...string) tls.Certificat
 func handshake(t *testing.T, name string, units ...string) error {
 	own, authority := certificate(t, units...)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer ln.Close()
 	go func() {
 		if conn, err := ln.Accept(); err == nil {
@@ -201,15 +178,9 @@ func handshake(t *testing.T, name string, units ...string) error {
 }
 
 func TestAnEdgeThatAnswersAsAFullNodeIsRefused(t *testing.T) {
-	if err := handshake(t, "a"); err != nil {
-		t.Errorf("a full node: %v", err)
-	}
-	if err := handshake(t, "a", "edge"); !errors.Is(err, errEdge) {
-		t.Errorf("an edge: %v, want errEdge", err)
-	}
-	if err := handshake(t, "other"); !errors.Is(err, errOtherName) {
-		t.Errorf("a node whose certificate has a further name: %v, want errOtherName", err)
-	}
+	expect.NoError(t, handshake(t, "a"), "a full node")
+	expect.Error(t, handshake(t, "a", "edge"), errEdge, "an edge")
+	expect.Error(t, handshake(t, "other"), errOtherName, "a node whose certificate has a further name")
 }
 
 // TestANodeIsRefusedForGoodOnlyIfItIsKnownToBeAStranger: while the leader cannot ask, the sender turns to another node.
@@ -230,8 +201,6 @@ func TestANodeIsRefusedForGoodOnlyIfItIsKnownToBeAStranger(t *testing.T) {
 		} else if p, _ := problem.Of(err); err != nil && p.Kind != c.kind {
 			t.Errorf("%s: %v, want %s", name, err, c.kind.Code)
 		}
-		if said := len(ctx.Response.Header.Peek(refusedField)) > 0; said != c.refused {
-			t.Errorf("%s: refused for now: %t, want %t", name, said, c.refused)
-		}
+		expect.Equal(t, len(ctx.Response.Header.Peek(refusedField)) > 0, c.refused, "%s: refused for now", name)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 type followerState struct{ leads bool }
@@ -26,25 +28,17 @@ func (followerState) Fulls() []Place                             { return nil }
 func forwarded(t *testing.T, sent string, client net.Addr, local bool) *fasthttp.RequestCtx {
 	t.Helper()
 	var in fasthttp.Request
-	if err := in.Read(bufio.NewReader(bytes.NewBufferString(sent))); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, in.Read(bufio.NewReader(bytes.NewBufferString(sent))))
 	var ctx fasthttp.RequestCtx
 	ctx.Init(&in, client, nil)
 	var req fasthttp.Request
 	NewForwarder(followerState{}, nil).prepare(&req, &ctx, local)
 	var wire bytes.Buffer
 	w := bufio.NewWriter(&wire)
-	if err := req.Write(w); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, req.Write(w))
+	expect.OK(t, w.Flush())
 	var read fasthttp.Request
-	if err := read.Read(bufio.NewReader(&wire)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, read.Read(bufio.NewReader(&wire)))
 	var at fasthttp.RequestCtx
 	at.Init(&read, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 1}, nil)
 	return &at
@@ -66,9 +60,8 @@ func TestAClientCannotChangeWhatNodesSayOfIt(t *testing.T) {
 		}
 	}
 	at := forwarded(t, "POST /api/v1/links HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", &net.UnixAddr{Net: "unix"}, true)
-	if local, err := Receive(at, followerState{leads: true}, Peer{Name: "b"}); err != nil || !local || at.RemoteAddr().Network() != "unix" {
-		t.Errorf("a local command: %v, %v, from %v", local, err, at.RemoteAddr())
-	}
+	local, err := Receive(at, followerState{leads: true}, Peer{Name: "b"})
+	expect.That(t, err == nil && local && at.RemoteAddr().Network() == "unix", "a local command: %v, %v, from %v", local, err, at.RemoteAddr())
 }
 
 // TestARequestThatSaysTooLittleIsRefused: what is missing must not mean that a client may do more.
@@ -80,13 +73,10 @@ func TestARequestThatSaysTooLittleIsRefused(t *testing.T) {
 		"Shunt-Client: here\r\nShunt-Plain: 1\r\nShunt-Local: 0\r\n", "Shunt-Client: unix\r\nShunt-Plain: yes\r\nShunt-Local: 0\r\n",
 	} {
 		var read fasthttp.Request
-		if err := read.Read(bufio.NewReader(bytes.NewBufferString("GET /api/v1/links HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n"))); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, read.Read(bufio.NewReader(bytes.NewBufferString("GET /api/v1/links HTTP/1.1\r\nHost: x\r\n"+fields+"\r\n"))))
 		var at fasthttp.RequestCtx
 		at.Init(&read, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 1}, nil)
-		if _, err := Receive(&at, followerState{leads: true}, Peer{Name: "b"}); err == nil {
-			t.Errorf("a request with %q is taken for one of %v", fields, at.RemoteAddr())
-		}
+		expect.That(t, expect.Err(Receive(&at, followerState{leads: true}, Peer{Name: "b"})) != nil,
+			"a request with %q is taken for one of %v", fields, at.RemoteAddr())
 	}
 }

@@ -3,10 +3,11 @@ package cluster
 import (
 	"bufio"
 	"crypto/tls"
-	"errors"
 	"io"
 	"net"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestAGateClosesWhatIsRefused over real connections, in both directions.
@@ -21,9 +22,7 @@ func TestAGateClosesWhatIsRefused(t *testing.T) {
 		in, out := NewGate(), NewGate()
 		address := gatedEcho(t, in, server)
 		dial := func() (net.Conn, error) { return out.Dialer(client)(t.Context(), "tcp", address) }
-		if _, err := dial(); !errors.Is(err, errGateUntold) {
-			t.Errorf("%s: a gate that knows nothing: %v", name, err)
-		}
+		expect.Error(t, expect.Err(dial()), errGateUntold, "%s: a gate that knows nothing", name)
 		out.Tell(nil, nil)
 		if conn, err := dial(); err == nil && echoes(conn) == nil { // TLS 1.3: the client is done first
 			t.Errorf("%s: a listener that knows nothing lets a node in", name)
@@ -33,16 +32,11 @@ func TestAGateClosesWhatIsRefused(t *testing.T) {
 			in.Tell(nil, nil)
 			out.Tell(nil, nil)
 			conn, err := dial()
-			if err != nil || echoes(conn) != nil {
-				t.Fatalf("%s: in service: %v", name, err)
-			}
+			expect.MustThat(t, err == nil && echoes(conn) == nil, "%s: in service: %v", name, err)
 			step()
-			if echoes(conn) == nil {
-				t.Errorf("%s: an open connection goes on", name)
-			}
-			if conn, err := dial(); err == nil && echoes(conn) == nil {
-				t.Errorf("%s: a new connection stands", name)
-			}
+			expect.That(t, echoes(conn) != nil, "%s: an open connection goes on", name)
+			conn, err = dial()
+			expect.That(t, err != nil || echoes(conn) != nil, "%s: a new connection stands", name)
 		}
 	}
 }
@@ -51,9 +45,7 @@ func TestAGateClosesWhatIsRefused(t *testing.T) {
 func gatedEcho(t *testing.T, g *Gate, config *tls.Config) (address string) {
 	t.Helper()
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	ln := g.Listener(raw, config)
 	t.Cleanup(func() { ln.Close() })
 	go func() {

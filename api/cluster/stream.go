@@ -116,7 +116,7 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
 	}
 	p.conn, p.chunks, p.closed = ctx.Conn(), make(chan []byte), make(chan struct{})
 	if bytes.HasPrefix(h.ContentType(), eventStream) {
-		closes, p.events = true, true // see api.liveCalls
+		closes, p.events = true, true // see api/links.Live
 	}
 	if closes {
 		ctx.SetConnectionClose()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // TestNoStreamWaitsForALeaderThatIsCutOff: it is silent before its answer, or in the middle of it.
@@ -62,9 +64,7 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			}()
 			select {
 			case err := <-ended:
-				if err != c.err || string(body) != c.body {
-					t.Errorf("got %q, %v, want %q, %v", body, err, c.body, c.err)
-				}
+				expect.That(t, err == c.err && string(body) == c.body, "got %q, %v, want %q, %v", body, err, c.body, c.err)
 			case <-time.After(answerTimeout / 2):
 				t.Error("the stream waits")
 			}
@@ -100,20 +100,16 @@ func TestNoStreamWaitsForAnyNodeForEver(t *testing.T) {
 			}()
 			b := make([]byte, 10)
 			for range 2 {
-				if n, err := p.Read(b); n != 3 || err != nil {
-					t.Errorf("%s: got %d bytes, %v", name, n, err)
-				}
+				n, err := p.Read(b)
+				expect.That(t, n == 3 && err == nil, "%s: got %d bytes, %v", name, n, err)
 			}
 			since := time.Now()
 			if n, err := p.Read(b); n != 0 || err != c.err || time.Since(since) != c.after {
 				t.Errorf("%s: got %d bytes, %v after %v, want %v after %v", name, n, err, time.Since(since), c.err, c.after)
 			}
-			if want := int((2*c.after - 2*streamRenew) / streamRenew); renewed < want-1 {
-				t.Errorf("%s: the client's patience was renewed %d times, want %d", name, renewed, want)
-			}
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			want := int((2*c.after - 2*streamRenew) / streamRenew)
+			expect.That(t, renewed >= want-1, "%s: the client's patience was renewed %d times, want %d", name, renewed, want)
+			expect.NoError(t, p.Close())
 			client.Close()
 		})
 	}

@@ -127,7 +127,7 @@ var hints = map[string]string{
 	"url":        "The address that the link leads to.",
 	"alias":      "What follows the slash. Empty: a random code.",
 	"title":      "Visitors do not see it.",
-	"note":       "Nor this: why the link is there.",
+	"note":       "For you: why the link exists. Visitors do not see it.",
 	"tags":       "With commas between them.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",

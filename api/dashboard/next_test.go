@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/dashboard/visit"
+	"shunt/engine/expect"
 )
 
 func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
@@ -15,9 +16,7 @@ func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
 		"/_/", "/_/links", "/_/links?q=https://example.com//x&tag=a+b", "/_/link/spring-sale/edit?owner=all", "/_/link/a%20b", "/_/users/5/delete",
 		"/_/links?q=%0d%0aSet-Cookie:x", "/_/?period=24h", "/_/link/new",
 	} {
-		if got := d.NextPage(own).String(); got != own {
-			t.Errorf("%q: got %q", own, got)
-		}
+		expect.Equal(t, d.NextPage(own).String(), own)
 	}
 	for _, other := range []string{
 		"", "/", "//evil.example", "//evil.example/_/", "/_/\\evil.example", "/\\evil.example/_/", "/_//x", "/_//links", "/_/../x", "/_/..", "/_/.", "/_/./links",
@@ -26,13 +25,9 @@ func TestOnlyOurPagesAreReturnedTo(t *testing.T) {
 		"/_/links\x7f", " /_/links", "/_/%zz", "/_", "/_/nothing", "/_/links/", "/_/sign-in", "/_/sign-out", "/_/setup?code=x", "/_/docs", "/x", "/api/v1/links",
 		"/_/account/password", "///_/links", "\\/_/links", "/_/links?" + strings.Repeat("q", visit.MaxNextBytes), "http://user@/_/", "?/_/", "#/_/", "/_/links/%00/../x",
 	} {
-		if got := d.NextPage(other).String(); got != Root {
-			t.Errorf("%q: got %q, want the overview", other, got)
-		}
+		expect.Equal(t, d.NextPage(other).String(), Root, "%q", other)
 	}
-	if got := d.NextPage("/_/links?q=a#evil").String(); got != "/_/links?q=a" {
-		t.Errorf("a fragment: got %q", got)
-	}
+	expect.Equal(t, d.NextPage("/_/links?q=a#evil").String(), "/_/links?q=a", "a fragment")
 }
 
 func FuzzThePathToReturnTo(f *testing.F) {
@@ -43,14 +38,12 @@ func FuzzThePathToReturnTo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, next string) {
 		got := d.NextPage(next).String()
 		u, err := url.Parse(got)
-		if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(got, "\r\n\\") || len(got) > 3*visit.MaxNextBytes {
-			t.Fatalf("%q: got %q, %v", next, got, err)
-		}
+		expect.MustThat(t, err == nil && u.Host == "" && u.Scheme == "" && !strings.ContainsAny(got, "\r\n\\") && len(got) <= 3*visit.MaxNextBytes,
+			"%q: got %q, %v", next, got, err)
 		here, _ := url.Parse("https://sho.rt/_/sign-in")
 		to := here.ResolveReference(u)
-		if to.Host != "sho.rt" || !strings.HasPrefix(path.Clean(to.Path)+"/", Root) || !d.HasPage(to.Path) {
-			t.Fatalf("%q: got %q, which leads to %s", next, got, to)
-		}
+		expect.MustThat(t, to.Host == "sho.rt" && strings.HasPrefix(path.Clean(to.Path)+"/", Root) && d.HasPage(to.Path),
+			"%q: got %q, which leads to %s", next, got, to)
 	})
 }
 
@@ -61,9 +54,7 @@ func TestAFormBelongsToThePageThatShowsIt(t *testing.T) {
 		"/_/links/bulk": "/_/links/bulk", "/_/tokens/a/revoke": "/_/tokens/a/revoke", "/_/sign-out": Root, "/_/setup": Root, "/_/": Root, "/_/none/at/all": Root,
 		"": Root, "/": Root, "x": Root, "/_": Root, "////": Root,
 	} {
-		if got := d.PageOf(path); got != want {
-			t.Errorf("%q: got %q, want %q", path, got, want)
-		}
+		expect.Equal(t, d.PageOf(path), want, "%q", path)
 	}
 	for _, r := range pages().Rows {
 		if path := strings.NewReplacer("{", "", "}", "").Replace(r.Path); r.Who != visit.Anybody && !strings.HasPrefix(path, d.PageOf(path)) {

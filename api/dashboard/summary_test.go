@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestTheSummaryNamesWhatWentWrongSinceTheStart(t *testing.T) {
@@ -19,11 +20,9 @@ func TestTheSummaryNamesWhatWentWrongSinceTheStart(t *testing.T) {
 		"The server's clock jumped back by about 40 days":                                              {ClockJumpBy: -40 * 24 * time.Hour},
 		"3 files of the journal could not be recovered whole ":                                         {JournalMissing: 3},
 	} {
-		if got := problemsSince(&m); len(got) != 1 || !strings.HasPrefix(got[0], want) {
-			t.Errorf("got %q, want one that begins with %q", got, want)
-		}
+		got := problemsSince(&m)
+		expect.That(t, len(got) == 1 && strings.HasPrefix(got[0], want), "got %q, want one that begins with %q", got, want)
 	}
-	if got := problemsSince(&engine.Metrics{Flushes: 9, ClockJumpBy: time.Hour}); got != nil {
-		t.Errorf("all is well: got %q", got)
-	}
+	got := problemsSince(&engine.Metrics{Flushes: 9, ClockJumpBy: time.Hour})
+	expect.That(t, got == nil, "all is well: got %q", got)
 }

@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/page"
 	"shunt/api/visitor"
+	"shunt/engine/expect"
 )
 
 func TestTextOfTheDocumentIsEscapedOnThePage(t *testing.T) {
@@ -26,9 +27,7 @@ func TestTextOfTheDocumentIsEscapedOnThePage(t *testing.T) {
 		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
 		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
 	}, sharp, page.Site{Host: sharp}))
-	if strings.Contains(shown, "<b ") || strings.Count(shown, "&lt;b a=&#34;x&#34;&gt;&amp;") < 40 {
-		t.Errorf("got %s", shown)
-	}
+	expect.That(t, !strings.Contains(shown, "<b ") && strings.Count(shown, "&lt;b a=&#34;x&#34;&gt;&amp;") >= 40, "got %s", shown)
 }
 
 func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
@@ -36,9 +35,7 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 	words := slices.Clone(visitor.CommandLineTools)
 	for _, group := range visitor.KnownBots {
 		words = append(words, group.Words...)
-		if !strings.Contains(shown, `<h3 class="group">`+group.Name+"</h3>") {
-			t.Errorf("the page has no group %s", group.Name)
-		}
+		expect.Contains(t, shown, `<h3 class="group">`+group.Name+"</h3>", "the page has no group %s", group.Name)
 	}
 	for _, word := range words {
 		text, first := strings.CutPrefix(word, "^")
@@ -46,11 +43,8 @@ func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
 		if first {
 			want += " (at the beginning)"
 		}
-		if !strings.Contains(shown, want) {
-			t.Errorf("%s is not on the page", word)
-		}
+		expect.Contains(t, shown, want, "%s is not on the page", word)
 	}
-	if want := "<code>␣bot)</code>, <code>␣bot␣</code>"; !strings.Contains(shown, want) {
-		t.Errorf("the page does not have %s", want)
-	}
+	want := "<code>␣bot)</code>, <code>␣bot␣</code>"
+	expect.That(t, strings.Contains(shown, want), "the page does not have %s", want)
 }

@@ -3,6 +3,8 @@ package exchange
 import (
 	"math/rand/v2"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestIDsThatAreMadeHaveEveryCharacterAtEachPlace(t *testing.T) {
@@ -11,9 +13,7 @@ func TestIDsThatAreMadeHaveEveryCharacterAtEachPlace(t *testing.T) {
 	const ids = 62 * 100
 	for range ids {
 		id := newRequestID(random.Uint64(), random.Uint64())
-		if !isRequestID(id[:]) {
-			t.Fatalf("%q is not an id", id)
-		}
+		expect.MustThat(t, isRequestID(id[:]), "%q is not an id", id)
 		for i, c := range id {
 			if seen[i] == nil {
 				seen[i] = make(map[byte]int)
@@ -27,8 +27,6 @@ func TestIDsThatAreMadeHaveEveryCharacterAtEachPlace(t *testing.T) {
 				t.Errorf("place %d: %q occurs %d times in %d ids", i, c, n, ids)
 			}
 		}
-		if len(at) != len(idCharacters) {
-			t.Errorf("place %d has %d characters", i, len(at))
-		}
+		expect.Equal(t, len(at), len(idCharacters), "place %d characters", i)
 	}
 }

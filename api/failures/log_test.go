@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 var (
@@ -40,9 +42,7 @@ func TestALineNamesTheClientIfItMay(t *testing.T) {
 	} {
 		l, out := newLog(c.clients)
 		l.Note(Login, c.client, "a-b_c", start)
-		if got := out.String(); got != c.want+"\n" {
-			t.Errorf("got %s, want %s", got, c.want)
-		}
+		expect.Equal(t, out.String(), c.want+"\n", "want %s", c.want)
 	}
 }
 
@@ -69,9 +69,7 @@ func TestAClientCausesTenLinesAMinute(t *testing.T) {
 		{1, "2001:db8:0:1::8", time.Second, 1},
 		{100, "192.0.2.7", time.Minute, 10},
 	} {
-		if got := note(c.n, c.client, start.Add(c.after)); got != c.want {
-			t.Errorf("%d failures of %s after %v: got %d lines, want %d", c.n, c.client, c.after, got, c.want)
-		}
+		expect.Equal(t, note(c.n, c.client, start.Add(c.after)), c.want, "%d failures of %s after %v lines", c.n, c.client, c.after)
 	}
 }
 
@@ -81,21 +79,15 @@ func TestAFloodFromManyClientsCausesFewLines(t *testing.T) {
 		addr := netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)})
 		l.Note(Login, addr, "x", start.Add(time.Duration(i)*time.Millisecond)) // 1,000 a second
 	}
-	if got := strings.Count(out.String(), "login failed"); got != 5*maxPerSecond {
-		t.Errorf("got %d lines in 5 s, want %d", got, 5*maxPerSecond)
-	}
-	if strings.Contains(out.String(), "not logged") {
-		t.Error("a summary came before its minute")
-	}
+	expect.Equal(t, strings.Count(out.String(), "login failed"), 5*maxPerSecond, "lines in 5 s")
+	expect.That(t, !strings.Contains(out.String(), "not logged"), "a summary came before its minute")
 	out.Reset()
 	l.Note(Login, client, "x", start.Add(2*time.Minute))
 	want := fmt.Sprintf("level=WARN msg=\"failures not logged\" failures=%d\n", 5*(1000-maxPerSecond))
-	if got := out.String(); !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 2 {
-		t.Errorf("got %s, want %s and the line of the failure", got, want)
-	}
+	got := out.String()
+	expect.That(t, strings.HasPrefix(got, want) && strings.Count(got, "\n") == 2, "got %s, want %s and the line of the failure", got, want)
 	out.Reset()
 	l.Note(Login, client, "x", start.Add(4*time.Minute))
-	if got := out.String(); strings.Contains(got, "not logged") {
-		t.Errorf("nothing is missing, but got %s", got)
-	}
+	got = out.String()
+	expect.That(t, !strings.Contains(got, "not logged"), "nothing is missing, but got %s", got)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 func TestHalfACharacterIsMalformed(t *testing.T) {
@@ -22,18 +23,16 @@ func TestHalfACharacterIsMalformed(t *testing.T) {
 		`{"\ud83c":1}`:           true,
 	} {
 		_, err := Object([]byte(body))
-		if got := err != nil; got != lone {
-			t.Errorf("%s: got %v, want refused == %v", body, err, lone)
-		}
+		got := err != nil
+		expect.That(t, got == lone, "%s: got %v, want refused == %v", body, err, lone)
 	}
 }
 
 func TestDeepNestingIsRefusedNotFollowed(t *testing.T) {
 	body := `{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`
 	_, err := Object([]byte(body))
-	if r, _ := problem.Of(err); r.Kind != problem.MalformedJSON {
-		t.Errorf("got %v, want malformed_json", err)
-	}
+	r, _ := problem.Of(err)
+	expect.Equal(t, r.Kind, problem.MalformedJSON, "got %v", err)
 }
 
 // FuzzObject checks that any text is an object or refused, and that its members are those that
@@ -45,29 +44,20 @@ func FuzzObject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		members, err := Object(body)
 		if err != nil {
-			if r, known := problem.Of(err); !known || r.Kind != problem.MalformedJSON && r.Kind != problem.Invalid {
-				t.Fatalf("%q: got %v, want malformed_json or invalid", body, err)
-			}
+			r, known := problem.Of(err)
+			expect.MustThat(t, known && (r.Kind == problem.MalformedJSON || r.Kind == problem.Invalid), "%q: got %v, want malformed_json or invalid", body, err)
 			return
 		}
-		if len(members) > maxMembers {
-			t.Fatalf("%q: got %d members", body, len(members))
-		}
+		expect.MustThat(t, len(members) <= maxMembers, "%q: got %d members", body, len(members))
 		var want map[string]json.RawMessage
-		if err := json.Unmarshal(body, &want); err != nil {
-			t.Fatalf("%q: taken apart, but encoding/json says %v", body, err)
-		}
+		expect.OK(t, json.Unmarshal(body, &want), "%q: taken apart, but encoding/json says", body)
 		got := map[string]json.RawMessage{}
 		for _, m := range members {
 			got[string(m.Name)] = m.Value
 		}
-		if len(got) != len(want) {
-			t.Fatalf("%q: got %d names, want %d", body, len(got), len(want))
-		}
+		expect.MustEqual(t, len(got), len(want), "%q names", body)
 		for name, value := range want { // if a name comes twice, the last value
-			if !bytes.Equal(got[name], value) {
-				t.Fatalf("%q: %q is %q, want %q", body, name, got[name], value)
-			}
+			expect.MustThat(t, bytes.Equal(got[name], value), "%q: %q is %q, want %q", body, name, got[name], value)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/problem"
+	"shunt/engine/expect"
 )
 
 func TestAMalformedBodySaysWhereItIs(t *testing.T) {
@@ -28,36 +29,30 @@ func TestAMalformedBodySaysWhereItIs(t *testing.T) {
 		strings.Repeat("[", 20_000):       object + "line 1, column 10001: invalid character '[' exceeded max depth",
 	} {
 		_, err := Object([]byte(text))
-		if p, _ := problem.Of(err); p.Kind != problem.MalformedJSON || p.Detail != want {
-			t.Errorf("%.40q: got %v\nwant %s", text, err, want)
-		}
+		p, _ := problem.Of(err)
+		expect.That(t, p.Kind == problem.MalformedJSON && p.Detail == want, "%.40q: got %v\nwant %s", text, err, want)
 	}
 	for text, want := range map[string]string{
 		"[{}\n,]":      "the body must be one JSON array in UTF-8; line 2, column 2: invalid character ']' looking for beginning of value",
 		"\x1f\x8b\x08": "gzip is not accepted: send the body as it is, not compressed",
 	} {
 		_, err := Body{MediaType: []byte(JSON), Text: []byte(text)}.Items(9)
-		if p, _ := problem.Of(err); p.Kind != problem.MalformedJSON || p.Detail != want {
-			t.Errorf("%.40q: got %v\nwant %s", text, err, want)
-		}
+		p, _ := problem.Of(err)
+		expect.That(t, p.Kind == problem.MalformedJSON && p.Detail == want, "%.40q: got %v\nwant %s", text, err, want)
 	}
 }
 
 func TestCompressedLinesAreRefusedAsAWhole(t *testing.T) {
 	_, err := Body{MediaType: []byte(NDJSON[0]), Text: []byte("\x1f\x8b\n\n{}")}.Items(9)
-	if p, _ := problem.Of(err); p.Kind != problem.MalformedJSON || !strings.HasPrefix(p.Detail, "gzip is not accepted") {
-		t.Errorf("got %v", err)
-	}
+	p, _ := problem.Of(err)
+	expect.That(t, p.Kind == problem.MalformedJSON && strings.HasPrefix(p.Detail, "gzip is not accepted"), "got %v", err)
 }
 
 func TestAByteOrderMarkIsSkipped(t *testing.T) {
-	if members, err := Object([]byte("\ufeff {\"a\":1}")); err != nil || len(members) != 1 || string(members[0].Name) != "a" {
-		t.Errorf("an object: got %v, %v", members, err)
-	}
+	members, err := Object([]byte("\ufeff {\"a\":1}"))
+	expect.That(t, err == nil && len(members) == 1 && string(members[0].Name) == "a", "an object: got %v, %v", members, err)
 	for mediaType, text := range map[string]string{JSON: "\ufeff[{},{}]", NDJSON[0]: "\ufeff{}\n{}\n"} {
 		items, err := Body{MediaType: []byte(mediaType), Text: []byte(text)}.Items(9)
-		if err != nil || len(items) != 2 || string(items[0]) != "{}" {
-			t.Errorf("%s: got %q, %v", mediaType, items, err)
-		}
+		expect.That(t, err == nil && len(items) == 2 && string(items[0]) == "{}", "%s: got %q, %v", mediaType, items, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"shunt/engine/expect"
 )
 
 // plainSeeds are bodies on both sides of every border of plain JSON.
@@ -35,15 +37,12 @@ func FuzzJSONIsWhatEncodingJSONReads(f *testing.F) {
 
 func sameAsEncodingJSON(t *testing.T, text []byte) {
 	before := bytes.Clone(text)
-	if isPlain(text) && !json.Valid(text) {
-		t.Fatalf("%q is plain, and not JSON", text)
-	}
+	expect.MustThat(t, !isPlain(text) || json.Valid(text), "%q is plain, and not JSON", text)
 	var items []json.RawMessage
 	well := utf8.Valid(text) && json.Unmarshal(withoutMark(text), &items) == nil && items != nil
 	got, err := splitArray(text, 1000)
-	if same := func(a []byte, b json.RawMessage) bool { return bytes.Equal(a, b) }; well != (err == nil) || well && !slices.EqualFunc(got, items, same) {
-		t.Fatalf("%q: got items %q, %v, want %q", text, got, err, items)
-	}
+	same := func(a []byte, b json.RawMessage) bool { return bytes.Equal(a, b) }
+	expect.MustThat(t, well == (err == nil) && (!well || slices.EqualFunc(got, items, same)), "%q: got items %q, %v, want %q", text, got, err, items)
 	for _, item := range got {
 		sameValues(t, item)
 	}
@@ -52,9 +51,7 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 			sameValues(t, m.Value)
 		}
 	}
-	if !bytes.Equal(text, before) {
-		t.Fatalf("%q was changed to %q", before, text)
-	}
+	expect.MustThat(t, bytes.Equal(text, before), "%q was changed to %q", before, text)
 }
 
 // sameValues checks that each reader reads a value, other than null, as encoding/json does.
@@ -67,9 +64,8 @@ func sameValues(t *testing.T, raw []byte) {
 	sameValue(t, raw, Int)
 	var pointers []*string
 	if json.Unmarshal(raw, &pointers) == nil && slices.Contains(pointers, nil) {
-		if words, err := Strings(raw); err == nil {
-			t.Fatalf("%q: got %q, want an error: null is not a string", raw, words)
-		}
+		words, err := Strings(raw)
+		expect.MustThat(t, err != nil, "%q: got %q, want an error: null is not a string", raw, words)
 		return
 	}
 	sameValue(t, raw, Strings)
@@ -79,17 +75,15 @@ func sameValue[T any](t *testing.T, raw []byte, read func(json.RawMessage) (T, e
 	var want T
 	wantErr := json.Unmarshal(raw, &want)
 	got, err := read(raw)
-	if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
-		t.Fatalf("%q: got %#v, %v, want %#v, %v", raw, got, err, want, wantErr)
-	}
+	expect.MustThat(t, (err == nil) == (wantErr == nil) && (err != nil || reflect.DeepEqual(got, want)),
+		"%q: got %#v, %v, want %#v, %v", raw, got, err, want, wantErr)
 }
 
 func TestManyMembersAreRefused(t *testing.T) {
 	for n, refused := range map[int]bool{maxMembers: false, maxMembers + 1: true} {
 		text := "{" + strings.Repeat(`"a":1,`, n-1) + `"b":1}`
-		if _, err := Object([]byte(text)); (err != nil) != refused {
-			t.Errorf("%d members: got %v", n, err)
-		}
+		_, err := Object([]byte(text))
+		expect.Equal(t, err != nil, refused, "%d members: got %v", n, err)
 	}
 }
 
@@ -127,9 +121,7 @@ func TestPlainJSONNeedsNoSecondParser(t *testing.T) {
 		`{"text":"a","count":1.5}`: false, `{"text":"\u00e9"}`: false, `[[[[[]]]]]`: false, `-1`: false,
 		`{"text":"a"`: false, `{"text":"a",}`: false, `[1 2]`: false, `01`: false, `{}{}`: false, `{"a" 1}`: false, "\"\n\"": false, ``: false,
 	} {
-		if got := isPlain([]byte(text)); got != plain {
-			t.Errorf("%s: got %v, want %v", text, got, plain)
-		}
+		expect.Equal(t, isPlain([]byte(text)), plain, text)
 	}
 }
 
@@ -138,9 +130,7 @@ func FuzzStrings(f *testing.F) {
 	f.Add("Größe \u2028 \"x\" \\ / \x00 \U0001f355", uint8(3))
 	f.Fuzz(func(t *testing.T, text string, every uint8) {
 		raw, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		sameValues(t, raw)
 		sameAsEncodingJSON(t, fmt.Appendf(nil, `{"text":%s,"words":[%s,%s],"count":%d}`, raw, raw, raw, every))
 		var escaped []byte // every nth character as \u

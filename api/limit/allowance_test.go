@@ -6,14 +6,13 @@ import (
 	"time"
 
 	"shunt/api/rate"
+	"shunt/engine/expect"
 )
 
 func TestTheDefaultLimitsAreThoseOfTheContract(t *testing.T) {
 	l := Default()
 	want := "200/s:2000 1000/s 5/15min 20/15min 300/min"
-	if got := fmt.Sprint(l.Creates, l.Calls, l.Logins, l.AddressLogins, l.Misses); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, fmt.Sprint(l.Creates, l.Calls, l.Logins, l.AddressLogins, l.Misses), want)
 }
 
 // If two requests race for the last event of a rule, both see it as free. The one that comes second
@@ -26,10 +25,6 @@ func TestARefusalInARaceIsGivenBack(t *testing.T) {
 	a.under(account, []byte("a"))
 	a.under(account, []byte("a"))
 	a.under(address, []byte("b"))
-	if wait := a.Take(at, 1); wait == 0 {
-		t.Error("both requests were allowed, want one")
-	}
-	if v := address.table.Peek([]byte("b"), at, 2); !v.Allowed {
-		t.Error("the refused request is counted for the address")
-	}
+	expect.That(t, a.Take(at, 1) != 0, "both requests were allowed, want one")
+	expect.That(t, address.table.Peek([]byte("b"), at, 2).Allowed, "the refused request is counted for the address")
 }

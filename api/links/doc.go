@@ -1,6 +1,6 @@
 // Package links answers the calls of the API on links, tags and figures: it reads a request and writes the answer.
-// What a call does, package ops says; who may make it, the table in api/routes.go. It knows no page and no listener.
-// Package api has its methods in that table. A new call is a method of Calls in the file of its subject.
+// Package ops decides what a call does; the table in api/routes.go says who may make it, and names the method here.
+// This package knows no page and no listener. A new call is a method of Calls in the file of its subject.
 //
 // A live stream is an endless answer: fasthttp reads it on the connection's goroutine, and each look at the figures
 // tells the sweep that the connection is alive.

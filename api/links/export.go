@@ -58,8 +58,8 @@ func (l *Calls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q o
 
 // An exportStream is the body of an export. fasthttp reads it on the connection's goroutine, sends
 // the bytes of each Read before it reads again, and closes the stream at its end or when the client
-// has gone. Sent bytes earn time as in any large answer: a client that reads more slowly than
-// minRate is reset, so it cannot hold the snapshot for ever.
+// has gone. Sent bytes earn time as in any large answer: a client that reads less than 16 KiB a
+// second is reset, so it cannot hold the snapshot for ever.
 type exportStream struct {
 	export *ops.Export
 	ending <-chan struct{} // closed when the server shuts down

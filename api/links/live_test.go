@@ -16,6 +16,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // A bubble is a stream in a bubble of fake time; the test decides what its two functions return.
@@ -63,9 +64,7 @@ func TestALiveStreamKeepsItsTimes(t *testing.T) {
 		b.want(t, 0, figuresEvent(0, 0))
 		b.want(t, 15*time.Second, ":")
 		b.want(t, 15*time.Second, ":")
-		if n := b.reads.Load(); n != 2 {
-			t.Errorf("figures were read %d times without a change, want 2", n)
-		}
+		expect.Equal(t, b.reads.Load(), 2, "figures were read times without a change")
 		b.hitsNow.Store(5)
 		b.want(t, time.Second, figuresEvent(5, 1))
 		b.hitsNow.Store(6)
@@ -80,16 +79,13 @@ func TestALiveStreamKeepsItsTimes(t *testing.T) {
 			}
 		})
 		for range 10 {
-			if got, took := b.next(); took != time.Second || !strings.HasPrefix(got, "data: ") {
-				t.Errorf("got %q after %v, want an event a second", got, took)
-			}
+			got, took := b.next()
+			expect.That(t, took == time.Second && strings.HasPrefix(got, "data: "), "got %q after %v, want an event a second", got, took)
 		}
 		hits.Wait()
-		check(t, b.Close())
-		check(t, b.conn.Close())
-		if b.freed != 1 {
-			t.Errorf("its place was given back %d times", b.freed)
-		}
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
+		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
 
@@ -104,24 +100,22 @@ func TestALiveStreamSaysWhyItEnds(t *testing.T) {
 			b.err.Store(&err)
 			b.want(t, 600*time.Millisecond, `event: end|data: {"reason":"`+want+`"}`)
 			b.want(t, 0, "EOF")
-			check(t, b.Close())
-			check(t, b.conn.Close())
+			expect.NoError(t, b.Close())
+			expect.NoError(t, b.conn.Close())
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
 		b.want(t, 0, figuresEvent(0, 0))
-		time.AfterFunc(300*time.Millisecond, func() { check(t, b.client.Close()) })
+		time.AfterFunc(300*time.Millisecond, func() { expect.NoError(t, b.client.Close()) })
 		b.want(t, 300*time.Millisecond, "EOF")
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBubble()
-		check(t, b.Close()) // an unread stream can be closed
-		if b.freed != 1 {
-			t.Errorf("its place was given back %d times", b.freed)
-		}
+		expect.NoError(t, b.Close()) // an unread stream can be closed
+		expect.Equal(t, b.freed, 1, "its place was given back times")
 	})
 }
 
@@ -134,8 +128,8 @@ func TestABusyServerOnlyDelaysLiveFigures(t *testing.T) {
 		b.hitsNow.Store(1)
 		time.AfterFunc(5*time.Second+time.Millisecond, func() { b.err.Store(nil) })
 		b.want(t, 6*time.Second, figuresEvent(1, 1))
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 }
 
@@ -149,28 +143,25 @@ func TestLateFiguresAreSentLater(t *testing.T) {
 		b.want(t, time.Second, figuresEvent(1, 0))
 		unique = 1
 		b.want(t, time.Second, figuresEvent(1, 1))
-		check(t, b.Close())
-		check(t, b.conn.Close())
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
 	})
 }
 
 func (b *bubble) want(t *testing.T, after time.Duration, want string) {
 	t.Helper()
-	if got, took := b.next(); got != want || took != after {
-		t.Errorf("got %q after %v, want %q after %v", got, took, want, after)
-	}
+	got, took := b.next()
+	expect.That(t, got == want && took == after, "got %q after %v, want %q after %v", got, took, want, after)
 }
 
 func TestLiveStreamsArePlacedForACallerAndInAll(t *testing.T) {
 	l := newPlaces()
 	for i := range uint32(maxLiveStreams) {
-		check(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
+		expect.NoError(t, l.Take(turnstile.Key{User: 1 + i/maxLiveStreamsCaller}))
 	}
-	if err := l.Take(turnstile.Key{User: 1 << 20}); err == nil {
-		t.Errorf("stream %d: got none refused", maxLiveStreams+1)
-	}
+	expect.That(t, l.Take(turnstile.Key{User: 1 << 20}) != nil, "stream %d: got none refused", maxLiveStreams+1)
 	l.Leave(turnstile.Key{User: 3})
-	check(t, l.Take(turnstile.Key{User: 1 << 20}))
+	expect.NoError(t, l.Take(turnstile.Key{User: 1 << 20}))
 }
 
 // fasthttp reads a stream outside of the handler: a panic there would end the process.
@@ -181,22 +172,12 @@ func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
 	l := &liveStream{
 		figures: func() (liveFigures, error) { panic("boom") }, conn: server, release: func() {}, log: slog.New(slog.NewTextHandler(log, nil)),
 	}
-	if n, err := l.Read(make([]byte, 100)); n != 0 || err != errStreamBroken {
-		t.Errorf("got %d, %v", n, err)
-	}
-	check(t, l.Close())
-	if strings.Count(log.String(), "boom") != 1 {
-		t.Errorf("log: got %s", log)
-	}
+	n, err := l.Read(make([]byte, 100))
+	expect.That(t, n == 0 && err == errStreamBroken, "got %d, %v", n, err)
+	expect.NoError(t, l.Close())
+	expect.Equal(t, strings.Count(log.String(), "boom"), 1, "log: got %s", log)
 }
 
 func figuresEvent(hits, unique int) string {
 	return fmt.Sprintf(`data: {"hits":%d,"unique":%d}`, hits, unique)
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
 }

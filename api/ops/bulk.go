@@ -91,7 +91,8 @@ func (c *Calls) createMany(
 }
 
 // bulkRoom is the memory in which the items of a request are read. It is used again, because fresh
-// memory of this size comes page by page from the kernel.
+// memory of this size comes page by page from the kernel: without this, and without the rooms of results and of
+// engine/link, a link of a bulk takes 1.14 times the CPU, an imported one 1.07 times.
 type bulkRoom struct {
 	items  []engine.BulkItem
 	reader linkReader

@@ -11,6 +11,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // FuzzBulk checks that an accepted body has 1 to 1,000 items, each within the body, and that each
@@ -29,29 +30,22 @@ func FuzzBulk(f *testing.F) {
 		}
 		items, err := jsonbody.Body{MediaType: []byte(mediaType), Text: body}.Items(engine.MaxBulk)
 		if err != nil {
-			if _, known := problem.Of(err); !known || items != nil {
-				t.Fatalf("got %d items, %v", len(items), err)
-			}
+			_, known := problem.Of(err)
+			expect.MustThat(t, known && items == nil, "got %d items, %v", len(items), err)
 			return
 		}
-		if len(items) == 0 || len(items) > engine.MaxBulk {
-			t.Fatalf("a body of %d items was accepted", len(items))
-		}
-		if want := bulkItemsOf(t, body, lines); !slices.EqualFunc(items, want, sameJSON) {
-			t.Fatalf("%q: got items %q, encoding/json says %q", body, items, want)
-		}
+		expect.MustThat(t, len(items) != 0 && len(items) <= engine.MaxBulk, "a body of %d items was accepted", len(items))
+		want := bulkItemsOf(t, body, lines)
+		expect.MustThat(t, slices.EqualFunc(items, want, sameJSON), "%q: got items %q, encoding/json says %q", body, items, want)
 		sizeBytes := 0
 		for _, item := range items {
 			sizeBytes += len(item)
 			if _, err := c.parseDraft(item, 1, time.Unix(1_700_000_000, 0)); err != nil {
-				if _, known := problem.Of(err); !known {
-					t.Fatalf("%q: %v", item, err)
-				}
+				_, known := problem.Of(err)
+				expect.MustThat(t, known, "%q: %v", item, err)
 			}
 		}
-		if sizeBytes > len(body) {
-			t.Fatalf("items of %d bytes in a body of %d", sizeBytes, len(body))
-		}
+		expect.MustThat(t, sizeBytes <= len(body), "items of %d bytes in a body of %d", sizeBytes, len(body))
 	})
 }
 
@@ -59,9 +53,7 @@ func FuzzBulk(f *testing.F) {
 func bulkItemsOf(t *testing.T, body []byte, lines bool) (items [][]byte) {
 	if !lines {
 		var all []json.RawMessage
-		if err := json.Unmarshal(body, &all); err != nil {
-			t.Fatalf("%q was accepted: %v", body, err)
-		}
+		expect.OK(t, json.Unmarshal(body, &all), "%q was accepted", body)
 		for _, item := range all {
 			items = append(items, item)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
@@ -18,49 +19,40 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	}
 	q := list(7, false, "ab", "c")
 	text := c.encode(q, 1<<48|5)
-	if want := "AQABAAAAAAAFkWRFwJd8GZce3zKOf8_kpw"; text != want {
-		t.Errorf("got %s, want %s: old cursors must remain valid", text, want)
-	}
-	if below, ok := c.decode(q, text); below != 1<<48|5 || !ok {
-		t.Errorf("got %d, %v", below, ok)
-	}
+	expect.Equal(t, text, "AQABAAAAAAAFkWRFwJd8GZce3zKOf8_kpw", "old cursors must remain valid")
+	below, ok := c.decode(q, text)
+	expect.That(t, below == 1<<48|5 && ok, "got %d, %v", below, ok)
 	for name, foreign := range map[string]*ListQuery{
 		"another owner": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
 		"another prefix": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
 		"with a state": in(engine.StateActive, list(7, false, "ab", "c")),
 	} {
-		if _, ok := c.decode(foreign, text); ok {
-			t.Errorf("%s: the cursor was accepted", name)
-		}
+		_, ok := c.decode(foreign, text)
+		expect.That(t, !ok, "%s: the cursor was accepted", name)
 	}
 	disabled := in(engine.StateDisabled, list(7, false, "ab", "c"))
 	ofDisabled := c.encode(disabled, 5)
-	if below, ok := c.decode(disabled, ofDisabled); below != 5 || !ok {
-		t.Errorf("of a state: got %d, %v", below, ok)
-	}
+	below, ok = c.decode(disabled, ofDisabled)
+	expect.That(t, below == 5 && ok, "of a state: got %d, %v", below, ok)
 	for name, foreign := range map[string]*ListQuery{
 		"another state": in(engine.StateExpired, list(7, false, "ab", "c")), "no state": q, "another tag": in(engine.StateDisabled, list(7, false, "a", "c")),
 		"all owners": in(engine.StateDisabled, list(7, true, "ab", "c")),
 	} {
-		if _, ok := c.decode(foreign, ofDisabled); ok {
-			t.Errorf("%s: the cursor of a state was accepted", name)
-		}
+		_, ok := c.decode(foreign, ofDisabled)
+		expect.That(t, !ok, "%s: the cursor of a state was accepted", name)
 	}
-	if _, ok := other.decode(q, text); ok {
-		t.Error("the cursor was accepted by another store")
-	}
+	_, ok = other.decode(q, text)
+	expect.That(t, !ok, "the cursor was accepted by another store")
 	raw, _ := base64.RawURLEncoding.DecodeString(text)
 	for i := range 8 * len(raw) {
 		raw[i/8] ^= 1 << (i % 8)
-		if _, ok := c.decode(q, base64.RawURLEncoding.EncodeToString(raw)); ok {
-			t.Errorf("the cursor was accepted with bit %d flipped", i)
-		}
+		_, ok := c.decode(q, base64.RawURLEncoding.EncodeToString(raw))
+		expect.That(t, !ok, "the cursor was accepted with bit %d flipped", i)
 		raw[i/8] ^= 1 << (i % 8)
 	}
 	for _, bad := range []string{"", "x", text + "A", text[1:], text + "=", text + "\n", "!" + text[1:]} {
-		if _, ok := c.decode(q, bad); ok {
-			t.Errorf("%q was accepted", bad)
-		}
+		_, ok := c.decode(q, bad)
+		expect.That(t, !ok, "%q was accepted", bad)
 	}
 }
 
@@ -79,23 +71,19 @@ func FuzzCursor(f *testing.F) {
 		}
 		q := &ListQuery{Guard: engine.Guard{Owner: owner}, State: engine.State(state), Tag: tag, Prefix: prefix}
 		given := c.encode(q, id)
-		if below, ok := c.decode(q, given); below != id || ok != (id != 0) {
-			t.Errorf("%+v below %d: got %d, %v", q, id, below, ok)
-		}
+		below, ok := c.decode(q, given)
+		expect.That(t, below == id && ok == (id != 0), "%+v below %d: got %d, %v", q, id, below, ok)
 		other := *q
 		other.Tag, other.Prefix = q.Prefix, q.Tag
-		if _, ok := c.decode(&other, given); ok && tag != prefix {
-			t.Errorf("a cursor of tag %q and prefix %q was accepted with both exchanged", tag, prefix)
-		}
+		_, ok = c.decode(&other, given)
+		expect.That(t, !ok || tag == prefix, "a cursor of tag %q and prefix %q was accepted with both exchanged", tag, prefix)
 		other = *q
 		other.State, other.Tag = engine.State(q.Tag), string(q.State)
-		if _, ok := c.decode(&other, given); ok && tag != state {
-			t.Errorf("a cursor of state %q and tag %q was accepted with both exchanged", state, tag)
-		}
+		_, ok = c.decode(&other, given)
+		expect.That(t, !ok || tag == state, "a cursor of state %q and tag %q was accepted with both exchanged", state, tag)
 		changed := []byte(given)
 		changed[int(at)%len(changed)] ^= flip
-		if _, ok := c.decode(q, string(changed)); ok && flip != 0 {
-			t.Errorf("%q was accepted for %q", changed, given)
-		}
+		_, ok = c.decode(q, string(changed))
+		expect.That(t, !ok || flip == 0, "%q was accepted for %q", changed, given)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/jsonbody"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // plainValues are values of every plain type.
@@ -25,9 +26,8 @@ func TestANewFieldIsReadFromPlainBodies(t *testing.T) {
 		fields := fieldsOfTable(t, append(slices.Clone(table), row{name: "brand_new", read: read}))
 		r := linkReader{now: time.Now()}
 		err := r.read(fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value), fields)
-		if err != nil || !slices.Equal(got, []string{value}) || !slices.Equal(r.sent, []string{"url", "brand_new"}) {
-			t.Errorf("%s: read as %q, sent %q, %v", value, got, r.sent, err)
-		}
+		expect.That(t, err == nil && slices.Equal(got, []string{value}) && slices.Equal(r.sent, []string{"url", "brand_new"}),
+			"%s: read as %q, sent %q, %v", value, got, r.sent, err)
 	}
 }
 
@@ -37,9 +37,8 @@ func TestAFieldThatNoRowHasIsRefused(t *testing.T) {
 		body := fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value)
 		_, err := c.parseDraft(body, 1, time.Now())
 		want := engine.InvalidError{{Field: "brand_new", Code: "unknown", Message: "is not a field of this request"}}
-		if invalid, ok := err.(engine.InvalidError); !ok || !slices.Equal(invalid, want) {
-			t.Errorf("%s: got %v, want %v", body, err, want)
-		}
+		invalid, ok := err.(engine.InvalidError)
+		expect.That(t, ok && slices.Equal(invalid, want), "%s: got %v, want %v", body, err, want)
 	}
 }
 
@@ -48,17 +47,12 @@ func TestEveryReaderOfTheTableIsCalled(t *testing.T) {
 	for i := range table {
 		for kind, reader := range map[string]jsonbody.Reader[askedLink]{"create": table[i].read, "import": table[i].imported} {
 			fields := map[string]jsonbody.Fields[askedLink]{"create": createFields, "import": importFields}[kind]
-			if known := fields.Has(table[i].name); known != (reader != nil) {
-				t.Errorf("%s: %s is known: %v", kind, table[i].name, known)
-			}
+			expect.Equal(t, fields.Has(table[i].name), reader != nil, "%s: %s is known", kind, table[i].name)
 			members, err := jsonbody.Object(fmt.Appendf(nil, `{%q:{"not":"plain"}}`, table[i].name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			sent, _, invalid := jsonbody.Read(members, &askedLink{}, fields)
-			if skipped := len(sent) == 1 && len(invalid) == 0; skipped && !isSkipped(table[i].name) {
-				t.Errorf("%s: an object as %s was ignored", kind, table[i].name)
-			}
+			skipped := len(sent) == 1 && len(invalid) == 0
+			expect.That(t, !skipped || isSkipped(table[i].name), "%s: an object as %s was ignored", kind, table[i].name)
 		}
 	}
 }
@@ -90,18 +84,17 @@ func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
 	}
 }
 
-func TestAReaderThatIsReleasedKeepsNothingOfABody(t *testing.T) {
+func TestARoomThatIsReleasedKeepsNothingOfABody(t *testing.T) {
 	many := `{"url":"https://a.example/"` + strings.Repeat(`,"x":1`, 30) + `}`
 	for name, body := range map[string]string{
 		"plain": benchBodies[0].text, "more members than it has room for": many, "cut off": many[:60], "not plain": `{"url":"https://a.example/","x":{}}`,
 	} {
-		r := &linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}
+		room := &bulkRoom{reader: linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}}
+		r := &room.reader
 		_ = r.readDraft(&engine.Draft{}, []byte(body)) // some are refused
-		r.release()
+		room.release()
 		for i := range r.members {
-			if r.members[i].Name != nil || r.members[i].Value != nil {
-				t.Errorf("%s: member %d is left", name, i)
-			}
+			expect.That(t, r.members[i].Name == nil && r.members[i].Value == nil, "%s: member %d is left", name, i)
 		}
 	}
 }

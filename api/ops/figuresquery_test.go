@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/api/when"
+	"shunt/engine/expect"
 )
 
 func FuzzReadMoment(f *testing.F) {
@@ -19,11 +20,8 @@ func FuzzReadMoment(f *testing.F) {
 			return
 		}
 		text, err := json.Marshal(m)
-		if err != nil || m.Location() != time.UTC {
-			t.Fatalf("%q: %v, %v", s, m, err)
-		}
-		if again, err := readMoment(strings.Trim(string(text), `"`), when.Begin); err != nil || !again.Equal(m) {
-			t.Errorf("%q became %s, and that %v, %v", s, text, again, err)
-		}
+		expect.MustThat(t, err == nil && m.Location() == time.UTC, "%q: %v, %v", s, m, err)
+		again, err := readMoment(strings.Trim(string(text), `"`), when.Begin)
+		expect.That(t, err == nil && again.Equal(m), "%q became %s, and that %v, %v", s, text, again, err)
 	})
 }

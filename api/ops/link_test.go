@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // linkObject is the link object as encoding/json wrote it before AppendJSON did.
@@ -91,15 +92,13 @@ func TestALinkObjectHasTheBytesOfEncodingJSON(t *testing.T) {
 	onlyKnown(t)
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLink(t)
-		if got, want := l.AppendJSON(nil), encodedLink(&l); !bytes.Equal(got, want) {
-			t.Fatalf("got\n%s\nwant\n%s", got, want)
-		}
+		got, want := l.AppendJSON(nil), encodedLink(&l)
+		expect.MustThat(t, bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	})
 	for c := range 256 { // each alone and before others
 		l := Link{Detail: engine.Detail{Title: string([]byte{byte(c)}), Target: "x" + string(rune(c)) + "\u2028<&>\xff\u2029"}}
-		if got, want := l.AppendJSON(nil), encodedLink(&l); !bytes.Equal(got, want) {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
+		got, want := l.AppendJSON(nil), encodedLink(&l)
+		expect.That(t, bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // TestALinkThatLeftItsStateIsNotListed has a page whose links were selected as active, and one is
@@ -24,22 +25,18 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 		for _, l := range page.Links {
 			got += l.Code
 		}
-		if below, ok := c.cursors.decode(&q, page.Next); got != want || below != 7 || !ok {
-			t.Errorf("%q: got %q and a cursor of %d, %v, want %q and 7", state, got, below, ok, want)
-		}
+		below, ok := c.cursors.decode(&q, page.Next)
+		expect.That(t, got == want && below == 7 && ok, "%q: got %q and a cursor of %d, %v, want %q and 7", state, got, below, ok, want)
 	}
 }
 
 func TestAnUnknownStateIsRefusedWithAllWords(t *testing.T) {
 	var q ListQuery
 	err := readState(&q, "dead")
-	if want := "must be active, expired, exhausted, blocked or disabled"; err == nil || err.(engine.FieldError).Message != want {
-		t.Errorf("got %v, want %q", err, want)
-	}
-	if err := readState(&q, "expired"); err != nil || q.State != engine.StateExpired {
-		t.Errorf("got %v, %q", err, q.State)
-	}
-	if err := readState(&q, ""); err != nil || q.State != "" {
-		t.Errorf("empty: got %v, %q", err, q.State)
-	}
+	want := "must be active, expired, exhausted, blocked or disabled"
+	expect.That(t, err != nil && err.(engine.FieldError).Message == want, "got %v, want %q", err, want)
+	err = readState(&q, "expired")
+	expect.That(t, err == nil && q.State == engine.StateExpired, "got %v, %q", err, q.State)
+	err = readState(&q, "")
+	expect.That(t, err == nil && q.State == "", "empty: got %v, %q", err, q.State)
 }

@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/problem"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // encoded returns v as encoding/json writes it, without escapes of HTML.
@@ -80,9 +81,8 @@ func TestABulkAnswerHasTheBytesOfEncodingJSON(t *testing.T) {
 		results := Results(rapid.SliceOfN(rapid.Custom(drawResult), 0, 12).Draw(t, "results"))
 		before := []byte(anyText.Draw(t, "before"))
 		got, found := bytes.CutPrefix(results.AppendJSON(bytes.Clone(before)), before)
-		if want := encodedResults(results); !found || !bytes.Equal(got, want) {
-			t.Fatalf("got\n%s\nwant\n%s", got, want)
-		}
+		want := encodedResults(results)
+		expect.MustThat(t, found && bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	})
 }
 
@@ -100,9 +100,8 @@ func TestAPageHasTheBytesOfEncodingJSON(t *testing.T) {
 		if page.Next != "" {
 			o.Next = &page.Next
 		}
-		if got, want := page.AppendJSON(nil), encoded(o); !bytes.Equal(got, want) {
-			t.Fatalf("got\n%s\nwant\n%s", got, want)
-		}
+		got, want := page.AppendJSON(nil), encoded(o)
+		expect.MustThat(t, bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	})
 }
 

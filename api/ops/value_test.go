@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // FuzzFields checks that no value of any field makes a reader panic, and that every value it
@@ -23,9 +24,7 @@ func FuzzFields(f *testing.F) {
 		if err := fieldNamed[name].read(&r, value); err != nil {
 			return
 		}
-		if len(r.Title) > engine.MaxTitleBytes || len(r.Tags) > engine.MaxTags || len(r.Target) > engine.MaxTargetBytes ||
-			(name == "max_hits" && r.MaxHits == 0) || (name == "alias" && !engine.ValidCode([]byte(r.Alias))) {
-			t.Fatalf("%s %s: taken as %+v", name, value, r.Draft)
-		}
+		expect.MustThat(t, len(r.Title) <= engine.MaxTitleBytes && len(r.Tags) <= engine.MaxTags && len(r.Target) <= engine.MaxTargetBytes &&
+			(name != "max_hits" || r.MaxHits != 0) && (name != "alias" || engine.ValidCode([]byte(r.Alias))), "%s %s: taken as %+v", name, value, r.Draft)
 	})
 }

@@ -1,6 +1,10 @@
 package page
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/engine/expect"
+)
 
 func TestJSONIsPreferredOnlyWhenItIsNamed(t *testing.T) {
 	for accept, want := range map[string]bool{
@@ -20,8 +24,6 @@ func TestJSONIsPreferredOnlyWhenItIsNamed(t *testing.T) {
 		"application/jsonx":                 false,
 		";;;,,,q=":                          false,
 	} {
-		if got := PrefersJSON([][]byte{[]byte(accept)}); got != want {
-			t.Errorf("Accept: %s: got %v, want %v", accept, got, want)
-		}
+		expect.Equal(t, PrefersJSON([][]byte{[]byte(accept)}), want, "Accept: %s", accept)
 	}
 }

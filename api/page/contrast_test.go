@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // textOn is every colour of text with the backgrounds on which pages show it, and edgesOn that of
@@ -38,9 +40,8 @@ func TestEveryTextHasContrastInLightAndDark(t *testing.T) {
 				for _, back := range backs {
 					a, known := colours[front]
 					b, knownToo := colours[back]
-					if got := (max(a, b) + .05) / (min(a, b) + .05); !known || !knownToo || got < least {
-						t.Errorf("%s: --%s on --%s: got %.2f, want at least %v", scheme, front, back, got, least)
-					}
+					got := (max(a, b) + .05) / (min(a, b) + .05)
+					expect.That(t, known && knownToo && got >= least, "%s: --%s on --%s: got %.2f, want at least %v", scheme, front, back, got, least)
 				}
 			}
 		}
@@ -50,16 +51,10 @@ func TestEveryTextHasContrastInLightAndDark(t *testing.T) {
 func TestTextHasNoColourBesideTheTokens(t *testing.T) {
 	for _, path := range styles {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if bad := regexp.MustCompile(`[ ;{](color|-webkit-text-fill-color): *(#|rgb|hsl)[^;}]*`).FindString(string(text)); bad != "" {
-			t.Errorf("%s has %s", path, bad)
-		}
+		expect.OK(t, err)
+		expect.Equal(t, regexp.MustCompile(`[ ;{](color|-webkit-text-fill-color): *(#|rgb|hsl)[^;}]*`).FindString(string(text)), "", path)
 		for _, token := range regexp.MustCompile(`[ {;(]color: *var\(--([a-z-]+)\)`).FindAllStringSubmatch(string(text), -1) {
-			if textOn[token[1]] == nil {
-				t.Errorf("%s: the contrast of --%s is not checked", path, token[1])
-			}
+			expect.That(t, textOn[token[1]] != nil, "%s: the contrast of --%s is not checked", path, token[1])
 		}
 	}
 }
@@ -71,9 +66,7 @@ func tokens(t *testing.T, nth int) map[string]float64 {
 	all := ""
 	for _, path := range styles {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if blocks := strings.Split(string(text), ":root {"); len(blocks) == 3 {
 			block, _, _ := strings.Cut(blocks[nth+1], "}")
 			all += block + ";"
@@ -88,9 +81,7 @@ func tokens(t *testing.T, nth int) map[string]float64 {
 			hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
 		}
 		n, err := strconv.ParseUint(hex, 16, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		found[m[1]] = .2126*linear(n>>16) + .7152*linear(n>>8&255) + .0722*linear(n&255)
 	}
 	return found

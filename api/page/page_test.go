@@ -6,6 +6,7 @@ import (
 
 	"shunt/api/brand"
 	"shunt/api/redirect"
+	"shunt/engine/expect"
 )
 
 func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
@@ -18,21 +19,16 @@ func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
 		}
 		html := string(p.HTML.Body)
 		for _, want := range []string{"<a class=\"brand\" href=\"/\">sho.rt:8443</a>", " · sho.rt:8443</title>", "<p>" + p.Detail + "</p>"} {
-			if !strings.Contains(html, want) {
-				t.Errorf("the page of outcome %d lacks %s:\n%s", o, want, html)
-			}
+			expect.That(t, strings.Contains(html, want), "the page of outcome %d lacks %s:\n%s", o, want, html)
 		}
-		if strings.Contains(html, "SUPPORT") || strings.Contains(html, "%!") || strings.Contains(html, "<p class=\"quiet\"></p>") {
-			t.Errorf("the page of outcome %d is not filled in:\n%s", o, html)
-		}
+		expect.That(t, !strings.Contains(html, "SUPPORT") && !strings.Contains(html, "%!") && !strings.Contains(html, "<p class=\"quiet\"></p>"),
+			"the page of outcome %d is not filled in:\n%s", o, html)
 	}
 }
 
 func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 	const sharp = `<b a="x">&'`
-	if got, want := Format("<i>%s</i>%s %d", sharp, Markup("<b>"), 7), Markup("<i>&lt;b a=&#34;x&#34;&gt;&amp;&#39;</i><b> 7"); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, Format("<i>%s</i>%s %d", sharp, Markup("<b>"), 7), Markup("<i>&lt;b a=&#34;x&#34;&gt;&amp;&#39;</i><b> 7"))
 	for _, logo := range []*brand.Logo{nil, {}} {
 		site := Site{Host: sharp, Docs: sharp, SignIn: sharp, Brand: brand.Brand{Name: sharp, SupportURL: sharp, Logo: logo}}
 		pages := New(site)
@@ -41,9 +37,7 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 			all = append(all, pages.Error(o).HTML.Body)
 		}
 		for _, html := range all {
-			if strings.Contains(string(html), "<b ") || !strings.Contains(string(html), "&lt;b ") {
-				t.Errorf("got %s", html)
-			}
+			expect.That(t, !strings.Contains(string(html), "<b ") && strings.Contains(string(html), "&lt;b "), "got %s", html)
 		}
 	}
 }
@@ -51,7 +45,5 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 func TestACompactStyleKeepsTheSpacesThatMeanSomething(t *testing.T) {
 	const css = "/* a { */a :hover, .b > c {\n  margin: 0 calc(1px + 2px); color: red; }\n@media (max-width: 1rem) { a { top: 0 } }\n"
 	const want = "a :hover,.b > c{margin:0 calc(1px + 2px);color:red}@media (max-width:1rem){a{top:0}}"
-	if got := Compact(css); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	expect.Equal(t, Compact(css), want)
 }

@@ -10,18 +10,15 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestErrorsIsFindsAProblem(t *testing.T) {
 	refused := New(Forbidden, "owner needs the scope %s", "admin")
 	wrapped := fmt.Errorf("listing: %w", refused)
-	if !errors.Is(wrapped, refused) {
-		t.Error("errors.Is does not find a problem that an error wraps")
-	}
+	expect.Error(t, wrapped, refused, "errors.Is does not find a problem that an error wraps")
 	for _, other := range []error{New(Forbidden, "another"), New(NotFound, "owner needs the scope admin"), errors.New("x")} {
-		if errors.Is(wrapped, other) {
-			t.Errorf("errors.Is takes it for %v", other)
-		}
+		expect.That(t, !errors.Is(wrapped, other), "errors.Is takes it for %v", other)
 	}
 }
 
@@ -38,11 +35,8 @@ func TestAProblemHasTheBytesOfEncodingJSON(t *testing.T) {
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(body); err != nil {
-			t.Fatal(err)
-		}
-		if got := append(body.AppendJSON(nil), '\n'); !bytes.Equal(got, want.Bytes()) {
-			t.Fatalf("got\n%s\nwant\n%s", got, want.Bytes())
-		}
+		expect.OK(t, enc.Encode(body))
+		got := append(body.AppendJSON(nil), '\n')
+		expect.MustThat(t, bytes.Equal(got, want.Bytes()), "got\n%s\nwant\n%s", got, want.Bytes())
 	})
 }

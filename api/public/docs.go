@@ -11,7 +11,7 @@ import (
 	"shunt/api/page"
 )
 
-// A publicPage answers GET and HEAD of a path. code is the part of the path before the page's
+// A handler answers GET and HEAD of a path. code is the part of the path before the page's
 // suffix.
 type handler func(ctx *fasthttp.RequestCtx, code []byte)
 

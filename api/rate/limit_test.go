@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestALimitIsReadAsItIsWritten(t *testing.T) {
@@ -18,17 +20,13 @@ func TestALimitIsReadAsItIsWritten(t *testing.T) {
 		"300/min:1000000": {300, time.Minute, MaxBurst},
 	} {
 		got, err := Parse(text)
-		if err != nil || got != want {
-			t.Errorf("%s: got %+v, %v, want %+v", text, got, err, want)
-		}
-		if again, err := Parse(got.String()); err != nil || again != want {
-			t.Errorf("%s is written %s, and read as %+v, %v", text, got, again, err)
-		}
+		expect.That(t, err == nil && got == want, "%s: got %+v, %v, want %+v", text, got, err, want)
+		again, err := Parse(got.String())
+		expect.That(t, err == nil && again == want, "%s is written %s, and read as %+v, %v", text, got, again, err)
 	}
 	for text, want := range map[string]string{"5/15m": "5/15min", "60/60s": "60/min", "2/24h:2": "2/d"} {
-		if got, err := Parse(text); err != nil || got.String() != want {
-			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
-		}
+		got, err := Parse(text)
+		expect.That(t, err == nil && got.String() == want, "%s: got %s, %v, want %s", text, got, err, want)
 	}
 }
 
@@ -54,9 +52,8 @@ func TestAnInvalidLimitIsRefusedWithAReason(t *testing.T) {
 		"1/s:1000001":    "the burst",
 		"1/s:2:3":        "the burst",
 	} {
-		if got, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) || got != (Limit{}) {
-			t.Errorf("%q: got %+v, %v, want an error with %q", text, got, err, want)
-		}
+		got, err := Parse(text)
+		expect.That(t, err != nil && strings.Contains(err.Error(), want) && got == (Limit{}), "%q: got %+v, %v, want an error with %q", text, got, err, want)
 	}
 }
 
@@ -65,11 +62,8 @@ func TestAQuotaIsABurstAndItsWindow(t *testing.T) {
 		"200/s:2000": {2000, 10}, "1000/s": {1000, 1}, "5/15min": {5, 900}, "300/min": {300, 60}, "3/s:1": {1, 1}, "1000000/d": {1_000_000, 86400},
 	} {
 		l, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q, w := l.Quota(); q != want[0] || w != want[1] {
-			t.Errorf("%s: got %d in %d s, want %v", text, q, w, want)
-		}
+		expect.OK(t, err)
+		q, w := l.Quota()
+		expect.That(t, q == want[0] && w == want[1], "%s: got %d in %d s, want %v", text, q, w, want)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/dchest/siphash"
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -20,9 +22,7 @@ func key(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 func newTable(t testing.TB, text string) *Table {
 	t.Helper()
 	l, err := Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return NewTable(l, epoch)
 }
 
@@ -76,9 +76,8 @@ func TestATableIsATokenBucketForEachClient(t *testing.T) {
 			cost := rapid.OneOf(rapid.Just(1), rapid.IntRange(1, MaxCost)).Draw(t, "cost")
 			got := table.Take(key(client), now, cost)
 			allowed, left := clients[client].take(now, cost)
-			if got.Allowed != allowed || int64(got.Remaining) != left {
-				t.Fatalf("%v, client %d, cost %d: got %+v, want %v and %d left", l, client, cost, got, allowed, left)
-			}
+			expect.MustThat(t, got.Allowed == allowed && int64(got.Remaining) == left,
+				"%v, client %d, cost %d: got %+v, want %v and %d left", l, client, cost, got, allowed, left)
 			checkWait(t, clients[client], got, now, cost)
 		}
 	})
@@ -86,39 +85,32 @@ func TestATableIsATokenBucketForEachClient(t *testing.T) {
 
 // checkWait: after Wait as many events are allowed, and a millisecond earlier they are not.
 func checkWait(t *rapid.T, b *bucket, v Verdict, now time.Time, cost int) {
-	if v.Allowed != (v.Wait == 0) {
-		t.Fatalf("got %+v", v)
-	}
+	expect.MustEqual(t, v.Allowed, v.Wait == 0, "got %+v", v)
 	for early, want := range map[time.Duration]bool{0: true, time.Millisecond: false} {
 		if v.Allowed {
 			return
 		}
 		later := &bucket{b.limit, new(big.Rat).Set(b.tokens), b.at}
-		if allowed, _ := later.take(now.Add(v.Wait-early), cost); allowed != want {
-			t.Fatalf("%v before the end of %v: allowed is %v", early, v.Wait, allowed)
-		}
+		allowed, _ := later.take(now.Add(v.Wait-early), cost)
+		expect.MustEqual(t, allowed, want, "%v before the end of %v: allowed", early, v.Wait)
 	}
 }
 
 func TestATimeBeforeTheEpochIsTheEpoch(t *testing.T) {
 	table := newTable(t, "1/s:2")
 	table.Take(key(1), epoch, 2)
-	if got := table.Take(key(1), epoch.Add(-time.Hour), 1); got.Allowed || got.Wait != time.Second {
-		t.Errorf("got %+v, want a refusal for a second", got)
-	}
+	got := table.Take(key(1), epoch.Add(-time.Hour), 1)
+	expect.That(t, !got.Allowed && got.Wait == time.Second, "got %+v, want a refusal for a second", got)
 }
 
 func TestAllowanceOutlivesTheLongestUptime(t *testing.T) {
 	table := newTable(t, "999983/d:1000000")
 	now := epoch.Add(250 * 365 * 24 * time.Hour)
 	for range MaxBurst / MaxCost {
-		if !table.Take(key(1), now, MaxCost).Allowed {
-			t.Fatal("a burst is refused")
-		}
+		expect.MustThat(t, table.Take(key(1), now, MaxCost).Allowed, "a burst is refused")
 	}
-	if got := table.Take(key(1), now, 1); got.Allowed || got.Remaining != 0 || got.Wait <= 0 || got.Wait > time.Second {
-		t.Errorf("got %+v", got)
-	}
+	got := table.Take(key(1), now, 1)
+	expect.That(t, !got.Allowed && got.Remaining == 0 && got.Wait > 0 && got.Wait <= time.Second, "got %+v", got)
 }
 
 // A million clients, who all come once before the others and once after them. The table is one
@@ -189,9 +181,8 @@ func TestNoCrowdChangesWhatAClientGets(t *testing.T) {
 			peeked := table.Peek(keys[client], now, 1)
 			got := table.Take(keys[client], now, 1)
 			allowed, left := b.take(now, 1)
-			if got.Allowed != allowed || int64(got.Remaining) != left || peeked.Allowed != allowed {
-				t.Fatalf("client %d, beside %d: peeked %+v, got %+v; want %v and %d left", client, len(debts), peeked, got, allowed, left)
-			}
+			expect.MustThat(t, got.Allowed == allowed && int64(got.Remaining) == left && peeked.Allowed == allowed,
+				"client %d, beside %d: peeked %+v, got %+v; want %v and %d left", client, len(debts), peeked, got, allowed, left)
 		}
 	})
 }
@@ -215,34 +206,28 @@ func TestANewcomerNeverPaysForOthers(t *testing.T) {
 	}
 	newcomer := keys[ways]
 	for range 10 {
-		if got := table.Take(newcomer, epoch, 1); !got.Allowed || got.Remaining != 2 || got.Full != time.Hour {
-			t.Fatalf("beside a full set: got %+v, want the first of three", got)
-		}
+		got := table.Take(newcomer, epoch, 1)
+		expect.MustThat(t, got.Allowed && got.Remaining == 2 && got.Full == time.Hour, "beside a full set: got %+v, want the first of three", got)
 	}
 	for _, k := range keys[:ways] {
-		if got := table.Take(k, epoch, 1); got.Allowed {
-			t.Error("one of the set was pushed out")
-		}
+		expect.That(t, !table.Take(k, epoch, 1).Allowed, "one of the set was pushed out")
 	}
 	later := epoch.Add(3 * time.Hour)
 	for i, want := range []bool{true, true, true, false} {
-		if got := table.Take(newcomer, later, 1); got.Allowed != want {
-			t.Errorf("with room again, %d: got %+v, want %v", i, got, want)
-		}
+		got := table.Take(newcomer, later, 1)
+		expect.Equal(t, got.Allowed, want, "with room again, %d: got %+v", i, got)
 	}
 }
 
 func TestAPeekTakesNothing(t *testing.T) {
 	table := newTable(t, "1/h:2")
 	for range 10 {
-		if got := table.Peek(key(1), epoch, 2); !got.Allowed || got.Remaining != 2 || got.Full != 0 {
-			t.Fatalf("got %+v, want two", got)
-		}
+		got := table.Peek(key(1), epoch, 2)
+		expect.MustThat(t, got.Allowed && got.Remaining == 2 && got.Full == 0, "got %+v, want two", got)
 	}
 	table.Take(key(1), epoch, 2)
-	if got := table.Peek(key(1), epoch, 1); got.Allowed || got.Remaining != 0 || got.Wait != time.Hour {
-		t.Errorf("got %+v, want none for an hour", got)
-	}
+	got := table.Peek(key(1), epoch, 1)
+	expect.That(t, !got.Allowed && got.Remaining == 0 && got.Wait == time.Hour, "got %+v, want none for an hour", got)
 }
 
 func TestWhatIsGivenBackCanBeTakenAgain(t *testing.T) {
@@ -252,15 +237,13 @@ func TestWhatIsGivenBackCanBeTakenAgain(t *testing.T) {
 	table.Take(key(1), epoch, 1)
 	table.GiveBack(key(1), epoch, 2)
 	for i, want := range []bool{true, true, false} {
-		if got := table.Take(key(1), epoch, 1); got.Allowed != want {
-			t.Errorf("event %d: got %+v, want %v", i, got, want)
-		}
+		got := table.Take(key(1), epoch, 1)
+		expect.Equal(t, got.Allowed, want, "event %d: got %+v", i, got)
 	}
 	later := epoch.Add(24 * time.Hour)
 	table.GiveBack(key(1), later, 3)
-	if got := table.Take(key(1), later, 1); got.Remaining != 2 {
-		t.Errorf("got %+v, want no more than a burst", got)
-	}
+	got := table.Take(key(1), later, 1)
+	expect.Equal(t, got.Remaining, 2, "got %+v", got)
 }
 
 func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
@@ -277,15 +260,11 @@ func TestRacingTakersGetABurstBetweenThem(t *testing.T) {
 		})
 	}
 	takers.Wait()
-	if got := allowed.Load(); got != 1000 {
-		t.Errorf("got %d, want 1000", got)
-	}
+	expect.Equal(t, allowed.Load(), 1000)
 }
 
 func TestALimitThatIsOffHasNoTable(t *testing.T) {
-	if NewTable(Limit{}, epoch) != nil {
-		t.Error("got a table")
-	}
+	expect.That(t, NewTable(Limit{}, epoch) == nil, "got a table")
 }
 
 func TestATakeAllocatesNothing(t *testing.T) {
@@ -306,8 +285,7 @@ func TestAThirdOfAMillisecondCounts(t *testing.T) {
 		ms   time.Duration
 		want bool
 	}{{333, false}, {334, true}, {666, false}, {668, true}} {
-		if got := table.Take(key(1), epoch.Add(c.ms*time.Millisecond), 1); got.Allowed != c.want {
-			t.Errorf("after %d ms: got %+v, want %v", c.ms, got, c.want)
-		}
+		got := table.Take(key(1), epoch.Add(c.ms*time.Millisecond), 1)
+		expect.Equal(t, got.Allowed, c.want, "after %d ms: got %+v", c.ms, got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // everyCode keeps every code.
@@ -18,9 +19,7 @@ func everyCode(engine.Key) bool { return true }
 func checkGuarantee(t *testing.T, m *misses, truth map[string]uint64, misses uint64) {
 	t.Helper()
 	rows, total := m.top(missCounters, everyCode)
-	if total != misses {
-		t.Errorf("total: got %d, want %d", total, misses)
-	}
+	expect.Equal(t, total, misses, "total")
 	listed := make(map[string]bool, len(rows))
 	sum, last := uint64(0), uint64(1)<<63
 	for _, row := range rows {
@@ -29,18 +28,13 @@ func checkGuarantee(t *testing.T, m *misses, truth map[string]uint64, misses uin
 		if true := truth[row.Code]; row.Count < true || row.Count > true+row.Error || row.Error > misses/missCounters {
 			t.Fatalf("%+v: it was missed %d times", row, true)
 		}
-		if row.Count-row.Error > last {
-			t.Fatalf("%+v comes after %d misses that are certain", row, last)
-		}
+		expect.MustThat(t, row.Count-row.Error <= last, "%+v comes after %d misses that are certain", row, last)
 		last = row.Count - row.Error
 	}
-	if sum != misses || len(listed) != len(rows) {
-		t.Errorf("counts add up to %d, want %d; %d rows of %d codes", sum, misses, len(rows), len(listed))
-	}
+	expect.That(t, sum == misses && len(listed) == len(rows),
+		"counts add up to %d, want %d; %d rows of %d codes", sum, misses, len(rows), len(listed))
 	for code, n := range truth {
-		if n > misses/missCounters && !listed[code] {
-			t.Errorf("%s was missed %d of %d times and is not listed", code, n, misses)
-		}
+		expect.That(t, n <= misses/missCounters || listed[code], "%s was missed %d of %d times and is not listed", code, n, misses)
 	}
 }
 
@@ -58,18 +52,12 @@ func TestMissesOfFewCodesAreExact(t *testing.T) {
 	}
 	checkGuarantee(t, m, truth, total)
 	rows, _ := m.top(2000, everyCode)
-	if len(rows) != 1000 {
-		t.Fatalf("got %d codes, want 1000", len(rows))
-	}
+	expect.MustEqual(t, len(rows), 1000, "codes")
 	for _, row := range rows {
-		if row.Count != truth[row.Code] || row.Error != 0 {
-			t.Errorf("%+v: want %d, exactly", row, truth[row.Code])
-		}
+		expect.That(t, row.Count == truth[row.Code] && row.Error == 0, "%+v: want %d, exactly", row, truth[row.Code])
 	}
 	odd, _ := m.top(3, func(k engine.Key) bool { return k.Code[len(k.Code)-1]%2 == 1 })
-	if len(odd) != 3 || odd[0].Count < odd[2].Count {
-		t.Errorf("got %+v", odd)
-	}
+	expect.That(t, len(odd) == 3 && odd[0].Count >= odd[2].Count, "got %+v", odd)
 }
 
 func TestAMissAllocatesNothing(t *testing.T) {
@@ -111,9 +99,8 @@ func TestMissesAreCountedByManyAtOnceAndReadMeanwhile(t *testing.T) {
 	})
 	running.Wait()
 	rows, total := m.top(1, everyCode)
-	if total != 8*each || len(rows) != 1 || rows[0].Code != "hot" || rows[0].Count < 4*each || rows[0].Count-rows[0].Error > 4*each {
-		t.Errorf("got %+v of %d, want hot with %d of %d", rows, total, 4*each, 8*each)
-	}
+	expect.That(t, total == 8*each && len(rows) == 1 && rows[0].Code == "hot" && rows[0].Count >= 4*each && rows[0].Count-rows[0].Error <= 4*each,
+		"got %+v of %d, want hot with %d of %d", rows, total, 4*each, 8*each)
 }
 
 func BenchmarkMisses(b *testing.B) {

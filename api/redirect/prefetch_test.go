@@ -1,6 +1,10 @@
 package redirect
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/engine/expect"
+)
 
 func TestPrefetchHeadersAreKnownInEverySpelling(t *testing.T) {
 	for line, want := range map[string]bool{
@@ -19,9 +23,7 @@ func TestPrefetchHeadersAreKnownInEverySpelling(t *testing.T) {
 		"Sec-Fetch-Dest: prefetch":        false,
 		"Purpose:":                        false,
 	} {
-		if got := IsPrefetch([]byte("Host: a\r\n" + line + "\r\n")); got != want {
-			t.Errorf("%s: got %v, want %v", line, got, want)
-		}
+		expect.Equal(t, IsPrefetch([]byte("Host: a\r\n"+line+"\r\n")), want, line)
 	}
 }
 

@@ -1,6 +1,10 @@
 package redirect
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/engine/expect"
+)
 
 func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
 	for name, c := range map[string]struct{ target, query, want string }{
@@ -16,9 +20,8 @@ func TestTheQueryIsPutBeforeTheFragment(t *testing.T) {
 		"query is not decoded":      {"http://a/", "%41+%zz", "http://a/?%41+%zz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := addQuery([]byte("head "+c.target), len("head "), []byte(c.query)); string(got) != "head "+c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			got := addQuery([]byte("head "+c.target), len("head "), []byte(c.query))
+			expect.Equal(t, string(got), "head "+c.want, "got %q, want %q", got, c.want)
 		})
 	}
 }
@@ -36,9 +39,8 @@ func TestAPermanentRedirectIsCachedBrieflyAndNeverPastExpiry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decision{maxAge: maxAge(c.expiresAt, now)}
-			if got := d.AppendCacheControl(nil); string(got) != c.want {
-				t.Errorf("got %q, want %q", got, c.want)
-			}
+			got := d.AppendCacheControl(nil)
+			expect.Equal(t, string(got), c.want, "got %q", got)
 		})
 	}
 }

@@ -17,31 +17,22 @@ import (
 
 	"shunt/api/visitor"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // germany returns a table in which 91.0.0.0/10 is in Germany.
 func germany(t *testing.T) *visitor.Countries {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	network := &net.IPNet{IP: net.IPv4(91, 0, 0, 0).To4(), Mask: net.CIDRMask(10, 32)}
-	if err := tree.Insert(network, mmdbtype.Map{"country_code": mmdbtype.String("DE")}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, tree.Insert(network, mmdbtype.Map{"country_code": mmdbtype.String("DE")}))
 	var b bytes.Buffer
-	if _, err := tree.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(tree.WriteTo(&b)))
 	path := filepath.Join(t.TempDir(), "test.mmdb")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, b.Bytes(), 0o600))
 	c, err := visitor.ReadCountries(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }
 
@@ -63,11 +54,7 @@ func TestTheProxysCountryComesBeforeTheFiles(t *testing.T) {
 		"a header with bytes of no use": {"\xff\x00", c, "unknown"},
 	} {
 		r := Redirector{countries: tc.table}
-		if got := r.country(&Request{Country: []byte(tc.header), Client: inGermany}); got != engine.CountryOf(tc.want) {
-			t.Errorf("%s: got %v, want %s", name, got, tc.want)
-		}
+		expect.Equal(t, r.country(&Request{Country: []byte(tc.header), Client: inGermany}), engine.CountryOf(tc.want), "%s, want %s", name, tc.want)
 	}
-	if got := (&Redirector{countries: c}).country(&Request{Client: inGermany}); got != engine.CountryOf("DE") {
-		t.Errorf("got %v, want DE", got)
-	}
+	expect.Equal(t, (&Redirector{countries: c}).country(&Request{Client: inGermany}), engine.CountryOf("DE"))
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // loops are event loops that are pressed since a time; zero: they rest.
@@ -49,28 +51,23 @@ func TestCreatesAreShedWhileLoopsArePressedAndOnlyThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(loops)
 		s := New(l.pressed)
-		if admitted, refused := creates(t, s, time.Second); refused != 0 || admitted != 100 {
-			t.Errorf("while loops rest: %d admitted, %d refused, want all of 100 admitted", admitted, refused)
-		}
+		admitted, refused := creates(t, s, time.Second)
+		expect.That(t, refused == 0 && admitted == 100, "while loops rest: %d admitted, %d refused, want all of 100 admitted", admitted, refused)
 		l.since = time.Now()
 		creates(t, s, 200*time.Millisecond)
 		if admitted, refused := creates(t, s, time.Second); admitted < 15 || admitted > 21 || admitted+refused != 100 {
 			t.Errorf("while loops are pressed: %d admitted, %d refused, want 1 each 50 ms admitted", admitted, refused)
 		}
 		for _, k := range []Kind{Other, Freeing} {
-			if err := s.Enter(k); err != nil {
-				t.Errorf("kind %d while loops are pressed: %v", k, err)
-			}
+			expect.NoError(t, s.Enter(k), "kind %d while loops are pressed", k)
 			s.Leave()
 		}
 		l.since = time.Time{}
 		creates(t, s, time.Second)
-		if _, refused := creates(t, s, time.Second); refused != 0 {
-			t.Errorf("a second after the loops rest again: %d refused", refused)
-		}
-		if pressed, inFlight := s.Refused(); pressed < 80 || inFlight != 0 {
-			t.Errorf("got %d and %d refused", pressed, inFlight)
-		}
+		_, refused = creates(t, s, time.Second)
+		expect.Equal(t, refused, 0, "a second after the loops rest again refused")
+		pressed, inFlight := s.Refused()
+		expect.That(t, pressed >= 80 && inFlight == 0, "got %d and %d refused", pressed, inFlight)
 	})
 }
 
@@ -82,9 +79,7 @@ func TestAPressedMomentAloneShedsNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 			l.since = time.Now().Add(-time.Second)
 			for range 2 {
-				if err := s.Enter(Create); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, s.Enter(Create))
 				s.Leave()
 			}
 			l.since = time.Time{}
@@ -108,9 +103,8 @@ func TestASingleClientIsServedSoonAfterAnOverload(t *testing.T) {
 			s.Leave()
 			time.Sleep(10 * time.Millisecond)
 		}
-		if took := time.Since(begun); took > 5*time.Second {
-			t.Errorf("it took %v", took)
-		}
+		took := time.Since(begun)
+		expect.That(t, took <= 5*time.Second, "it took %v", took)
 	})
 }
 
@@ -122,9 +116,8 @@ func TestAShortBurstShedsNothing(t *testing.T) {
 			l.since = time.Now()
 			_, first := creates(t, s, 30*time.Millisecond)
 			l.since = time.Time{}
-			if _, refused := creates(t, s, 970*time.Millisecond); first+refused > 0 {
-				t.Fatalf("%d creates were refused", first+refused)
-			}
+			_, refused := creates(t, s, 970*time.Millisecond)
+			expect.MustThat(t, first+refused <= 0, "%d creates were refused", first+refused)
 		}
 	})
 }
@@ -155,36 +148,24 @@ func TestARefusalTakesASecondUnlessManyWait(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if late != maxDelayed || soon < maxDelayed-1 {
-			t.Errorf("%d refusals after a second, %d at once, want %d of each", late, soon, maxDelayed)
-		}
-		if s.delayed.Load() != 0 || s.inFlight.Load() != 0 {
-			t.Errorf("%d wait and %d are under way at the end", s.delayed.Load(), s.inFlight.Load())
-		}
+		expect.That(t, late == maxDelayed && soon >= maxDelayed-1, "%d refusals after a second, %d at once, want %d of each", late, soon, maxDelayed)
+		expect.That(t, s.delayed.Load() == 0 && s.inFlight.Load() == 0,
+			"%d wait and %d are under way at the end", s.delayed.Load(), s.inFlight.Load())
 	})
 }
 
 func TestRequestsInFlightAreBoundedButFreeingOnesGoOn(t *testing.T) {
 	s := New(new(loops).pressed)
 	for range maxInFlight {
-		if err := s.Enter(Other); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Enter(Other))
 	}
 	for _, k := range []Kind{Create, Other} {
-		if err := s.Enter(k); !errors.Is(err, ErrInFlight) {
-			t.Errorf("kind %d: got %v, want %v", k, err, ErrInFlight)
-		}
+		expect.Error(t, s.Enter(k), ErrInFlight, "kind %d", k)
 	}
-	if err := s.Enter(Freeing); err != nil {
-		t.Errorf("a revocation: %v", err)
-	}
+	expect.NoError(t, s.Enter(Freeing), "a revocation")
 	s.Leave()
 	s.Leave()
-	if err := s.Enter(Other); err != nil {
-		t.Errorf("after one has left: %v", err)
-	}
-	if _, inFlight := s.Refused(); inFlight != 2 {
-		t.Errorf("got %d refused, want 2", inFlight)
-	}
+	expect.NoError(t, s.Enter(Other), "after one has left")
+	_, inFlight := s.Refused()
+	expect.Equal(t, inFlight, 2, "refused")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // splitLines is the model: it returns the lines of a text, from the first.
@@ -36,9 +38,7 @@ func splitLines(text string, longest int) (all []string) {
 func readAll(t rapid.TB, text string, backwards bool, block, longest int) (all []string) {
 	t.Helper()
 	source, err := Lines(strings.NewReader(text), int64(len(text)), backwards)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	l := source.(*lines)
 	l.block, l.longest = int64(block), int64(longest)
 	for {
@@ -47,9 +47,7 @@ func readAll(t rapid.TB, text string, backwards bool, block, longest int) (all [
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		shown := fmt.Sprintf("%d:%s", number, line)
 		if tooLong {
 			shown = fmt.Sprintf("%d: too long", number)
@@ -68,9 +66,7 @@ func TestLinesAreTheSameFromBothEnds(t *testing.T) {
 			if backwards {
 				slices.Reverse(want)
 			}
-			if got := readAll(t, text, backwards, block, longest); !slices.Equal(got, want) {
-				t.Fatalf("backwards %v: got %q, want %q", backwards, got, want)
-			}
+			expect.MustSlices(t, readAll(t, text, backwards, block, longest), want, "backwards %v", backwards)
 		}
 	})
 }
@@ -78,13 +74,10 @@ func TestLinesAreTheSameFromBothEnds(t *testing.T) {
 func TestRecordsAreLinesThatAreNotBlank(t *testing.T) {
 	text := "\ufeff\n{\"a\":1}\r\n \t\n" + strings.Repeat("x", maxLineBytes+1) + "\nno JSON"
 	s, err := Lines(strings.NewReader(text), int64(len(text)), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, want := range []Record{{2, []byte(`{"a":1}`), ""}, {4, nil, "has more than 1048576 bytes"}, {5, []byte("no JSON"), ""}} {
-		if got, err := s.Next(); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("got %v, %v, want %v", got, err, want)
-		}
+		got, err := s.Next()
+		expect.That(t, err == nil && reflect.DeepEqual(got, want), "got %v, %v, want %v", got, err, want)
 	}
 	if _, err := s.Next(); err != io.EOF || s.Passed() != int64(len(text)) {
 		t.Errorf("at the end: got %v after %d bytes of %d", err, s.Passed(), len(text))
@@ -98,12 +91,9 @@ func TestAFileIsReadFromItsOldestLink(t *testing.T) {
 		`{"short_url":"x","code":"first"}` + "\n" + `{"code":"last"}`: "last", "": "", "\n": "",
 	} {
 		s, err := Open(strings.NewReader(text), int64(len(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r, _ := s.Next(); !strings.Contains(string(r.Link), want) || want == "" && r.Link != nil {
-			t.Errorf("%q: got %q first, want %q", text, r.Link, want)
-		}
+		expect.OK(t, err)
+		r, _ := s.Next()
+		expect.That(t, strings.Contains(string(r.Link), want) && (want != "" || r.Link == nil), "%q: got %q first, want %q", text, r.Link, want)
 	}
 }
 
@@ -113,13 +103,9 @@ type shrunk struct{ *strings.Reader }
 func TestAFileThatShrinksIsAnError(t *testing.T) {
 	file := shrunk{strings.NewReader("one\ntwo\n")}
 	for _, backwards := range []bool{false, true} {
-		if _, err := newLines(file, 100, backwards).Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("backwards %v: got %v, want an unexpected end", backwards, err)
-		}
+		expect.Error(t, expect.Err(newLines(file, 100, backwards).Next()), io.ErrUnexpectedEOF, "backwards %v", backwards)
 	}
-	if _, err := Lines(file, 100, true); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("counting: got %v, want an unexpected end", err)
-	}
+	expect.Error(t, expect.Err(Lines(file, 100, true)), io.ErrUnexpectedEOF, "counting")
 }
 
 // zeros is a file of one line that has no end in memory.
@@ -137,12 +123,10 @@ func TestALineOfAGigabyteTakesLittleMemory(t *testing.T) {
 		file := new(zeros)
 		l := newLines(file, size, backwards)
 		_, tooLong, err := l.next()
-		if err != nil || !tooLong || cap(l.buffer)+cap(l.held) > 2*maxLineBytes || file.read != size {
-			t.Errorf("backwards %v: got %v, %v with a buffer of %d bytes after reading %d", backwards, tooLong, err, cap(l.buffer)+cap(l.held), file.read)
-		}
-		if _, _, err := l.next(); !errors.Is(err, io.EOF) {
-			t.Errorf("backwards %v: got %v, want the end", backwards, err)
-		}
+		expect.That(t, err == nil && tooLong && cap(l.buffer)+cap(l.held) <= 2*maxLineBytes && file.read == size,
+			"backwards %v: got %v, %v with a buffer of %d bytes after reading %d", backwards, tooLong, err, cap(l.buffer)+cap(l.held), file.read)
+		_, _, err = l.next()
+		expect.Error(t, err, io.EOF, "backwards %v", backwards)
 	}
 }
 

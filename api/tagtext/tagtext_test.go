@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"shunt/engine/expect"
 )
 
 func TestTypedTagsAreSplitAtCommas(t *testing.T) {
@@ -20,9 +22,7 @@ func TestTypedTagsAreSplitAtCommas(t *testing.T) {
 		`"a" b, c`:        {`"a" b`, "c"},
 		`" spaces ", "x"`: {" spaces ", "x"},
 	} {
-		if got := Split(text); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Slices(t, Split(text), want, "%q", text)
 	}
 }
 
@@ -35,8 +35,7 @@ func FuzzTags(f *testing.F) {
 		tags := slices.DeleteFunc(strings.Split(text, "\n"), func(tag string) bool {
 			return tag == "" || strings.ContainsFunc(tag, unicode.IsControl)
 		})
-		if got := Split(Join(tags)); !slices.Equal(got, tags) {
-			t.Errorf("%q: shown as %q, read as %q", tags, Join(tags), got)
-		}
+		got := Split(Join(tags))
+		expect.That(t, slices.Equal(got, tags), "%q: shown as %q, read as %q", tags, Join(tags), got)
 	})
 }

@@ -1,10 +1,11 @@
 package turnstile
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // patient begins a request that enters patiently, and reports its outcome.
@@ -18,30 +19,19 @@ func patient(t *Turnstile, key Key, waiting int) <-chan error {
 func TestPatientRequestsWaitForTheirCallersShareInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := New(Limits{Places: 3, PerCaller: 1})
-		if err := x.Enter(user(1)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Enter(user(1)))
 		first, second := patient(x, user(1), 2), patient(x, user(1), 2)
-		if err := <-patient(x, user(1), 2); !errors.Is(err, ErrShare) {
-			t.Errorf("a third one: got %v, want ErrShare", err)
-		}
-		if err := x.Enter(user(1)); !errors.Is(err, ErrShare) {
-			t.Errorf("an impatient one: got %v, want ErrShare", err)
-		}
-		if err := <-patient(x, user(2), 2); err != nil {
-			t.Errorf("another caller: got %v", err)
-		}
+		expect.Error(t, <-patient(x, user(1), 2), ErrShare, "a third one")
+		expect.Error(t, x.Enter(user(1)), ErrShare, "an impatient one")
+		expect.NoError(t, <-patient(x, user(2), 2), "another caller")
 		for n, outcome := range []<-chan error{first, second} {
 			x.Leave(user(1))
-			if err := <-outcome; err != nil {
-				t.Errorf("request %d: got %v", n+1, err)
-			}
+			expect.NoError(t, <-outcome, "request %d", n+1)
 		}
 		x.Leave(user(1))
 		x.Leave(user(2))
-		if x.Held() != 0 || x.Waiting() != 0 || len(x.mu.present) != 0 {
-			t.Errorf("got %d held, %d waiting, %d present; want none", x.Held(), x.Waiting(), len(x.mu.present))
-		}
+		expect.That(t, x.Held() == 0 && x.Waiting() == 0 && len(x.mu.present) == 0,
+			"got %d held, %d waiting, %d present; want none", x.Held(), x.Waiting(), len(x.mu.present))
 	})
 }
 
@@ -49,42 +39,29 @@ func TestAFreePlaceGoesToACallerWithAShareLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := New(Limits{Places: 2, PerCaller: 1})
 		for n := range uint32(2) {
-			if err := x.Enter(user(n + 1)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, x.Enter(user(n+1)))
 		}
 		again, third := patient(x, user(1), 1), patient(x, user(3), 1)
 		x.Leave(user(2))
-		if err := <-third; err != nil {
-			t.Errorf("got %v, want the place", err)
-		}
+		err := <-third
+		expect.That(t, err == nil, "got %v, want the place", err)
 		x.Leave(user(1))
-		if err := <-again; err != nil {
-			t.Errorf("got %v, want the place", err)
-		}
+		err = <-again
+		expect.That(t, err == nil, "got %v, want the place", err)
 	})
 }
 
 func TestPatienceEndsWithTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := New(Limits{Places: 1, PerCaller: 1})
-		if err := x.Enter(user(1)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, x.Enter(user(1)))
 		start := time.Now()
 		share, full := patient(x, user(1), 1), patient(x, user(2), 1)
-		if err := <-share; !errors.Is(err, ErrShare) {
-			t.Errorf("got %v, want ErrShare", err)
-		}
-		if err := <-full; !errors.Is(err, ErrFull) {
-			t.Errorf("got %v, want ErrFull", err)
-		}
-		if d := time.Since(start); d != 5*time.Second || x.Waiting() != 0 {
-			t.Errorf("after %v %d wait, want 0 after 5s", d, x.Waiting())
-		}
-		if err := x.Enter(user(3)); !errors.Is(err, ErrFull) {
-			t.Errorf("an impatient one: got %v, want ErrFull", err)
-		}
+		expect.Error(t, <-share, ErrShare)
+		expect.Error(t, <-full, ErrFull)
+		d := time.Since(start)
+		expect.That(t, d == 5*time.Second && x.Waiting() == 0, "after %v %d wait, want 0 after 5s", d, x.Waiting())
+		expect.Error(t, x.Enter(user(3)), ErrFull, "an impatient one")
 	})
 }
 
@@ -106,15 +83,11 @@ func TestWorkInStepsLetsOthersTakeTurns(t *testing.T) {
 			})
 		}()
 		synctest.Wait()
-		if err := x.Do(user(2), func() error { order = append(order, "other"); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil || x.Held() != 0 {
-			t.Errorf("got %v, %d held", err, x.Held())
-		}
-		if want := "other"; len(order) != 7 || order[2] != want {
-			t.Errorf("got %v, want the other after two parts", order)
-		}
+		expect.OK(t, x.Do(user(2), func() error { order = append(order, "other"); return nil }))
+		err := <-done
+		expect.That(t, err == nil && x.Held() == 0, "got %v, %d held", err, x.Held())
+		want := "other"
+		expect.That(t, len(order) == 7 && order[2] == want, "got %v, want the other after two parts", order)
 	})
 }
 
@@ -130,15 +103,9 @@ func TestWorkInStepsThatGetsNoFurtherTurnHoldsNoPlace(t *testing.T) {
 			})
 		}()
 		synctest.Wait()
-		if err := x.Enter(user(2)); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; !errors.Is(err, ErrFull) {
-			t.Errorf("got %v, want ErrFull", err)
-		}
+		expect.OK(t, x.Enter(user(2)))
+		expect.Error(t, <-done, ErrFull)
 		x.Leave(user(2))
-		if x.Held() != 0 || x.Waiting() != 0 {
-			t.Errorf("got %d held, %d waiting; want none", x.Held(), x.Waiting())
-		}
+		expect.That(t, x.Held() == 0 && x.Waiting() == 0, "got %d held, %d waiting; want none", x.Held(), x.Waiting())
 	})
 }

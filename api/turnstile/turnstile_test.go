@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 var nobody = Key{}
@@ -50,9 +52,7 @@ func (b *bench) arrive(want string, names ...string) {
 		case r != nil:
 			got, b.requests[name] = "waits", r
 		}
-		if got != want {
-			b.t.Errorf("%s: got %s, want %s", name, got, want)
-		}
+		expect.Equal(b.t, got, want, name)
 	}
 }
 
@@ -82,9 +82,7 @@ func (b *bench) decided() (names []string) {
 
 func (b *bench) want(got []string, want ...string) {
 	b.t.Helper()
-	if !slices.Equal(got, want) {
-		b.t.Errorf("got %v, want %v", got, want)
-	}
+	expect.Slices(b.t, got, want)
 }
 
 func TestCallersThatWaitTakeTurns(t *testing.T) {
@@ -121,9 +119,7 @@ func TestNobodyInParticularHasNoShare(t *testing.T) {
 	b.arrive("placed", "-1", "-2", "-3")
 	b.arrive("waits", "-4", "-5")
 	b.arrive("full", "-6")
-	if b.Held() != 3 || b.Waiting() != 2 {
-		t.Errorf("got %d places and %d waiting, want 3 and 2", b.Held(), b.Waiting())
-	}
+	expect.That(t, b.Held() == 3 && b.Waiting() == 2, "got %d places and %d waiting, want 3 and 2", b.Held(), b.Waiting())
 }
 
 func TestOneCallerNeverKeepsOthersFromWaiting(t *testing.T) {
@@ -137,9 +133,8 @@ func TestOneCallerNeverKeepsOthersFromWaiting(t *testing.T) {
 	b.want(b.decided(), "-A4")
 	b.arrive("full", "B3") // then A would have fewer than B
 	b.arrive("waits", "C1")
-	if got := b.decided(); len(got) != 1 || got[0] != "-A3" && got[0] != "-B2" {
-		t.Errorf("got %v, want the youngest of A or B", got)
-	}
+	got := b.decided()
+	expect.That(t, len(got) == 1 && (got[0] == "-A3" || got[0] == "-B2"), "got %v, want the youngest of A or B", got)
 }
 
 func TestWithoutAQueueRefusalsAreImmediate(t *testing.T) {
@@ -153,21 +148,14 @@ func TestWithoutAQueueRefusalsAreImmediate(t *testing.T) {
 func TestARequestThatWaitsTooLongIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Limits{Places: 1, Waiting: 2, Patience: time.Second})
-		if err := s.Enter(user(1)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Enter(user(1)))
 		start := time.Now()
-		if err := s.Enter(user(2)); !errors.Is(err, ErrFull) || time.Since(start) != time.Second {
-			t.Errorf("got %v after %v, want %v after 1s", err, time.Since(start), ErrFull)
-		}
+		err := s.Enter(user(2))
+		expect.That(t, errors.Is(err, ErrFull) && time.Since(start) == time.Second, "got %v after %v, want %v after 1s", err, time.Since(start), ErrFull)
 		time.AfterFunc(time.Second/2, func() { s.Leave(user(1)) })
-		if err := s.Enter(user(2)); err != nil {
-			t.Errorf("got %v", err)
-		}
+		expect.NoError(t, s.Enter(user(2)))
 		s.Leave(user(2))
-		if len(s.mu.present)+len(s.mu.queue)+s.mu.held+s.mu.waiting != 0 {
-			t.Errorf("something is left: %+v", &s.mu)
-		}
+		expect.Equal(t, len(s.mu.present)+len(s.mu.queue)+s.mu.held+s.mu.waiting, 0, "something is left: %+v", &s.mu)
 	})
 }
 
@@ -177,26 +165,20 @@ func TestAPanicGivesThePlaceBack(t *testing.T) {
 		defer func() { _ = recover() }()
 		_ = s.Do(user(1), func() error { panic("inside") })
 	}()
-	if s.Held() != 0 {
-		t.Error("the place is still held")
-	}
+	expect.Equal(t, s.Held(), 0, "the place is still held")
 }
 
 func TestLeavingWithoutAPlacePanics(t *testing.T) {
 	s := New(Limits{Places: 1, Waiting: 1})
 	check := func(who Key) {
 		defer func() {
-			if recover() == nil {
-				t.Errorf("%v: got no panic", who)
-			}
+			expect.That(t, recover() != nil, "%v: got no panic", who)
 		}()
 		s.Leave(who)
 	}
 	check(user(1))
 	_ = s.Enter(user(1))
-	if _, err := s.arrive(user(2)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(s.arrive(user(2))))
 	check(user(2)) // it waits
 }
 
@@ -269,9 +251,8 @@ func TestATurnstileBehavesLikeItsModel(t *testing.T) {
 			case 4:
 				m.giveUp(t, s)
 			}
-			if s.Held() != len(m.held) || s.Waiting() != len(m.waiting) {
-				t.Fatalf("got %d held and %d waiting, want %d and %d", s.Held(), s.Waiting(), len(m.held), len(m.waiting))
-			}
+			expect.MustThat(t, s.Held() == len(m.held) && s.Waiting() == len(m.waiting),
+				"got %d held and %d waiting, want %d and %d", s.Held(), s.Waiting(), len(m.held), len(m.waiting))
 			for k, c := range s.mu.present {
 				if c.present != m.present(k) || len(c.queue) != m.waits(k) || c.present == 0 {
 					t.Fatalf("%v: got %d present, %d waiting, want %d and %d", k, c.present, len(c.queue), m.present(k), m.waits(k))
@@ -285,18 +266,12 @@ func (m *model) arrive(t *rapid.T, s *Turnstile, key Key) {
 	r, err := s.arrive(key)
 	switch hasShare := m.limits.PerCaller > 0 && key != nobody && m.present(key) >= m.limits.PerCaller; {
 	case hasShare:
-		if !errors.Is(err, ErrShare) {
-			t.Fatalf("got %v, %v, want its share to be refused", r, err)
-		}
+		expect.MustError(t, err, ErrShare, "got %v", r)
 	case len(m.held) < m.limits.Places:
-		if err != nil || r != nil {
-			t.Fatalf("got %v, %v, want a place", r, err)
-		}
+		expect.MustThat(t, err == nil && r == nil, "got %v, %v, want a place", r, err)
 		m.held = append(m.held, key)
 	case len(m.waiting) < m.limits.Waiting:
-		if r == nil {
-			t.Fatalf("got %v, want to wait", err)
-		}
+		expect.MustThat(t, r != nil, "got %v, want to wait", err)
 		m.wait(r)
 	default:
 		m.crowd(t, r, err, key)
@@ -317,15 +292,11 @@ func (m *model) crowd(t *rapid.T, r *request, err error, key Key) {
 		most = max(most, m.waits(k))
 	}
 	if most-1 < m.waits(key)+1 {
-		if !errors.Is(err, ErrFull) {
-			t.Fatalf("got %v, %v, want a refusal", r, err)
-		}
+		expect.MustError(t, err, ErrFull, "got %v", r)
 		return
 	}
 	i := slices.IndexFunc(m.waiting, isDecided)
-	if r == nil || i < 0 {
-		t.Fatalf("nobody made room: %v", err)
-	}
+	expect.MustThat(t, r != nil && i >= 0, "nobody made room: %v", err)
 	if out := m.waiting[i]; out.placed || m.waits(out.of.key) != most {
 		t.Fatalf("%v made room, and has %d of at most %d", out.of.key, m.waits(out.of.key), most)
 	}
@@ -353,9 +324,7 @@ func (m *model) leave(t *rapid.T, s *Turnstile) {
 	if want == nil {
 		return
 	}
-	if !isDecided(want) || !want.placed {
-		t.Fatalf("%v should be next", want.of.key)
-	}
+	expect.MustThat(t, isDecided(want) && want.placed, "%v should be next", want.of.key)
 }
 
 func (m *model) giveUp(t *rapid.T, s *Turnstile) {
@@ -377,9 +346,8 @@ func TestRacingCallersNeverExceedThePlaces(t *testing.T) {
 		callers.Go(func() {
 			for range 500 {
 				_ = s.Do(user(uint32(i%8)), func() error {
-					if n := inside.Add(1); n > 3 {
-						t.Errorf("%d are inside, want 3 at most", n)
-					}
+					n := inside.Add(1)
+					expect.That(t, n <= 3, "%d are inside, want 3 at most", n)
 					inside.Add(-1)
 					return nil
 				})
@@ -387,7 +355,6 @@ func TestRacingCallersNeverExceedThePlaces(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if s.Held() != 0 || s.Waiting() != 0 || len(s.mu.present) != 0 {
-		t.Errorf("%d places are held, %d wait, %d are present; want none", s.Held(), s.Waiting(), len(s.mu.present))
-	}
+	expect.That(t, s.Held() == 0 && s.Waiting() == 0 && len(s.mu.present) == 0,
+		"%d places are held, %d wait, %d are present; want none", s.Held(), s.Waiting(), len(s.mu.present))
 }

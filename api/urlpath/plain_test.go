@@ -8,9 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
-// The reader of plain requests and matchCode must agree on what a code is.
+// The reader of plain requests and Code must agree on what a code is.
 func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
 	rd := http1.NewReader(&http1.Proxies{}, nil)
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,11 +28,8 @@ func TestPlainPathsAreExactlyThoseOfCodes(t *testing.T) {
 		if bytes.IndexByte([]byte(uri), '#') >= 0 || bytes.HasPrefix([]byte(uri), []byte("http")) {
 			code = nil // the gate refuses the first; the second is valid, but not plain
 		}
-		if plain := n == len(raw); plain != (code != nil) {
-			t.Fatalf("%q: plain: %v, code %q", uri, plain, code)
-		}
-		if code != nil && (!bytes.Equal(r.Segment, code) || !bytes.Equal(r.Query, query)) {
-			t.Fatalf("%q: got %q and %q, want %q and %q", uri, r.Segment, r.Query, code, query)
-		}
+		expect.MustEqual(t, n == len(raw), code != nil, "%q: plain, code %q", uri, code)
+		expect.MustThat(t, code == nil || bytes.Equal(r.Segment, code) && bytes.Equal(r.Query, query),
+			"%q: got %q and %q, want %q and %q", uri, r.Segment, r.Query, code, query)
 	})
 }

@@ -3,49 +3,34 @@ package urlpath
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/cockroachdb/datadriven"
-
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // Cases are in testdata; -rewrite writes what is found now.
 func TestPathsNameCodes(t *testing.T) {
-	datadriven.RunTest(t, "testdata/paths.txt", func(t *testing.T, d *datadriven.TestData) string {
-		var out strings.Builder
-		for line := range strings.Lines(d.Input) {
-			text, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t#")
-			uri, err := strconv.Unquote(`"` + text + `"`)
-			if err != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
-			path, query := Split([]byte(uri))
-			code := Code(path)
-			if d.Cmd == "spoilt" {
-				if code != nil {
-					t.Errorf("%q: matched as it was sent", text)
-				}
-				code, query = SpoiltCode(path, query)
-			}
-			fmt.Fprintf(&out, "%s => %s", text, cmp.Or(string(code), "none"))
-			if len(query) > 0 {
-				fmt.Fprintf(&out, " ?%s", query)
-			}
-			out.WriteByte('\n')
+	expect.Lines(t, "testdata/paths.txt", func(t *testing.T, kind, uri string) string {
+		path, query := Split([]byte(uri))
+		code := Code(path)
+		if kind == "spoilt" {
+			expect.That(t, code == nil, "%q: matched as it was sent", uri)
+			code, query = SpoiltCode(path, query)
 		}
-		return out.String()
+		found := cmp.Or(string(code), "none")
+		if len(query) > 0 {
+			found += " ?" + string(query)
+		}
+		return found
 	})
 }
 
 func TestAnyNumberOfBlanksIsTakenOff(t *testing.T) {
-	if code, _ := SpoiltCode([]byte("/a"+strings.Repeat("%20", 2000)), nil); string(code) != "a" {
-		t.Errorf("got %q", code)
-	}
+	code, _ := SpoiltCode([]byte("/a"+strings.Repeat("%20", 2000)), nil)
+	expect.Equal(t, string(code), "a", "got %q", code)
 }
 
 // Nothing but a code comes out, whatever goes in, and nothing of the path changes.
@@ -56,16 +41,11 @@ func FuzzMatchSpoiltCode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path, query []byte) {
 		sent := bytes.Clone(path)
 		code, all := SpoiltCode(path, query)
-		if code != nil && (!engine.ValidCode(code) || !bytes.HasSuffix(all, query)) {
-			t.Errorf("%q, %q: got %q, %q", path, query, code, all)
-		}
-		if !bytes.Equal(path, sent) {
-			t.Errorf("%q became %q", sent, path)
-		}
+		expect.That(t, code == nil || engine.ValidCode(code) && bytes.HasSuffix(all, query), "%q, %q: got %q, %q", path, query, code, all)
+		expect.That(t, bytes.Equal(path, sent), "%q became %q", sent, path)
 		if code := Code(path); code != nil {
-			if spoilt, _ := SpoiltCode(path, query); !bytes.Equal(spoilt, code) {
-				t.Errorf("%q: got %q and %q", path, code, spoilt)
-			}
+			spoilt, _ := SpoiltCode(path, query)
+			expect.That(t, bytes.Equal(spoilt, code), "%q: got %q and %q", path, code, spoilt)
 		}
 	})
 }
@@ -83,11 +63,8 @@ func FuzzMatchCode(f *testing.F) {
 		if m := codePath.FindSubmatch(path); m != nil && !bytes.HasSuffix(path, []byte("\n")) && string(path) != "/_/" { // the overview
 			want = m[1]
 		}
-		if got := Code(path); !bytes.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", path, got, want)
-		}
-		if bytes.IndexByte(query, '#') >= 0 || bytes.IndexByte(path, '?') >= 0 {
-			t.Errorf("%q: cut into %q and %q", uri, path, query)
-		}
+		got := Code(path)
+		expect.That(t, bytes.Equal(got, want), "%q: got %q, want %q", path, got, want)
+		expect.That(t, bytes.IndexByte(query, '#') < 0 && bytes.IndexByte(path, '?') < 0, "%q: cut into %q and %q", uri, path, query)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/dchest/siphash"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestNoWordForBotsContainsAnother(t *testing.T) {
@@ -17,13 +18,10 @@ func TestNoWordForBotsContainsAnother(t *testing.T) {
 	}
 	for i, word := range words {
 		text := strings.TrimPrefix(word, "^")
-		if len(text) < agentWordBytes || strings.ToLower(text) != text {
-			t.Errorf("%q: want at least %d bytes, in lower case", word, agentWordBytes)
-		}
+		expect.That(t, len(text) >= agentWordBytes && strings.ToLower(text) == text,
+			"%q: want at least %d bytes, in lower case", word, agentWordBytes)
 		for j, other := range words {
-			if i != j && strings.Contains(text, other) {
-				t.Errorf("%q is found by %q already", word, other)
-			}
+			expect.That(t, i == j || !strings.Contains(text, other), "%q is found by %q already", word, other)
 		}
 	}
 }
@@ -36,9 +34,7 @@ func TestAFullAgentCacheAnswersLikeTheLists(t *testing.T) {
 			if i%3 == 0 {
 				agent = []byte(fmt.Sprintf("twitterbot/%d", i))
 			}
-			if got := c.Lookup(siphash.Hash(1, 2, agent), agent).IsBot(); got != (i%3 == 0) {
-				t.Fatalf("round %d, %s: got bot == %v", round, agent, got)
-			}
+			expect.MustEqual(t, c.Lookup(siphash.Hash(1, 2, agent), agent).IsBot(), i%3 == 0, "round %d, %s", round, agent)
 		}
 	}
 }
@@ -59,9 +55,8 @@ func TestAnAgentHoldsEveryDeviceAndBrowser(t *testing.T) {
 	for d := range engine.Device(engine.MaxDevice + 1) {
 		for b := range 256 {
 			info := agentOf(d, engine.Browser(b))
-			if a := info.Dimensions(); a.Device() != d || a.Browser() != engine.Browser(b) || info.IsBot() || info&agentKnown == 0 {
-				t.Errorf("device %d and browser %d: got %#x", d, b, info)
-			}
+			a := info.Dimensions()
+			expect.That(t, a.Device() == d && a.Browser() == engine.Browser(b) && !info.IsBot() && info&agentKnown != 0, "device %d and browser %d: got %#x", d, b, info)
 		}
 	}
 }
@@ -71,11 +66,9 @@ func FuzzClassify(f *testing.F) {
 	f.Add([]byte("((((;;;)))//  \xff"))
 	f.Fuzz(func(t *testing.T, agent []byte) {
 		info := classify(agent)
-		if info&agentKnown == 0 || info.Dimensions().Device().String() == "unknown" && info.Dimensions().Device() != 0 || info.Dimensions().Browser().String() == "unknown" && info.Dimensions().Browser() != 0 {
-			t.Errorf("got %#x, want a device and a browser that have names", info)
-		}
-		if info.IsBot() && (info.Dimensions().Device() != 0 || info.Dimensions().Browser() != 0) {
-			t.Errorf("got %#x, want nothing more of a bot", info)
-		}
+		expect.That(t, info&agentKnown != 0 && (info.Dimensions().Device().String() != "unknown" || info.Dimensions().Device() == 0) &&
+			(info.Dimensions().Browser().String() != "unknown" || info.Dimensions().Browser() == 0), "got %#x, want a device and a browser that have names", info)
+		expect.That(t, !info.IsBot() || info.Dimensions().Device() == 0 && info.Dimensions().Browser() == 0,
+			"got %#x, want nothing more of a bot", info)
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"shunt/engine/expect"
 )
 
 // The cases are in testdata/cases: lines of a name and of what a request has in its header, and what is read from that.
@@ -55,17 +57,13 @@ func agentText(a Agent) string {
 // usualAgents returns User-Agents by their names.
 func usualAgents(t testing.TB) []headerCase {
 	text, err := os.ReadFile("testdata/cases/agents.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return casesIn(string(text))
 }
 
 func TestWhatAnAppSaysTooLateIsNotRead(t *testing.T) {
 	agent := "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) " + strings.Repeat("x ", maxAgentBytes/2) + " Instagram 1"
-	if got := agentText(classify([]byte(agent))); got != "mobile, unknown" {
-		t.Errorf("got %s", got)
-	}
+	expect.Equal(t, agentText(classify([]byte(agent))), "mobile, unknown")
 }
 
 // BenchmarkClassify is what a User-Agent costs that is not in the cache.

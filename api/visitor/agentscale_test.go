@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/dchest/siphash"
+
+	"shunt/engine/expect"
 )
 
 // Strings that clients can invent without limit are kept in bounded memory. The race detector would
@@ -36,9 +38,7 @@ func heapGrowth(f func()) int64 {
 }
 
 func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
-	if got := unsafe.Sizeof(Agents{}); got != 512<<10 {
-		t.Errorf("the cache has %d bytes, want 512 KiB", got)
-	}
+	expect.Equal(t, unsafe.Sizeof(Agents{}), 512<<10, "the cache bytes")
 	c := new(Agents)
 	random := rand.New(rand.NewPCG(1, 2))
 	real := usualAgents(t)
@@ -68,13 +68,11 @@ func TestUserAgentsWithoutEndTakeNoMemory(t *testing.T) {
 			c.Lookup(siphash.Hash(1, 2, agent), agent)
 		}
 	})
-	if limit := int64(1 << 20); grown > limit {
-		t.Errorf("got %d bytes more on the heap, want at most %d", grown, limit)
-	}
+	limit := int64(1 << 20)
+	expect.That(t, grown <= limit, "got %d bytes more on the heap, want at most %d", grown, limit)
 	for _, known := range real { // after all that look-ups are still right
 		agent := []byte(known.header)
-		if got, want := c.Lookup(siphash.Hash(1, 2, agent), agent), classify(agent); got != want {
-			t.Errorf("%s: got %v, want %v", known.name, agentText(got), agentText(want))
-		}
+		got, want := c.Lookup(siphash.Hash(1, 2, agent), agent), classify(agent)
+		expect.Equal(t, got, want, "%s: got %v, want %v", known.name, agentText(got), agentText(want))
 	}
 }

@@ -7,7 +7,6 @@ package visitor
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io/fs"
 	"math/rand/v2"
 	"net"
@@ -22,37 +21,30 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // geoIPFile writes a file of networks and their records, and returns its path.
 func geoIPFile(t testing.TB, o mmdbwriter.Options, records map[string]mmdbtype.DataType) string {
 	t.Helper()
 	tree, err := mmdbwriter.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for text, record := range records {
 		_, network, err := net.ParseCIDR(text)
 		if err == nil {
 			err = tree.Insert(network, record)
 		}
-		if err != nil {
-			t.Fatal(text, err)
-		}
+		expect.MustThat(t, err == nil, "%v %v", text, err)
 	}
 	var b bytes.Buffer
-	if _, err := tree.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(tree.WriteTo(&b)))
 	return writeTo(t, "test.mmdb", b.Bytes())
 }
 
 func writeTo(t testing.TB, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 
@@ -72,9 +64,7 @@ func countryRecord(country, registered string) mmdbtype.Map {
 func readCountries(t testing.TB, path string) *Countries {
 	t.Helper()
 	c, err := ReadCountries(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c
 }
 
@@ -124,13 +114,9 @@ func TestTheCountryOfAnAddressIsWhatTheFileSays(t *testing.T) {
 		"::1":                    "unknown",
 		"ffff:ffff:ffff:ffff::1": "unknown",
 	} {
-		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
-			t.Errorf("%s: got %v, want %s", address, got, want)
-		}
+		expect.Equal(t, c.Of(netip.MustParseAddr(address)), engine.CountryOf(want), "%s, want %s", address, want)
 	}
-	if got := (*Countries)(nil).Of(netip.MustParseAddr("1.0.0.0")); got != 0 {
-		t.Errorf("without a file: got %v, want none", got)
-	}
+	expect.Equal(t, (*Countries)(nil).Of(netip.MustParseAddr("1.0.0.0")), 0, "without a file")
 }
 
 func TestFilesOfEveryVendorAndShapeAreRead(t *testing.T) {
@@ -155,9 +141,7 @@ func TestFilesOfEveryVendorAndShapeAreRead(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 			continue
 		}
-		if got := table.Of(netip.MustParseAddr("91.1.2.3")); got != engine.CountryOf("DE") {
-			t.Errorf("%s: got %v, want DE", name, got)
-		}
+		expect.Equal(t, table.Of(netip.MustParseAddr("91.1.2.3")), engine.CountryOf("DE"), name)
 	}
 }
 
@@ -165,9 +149,7 @@ func TestANetworkOfAllAddressesCountsForBothFamilies(t *testing.T) {
 	o := mmdbwriter.Options{IncludeReservedNetworks: true, DisableIPv4Aliasing: true}
 	c := readCountries(t, geoIPFile(t, o, map[string]mmdbtype.DataType{"::/1": countryRecord("DE", ""), "8000::/1": countryRecord("FR", "")}))
 	for address, want := range map[string]string{"0.0.0.0": "DE", "255.255.255.255": "DE", "7fff::": "DE", "8000::": "FR", "ffff::": "FR"} {
-		if got := c.Of(netip.MustParseAddr(address)); got != engine.CountryOf(want) {
-			t.Errorf("%s: got %v, want %s", address, got, want)
-		}
+		expect.Equal(t, c.Of(netip.MustParseAddr(address)), engine.CountryOf(want), "%s, want %s", address, want)
 	}
 }
 
@@ -237,9 +219,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 
 func TestAFileWithoutCountriesIsRefused(t *testing.T) {
 	good, err := os.ReadFile(geoIPFile(t, mmdbwriter.Options{DatabaseType: "GeoLite2-Country"}, someCountries))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	asn := geoIPFile(t, mmdbwriter.Options{DatabaseType: "GeoLite2-ASN"}, map[string]mmdbtype.DataType{
 		"91.0.0.0/10": mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)},
 	})
@@ -260,22 +240,17 @@ func TestAFileWithoutCountriesIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadCountries(c.path)
-			if err == nil || got != nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.path) {
-				t.Errorf("got %v, %v, want an error with %q and the path", got, err, c.want)
-			}
+			expect.That(t, err != nil && got == nil && strings.Contains(err.Error(), c.want) && strings.Contains(err.Error(), c.path),
+				"got %v, %v, want an error with %q and the path", got, err, c.want)
 		})
 	}
-	if _, err := ReadCountries("/does/not/exist.mmdb"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v, want fs.ErrNotExist", err)
-	}
+	expect.Error(t, expect.Err(ReadCountries("/does/not/exist.mmdb")), fs.ErrNotExist)
 }
 
 // FuzzReadCountries checks that every file is read or refused.
 func FuzzReadCountries(f *testing.F) {
 	good, err := os.ReadFile(geoIPFile(f, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": countryRecord("DE", "")}))
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	f.Add(good)
 	f.Fuzz(func(t *testing.T, file []byte) {
 		db, err := maxminddb.OpenBytes(file)

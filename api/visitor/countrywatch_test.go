@@ -22,15 +22,14 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // countriesIn returns the bytes of a file in which one network is in a country.
 func countriesIn(t *testing.T, country string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(geoIPFile(t, mmdbwriter.Options{}, map[string]mmdbtype.DataType{"91.0.0.0/10": countryRecord(country, "")}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return text
 }
 
@@ -62,9 +61,7 @@ func (w *watched) put(text []byte, inPlace bool) {
 	if !inPlace {
 		err = errors.Join(err, os.Rename(path, w.path))
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.OK(w.t, err)
 }
 
 // is checks the country in force, and how many warnings and readings are logged in all.
@@ -76,10 +73,9 @@ func (w *watched) is(when, country string, failing bool, warnings, readings int)
 	w.mu.Unlock()
 	warned, read := strings.Count(log, "level=WARN"), strings.Count(log, "has been read again")
 	state := w.State()
-	if got != engine.CountryOf(country) || state.Failing != failing || state.LoadedAt.IsZero() != (country == "unknown") || warned != warnings || read != readings {
-		w.t.Errorf("%s: got country %v, %+v, %d warnings, %d readings; want %s, failing %v, %d, %d:\n%s",
-			when, got, state, warned, read, country, failing, warnings, readings, log)
-	}
+	expect.That(w.t, got == engine.CountryOf(country) && state.Failing == failing && state.LoadedAt.IsZero() == (country == "unknown") && warned == warnings &&
+		read == readings,
+		"%s: got country %v, %+v, %d warnings, %d readings; want %s, failing %v, %d, %d:\n%s", when, got, state, warned, read, country, failing, warnings, readings, log)
 }
 
 func (w *watched) looks(n int) {
@@ -102,18 +98,12 @@ func TestTheFileOfCountriesIsReadAgainWhenItChanges(t *testing.T) {
 	w.looks(3)
 	w.is("the same again", "NO", false, 0, 2)
 	stat, err := os.Stat(w.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.WriteFile(w.path, countriesIn(t, "SE"), 0o600), os.Chtimes(w.path, stat.ModTime(), stat.ModTime())); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(os.WriteFile(w.path, countriesIn(t, "SE"), 0o600), os.Chtimes(w.path, stat.ModTime(), stat.ModTime())))
 	w.looks(3)
 	w.is("another that looks the same", "NO", false, 0, 2)
 	commit, err := w.Prepare()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	commit()
 	w.is("it was asked for", "SE", false, 0, 3)
 }
@@ -131,14 +121,10 @@ func TestABadFileOfCountriesLeavesTheLastInForce(t *testing.T) {
 		w.looks(3)
 		w.is("good again", "DE", false, 2*i+2, i+1)
 	}
-	if err := os.Remove(w.path); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(w.path))
 	w.looks(3)
 	w.is("no file", "DE", true, 7, 3)
-	if err := os.Mkdir(w.path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(w.path, 0o700))
 	w.looks(3)
 	w.is("a folder", "DE", true, 8, 3)
 }
@@ -148,9 +134,7 @@ func TestWithoutAGoodFileNoCountryIsKnownUntilOneComes(t *testing.T) {
 	for name, bad := range map[string][]byte{"missing": nil, "empty": {}, "text": []byte("DE\n"), "truncated": good[:len(good)/2]} {
 		path := filepath.Join(t.TempDir(), "countries.mmdb")
 		if bad != nil {
-			if err := os.WriteFile(path, bad, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, bad, 0o600))
 		}
 		w := watch(t, path)
 		w.looks(3)
@@ -168,9 +152,7 @@ func TestAFileOfCountriesThatIsCutShortWhileItIsReadIsAnError(t *testing.T) {
 		db, err := maxminddb.Open(path)
 		return db, errors.Join(err, os.Truncate(path, 0))
 	})
-	if err == nil || c != nil {
-		t.Errorf("got %v, %v, want an error", c, err)
-	}
+	expect.That(t, err != nil && c == nil, "got %v, %v, want an error", c, err)
 }
 
 // The file is looked at once a minute, so that an idle machine sleeps.
@@ -190,8 +172,6 @@ func TestTheFileOfCountriesIsLookedAtOnceAMinute(t *testing.T) {
 		synctest.Wait()
 		w.is("after a minute", "FR", false, 0, 1)
 		stop()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		expect.Error(t, <-ended, context.Canceled)
 	})
 }

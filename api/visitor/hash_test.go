@@ -3,6 +3,8 @@ package visitor
 import (
 	"net/netip"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
@@ -22,14 +24,8 @@ func TestAVisitorIsAnAddressAndAUserAgent(t *testing.T) {
 		"no address at all":        {Hash(7, 8, netip.Addr{}, 1), false},
 		"IPv6 with the same bytes": {hash("::c000:201", 1), false},
 	} {
-		if (c.got == base) != c.same {
-			t.Errorf("%s: got the same visitor == %v, want %v", name, c.got == base, c.same)
-		}
+		expect.Equal(t, c.got == base, c.same, name)
 	}
-	if hash("2001:db8:1:2::1", 1) != hash("2001:db8:1:2:ffff::9", 1) {
-		t.Error("two addresses of one /64 are two visitors")
-	}
-	if hash("2001:db8:1:2::1", 1) == hash("2001:db8:1:3::1", 1) {
-		t.Error("two /64s are one visitor")
-	}
+	expect.Equal(t, hash("2001:db8:1:2::1", 1), hash("2001:db8:1:2:ffff::9", 1), "two addresses of one /64 are two visitors")
+	expect.That(t, hash("2001:db8:1:2::1", 1) != hash("2001:db8:1:3::1", 1), "two /64s are one visitor")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestAReferrerIsReadUpToItsLimits(t *testing.T) {
@@ -19,9 +20,7 @@ func TestAReferrerIsReadUpToItsLimits(t *testing.T) {
 		"a host that ends where we do":       {"https://" + strings.Repeat("u", maxReferrerBytes-8-len("@example.co")) + "@example.community/", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := string(appendReferrerHost(nil, []byte(c.header))); got != c.want {
-				t.Errorf("%q: got %q, want %q", c.header, got, c.want)
-			}
+			expect.Equal(t, string(appendReferrerHost(nil, []byte(c.header))), c.want, "%q", c.header)
 		})
 	}
 }
@@ -47,22 +46,18 @@ func FuzzReferrer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, header []byte) {
 		host := appendReferrerHost([]byte("before"), header)[len("before"):]
-		if len(host) > engine.MaxReferrerBytes {
-			t.Fatalf("%q: got %d bytes, want at most %d", header, len(host), engine.MaxReferrerBytes)
-		}
+		expect.MustThat(t, len(host) <= engine.MaxReferrerBytes, "%q: got %d bytes, want at most %d", header, len(host), engine.MaxReferrerBytes)
 		const letters = "abcdefghijklmnopqrstuvwxyz0123456789.-_"
 		allowed := letters
 		if len(host) > 0 && host[0] == '[' {
 			allowed += "[:]"
 		}
-		if i := strings.IndexFunc(string(host), func(r rune) bool { return !strings.ContainsRune(allowed, r) }); i >= 0 {
-			t.Fatalf("%q: got %q, byte %d has no place in it", header, host, i)
-		}
+		i := strings.IndexFunc(string(host), func(r rune) bool { return !strings.ContainsRune(allowed, r) })
+		expect.MustThat(t, i < 0, "%q: got %q, byte %d has no place in it", header, host, i)
 		if len(host) == 0 {
 			return
 		}
-		if again := appendReferrerHost(nil, []byte("http://"+string(host)+"/")); string(again) != string(host) && !strings.HasPrefix(string(host), "www.") {
-			t.Fatalf("%q: got %q, and of that %q", header, host, again)
-		}
+		again := appendReferrerHost(nil, []byte("http://"+string(host)+"/"))
+		expect.MustThat(t, string(again) == string(host) || strings.HasPrefix(string(host), "www."), "%q: got %q, and of that %q", header, host, again)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // brokenOnce fails with err, then accepts nothing for ever.
@@ -33,16 +34,14 @@ func TestOnlyAClosedSocketEndsAccepting(t *testing.T) {
 	} {
 		b := &brokenOnce{err: err}
 		l := listenerOf(b, conns.Limits{Connections: 1}, conns.DefaultPatience, testLogger(io.Discard))
-		if _, got := l.accept(); b.n != 2 || !errors.Is(got, net.ErrClosed) {
-			t.Errorf("%v: it was tried %d times, then %v", err, b.n, got)
-		}
+		_, got := l.accept()
+		expect.That(t, b.n == 2 && errors.Is(got, net.ErrClosed), "%v: it was tried %d times, then %v", err, b.n, got)
 	}
 	for _, err := range []error{syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK} {
 		b := &brokenOnce{err: err}
 		l := listenerOf(b, conns.Limits{Connections: 1}, conns.DefaultPatience, testLogger(io.Discard))
-		if _, got := l.accept(); b.n != 1 || !errors.Is(got, err) {
-			t.Errorf("%v: it was tried %d times, then %v", err, b.n, got)
-		}
+		_, got := l.accept()
+		expect.That(t, b.n == 1 && errors.Is(got, err), "%v: it was tried %d times, then %v", err, b.n, got)
 	}
 }
 
@@ -56,8 +55,6 @@ func TestTwoEmptyLinesAre400HoweverTheyCome(t *testing.T) {
 		}
 		_, _ = io.WriteString(c, lines[at:])
 		got, _ := io.ReadAll(r)
-		if !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
-			t.Errorf("split after %d bytes: got %q, want 400", at, got)
-		}
+		expect.That(t, strings.HasPrefix(string(got), "HTTP/1.1 400 "), "split after %d bytes: got %q, want 400", at, got)
 	}
 }

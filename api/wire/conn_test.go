@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestTheLongestIdleAreEvictedWhenSlotsRunOut(t *testing.T) {
@@ -21,16 +22,14 @@ func TestTheLongestIdleAreEvictedWhenSlotsRunOut(t *testing.T) {
 	st.Sweep()
 	for range 20 { // each gets a slot, although no client disconnects
 		_, r := st.dial(ask)
-		if got := readReply(t, r, "GET"); got.status != 302 {
-			t.Fatalf("got %+v", got)
-		}
+		got := readReply(t, r, "GET")
+		expect.MustEqual(t, got.status, 302, "got %+v", got)
 		st.l.await(func(c *conns.Served) bool { _, busy := c.Row.Noted(); return !busy })
 		st.Sweep()
 		st.Sweep()
 	}
-	if got := st.Limits.Counts.Evicted.Load(); got < 15 {
-		t.Errorf("%d were evicted, want about 20", got)
-	}
+	got := st.Limits.Counts.Evicted.Load()
+	expect.That(t, got >= 15, "%d were evicted, want about 20", got)
 }
 
 // fasthttp reports that a connection is closed after it has closed it, and a handler that streams may
@@ -43,12 +42,11 @@ func TestAClosedConnectionLeavesItsRowToTheNext(t *testing.T) {
 		return l.track(connFrom{server, peerAt(addr)}).(*conn)
 	}
 	closed := track("192.0.2.1")
-	check(t, closed.Close())
+	expect.NoError(t, closed.Close())
 	next := track("192.0.2.2")
 	noteState(next, fasthttp.StateIdle)
 	noteState(closed, fasthttp.StateClosed)
 	Renew(closed)
-	if _, busy := next.Row.Noted(); busy || next.Row != closed.Row {
-		t.Errorf("got busy %v, the same row %v; want false, true", busy, next.Row == closed.Row)
-	}
+	_, busy := next.Row.Noted()
+	expect.That(t, !busy && next.Row == closed.Row, "got busy %v, the same row %v; want false, true", busy, next.Row == closed.Row)
 }

@@ -40,7 +40,7 @@
 //
 // The Reader of http1 reads them, and the handler keeps in Plain.Memo which visitor it is.
 // Group.Plain appends the whole answer; nothing is counted before it is certain. Answers are equal to
-// fasthttp's byte for byte, but for the second in Date: FuzzDoors compares answers, counts and the
+// fasthttp's byte for byte, but for the second in Date: FuzzDoorsRequests compares answers, counts and the
 // state of the connection over loops, lane and fasthttp.
 //
 // # The loops

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // clientHello is the beginning of a TLS handshake: a record of 512 bytes, cut off.
@@ -20,14 +21,10 @@ func TestAHandshakeThatDoesNotEndIsReaped(t *testing.T) {
 			for range conns.DefaultPatience.Head / conns.SweepInterval {
 				st.Sweep()
 			}
-			if n := st.Open(); n != 1 {
-				t.Errorf("after 10 s there are %d connections, want 1", n)
-			}
+			expect.Equal(t, st.Open(), 1, "after 10 s connections")
 			st.Sweep()
 			rest, _ := io.ReadAll(c) // an alert, or nothing; then the end, or a reset
-			if strings.Contains(string(rest), "HTTP/") {
-				t.Errorf("got %q in the clear", rest)
-			}
+			expect.That(t, !strings.Contains(string(rest), "HTTP/"), "got %q in the clear", rest)
 			st.l.awaitNone()
 		})
 	}

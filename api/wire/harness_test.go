@@ -23,6 +23,7 @@ import (
 	"shunt/api/turnstile"
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // A site is a group that serves one listener on a socket. /x is redirected, everything else is
@@ -88,9 +89,7 @@ func tlsConfig() *tls.Config {
 func newSiteOn(t *testing.T, g *Group, config *tls.Config) *site {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if config != nil {
 		ln = tls.NewListener(ln, config)
 	}
@@ -102,7 +101,7 @@ func serveSite(t *testing.T, g *Group, ln net.Listener) *site {
 	t.Helper()
 	st := &site{Group: g, t: t, addr: ln.Addr().String()}
 	var serving sync.WaitGroup
-	serving.Go(func() { check(t, g.Serve(ln)) })
+	serving.Go(func() { expect.NoError(t, g.Serve(ln)) })
 	t.Cleanup(func() {
 		g.shutDown(t)
 		serving.Wait()
@@ -122,13 +121,13 @@ func serveSite(t *testing.T, g *Group, ln net.Listener) *site {
 func (g *Group) shutDown(t *testing.T) {
 	t.Helper()
 	g.Drain.Begin()
-	check(t, g.CloseListeners())
+	expect.NoError(t, g.CloseListeners())
 	g.mu.Lock()
 	for _, l := range g.mu.listeners {
 		l.CloseAll()
 	}
 	g.mu.Unlock()
-	check(t, g.Shutdown(context.Background()))
+	expect.NoError(t, g.Shutdown(context.Background()))
 	g.Drain.End()
 }
 
@@ -156,13 +155,6 @@ func (l *listener) awaitNone() {
 
 func testLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // A reply is an HTTP response, read to its end.
 type reply struct {
 	status int
@@ -174,13 +166,9 @@ type reply struct {
 func readReply(t testing.TB, r *bufio.Reader, method string) reply {
 	t.Helper()
 	res, err := http.ReadResponse(r, &http.Request{Method: method})
-	if err != nil {
-		t.Fatalf("reading the answer: %v", err)
-	}
+	expect.OK(t, err, "reading the answer")
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatalf("reading the body: %v", err)
-	}
+	expect.OK(t, err, "reading the body")
 	return reply{res.StatusCode, res.Header, string(body), res.Close}
 }
 
@@ -196,14 +184,10 @@ const patienceOfTests = 20 * time.Second
 func (st *site) dial(raw string) (net.Conn, *bufio.Reader) {
 	st.t.Helper()
 	c, err := net.Dial("tcp", st.addr)
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	expect.OK(st.t, err)
 	st.t.Cleanup(func() { _ = c.Close() })
-	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
-	if _, err := io.WriteString(c, raw); err != nil {
-		st.t.Fatal(err)
-	}
+	expect.NoError(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(st.t, expect.Err(io.WriteString(c, raw)))
 	return c, bufio.NewReader(c)
 }
 
@@ -211,14 +195,10 @@ func (st *site) dial(raw string) (net.Conn, *bufio.Reader) {
 func (st *site) askTLS(method, raw string) reply {
 	st.t.Helper()
 	c, err := tls.Dial("tcp", st.addr, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		st.t.Fatal(err)
-	}
+	expect.OK(st.t, err)
 	defer c.Close()
-	check(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
-	if _, err := io.WriteString(c, raw); err != nil {
-		st.t.Fatal(err)
-	}
+	expect.NoError(st.t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.OK(st.t, expect.Err(io.WriteString(c, raw)))
 	return readReply(st.t, bufio.NewReader(c), method)
 }
 
@@ -230,9 +210,7 @@ func (st *site) exchange(raw string) []byte {
 	defer c.Close()
 	go func() { _, _ = io.WriteString(c, raw) }() // the server may close before it has read all
 	answers, err := io.ReadAll(r)
-	if err != nil {
-		st.t.Fatalf("the connection was not closed: %v; got %q", err, answers)
-	}
+	expect.MustThat(st.t, err == nil, "the connection was not closed: %v; got %q", err, answers)
 	return answers
 }
 
@@ -248,9 +226,7 @@ func (st *site) talk(raw string) []byte {
 		_ = c.(*net.TCPConn).CloseWrite()
 	}()
 	answers, err := io.ReadAll(r)
-	if conns.IsTimeout(err) {
-		st.t.Fatalf("%q: neither answered nor closed: %q", raw, answers)
-	}
+	expect.MustThat(st.t, !conns.IsTimeout(err), "%q: neither answered nor closed: %q", raw, answers)
 	<-sent
 	return answers
 }
@@ -260,9 +236,8 @@ func onlyAnswer(t testing.TB, answers []byte, method string) reply {
 	t.Helper()
 	r := bufio.NewReader(bytes.NewReader(answers))
 	answer := readReply(t, r, method)
-	if rest, _ := io.ReadAll(r); len(rest) > 0 {
-		t.Errorf("something comes after the answer %d: %q", answer.status, rest)
-	}
+	rest, _ := io.ReadAll(r)
+	expect.That(t, len(rest) == 0, "something comes after the answer %d: %q", answer.status, rest)
 	return answer
 }
 

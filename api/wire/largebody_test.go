@@ -14,6 +14,7 @@ import (
 	"shunt/api/turnstile"
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // awaitLarge waits until n places for large bodies are taken.
@@ -82,26 +83,20 @@ func TestTheNumberOfLargeBodiesAtOnceIsLimited(t *testing.T) {
 	} {
 		_, r := st.dial(c.raw)
 		got := readReply(t, r, "POST")
-		if got.status != c.status || got.status == 503 && (!strings.HasPrefix(got.body, "overloaded: ") || got.header.Get("Retry-After") == "") || !got.close {
-			t.Errorf("%s: got %+v, want %d and the connection closed", name, got, c.status)
-		}
+		expect.That(t, got.status == c.status && (got.status != 503 || strings.HasPrefix(got.body, "overloaded: ") && got.header.Get("Retry-After") != "") &&
+			got.close, "%s: got %+v, want %d and the connection closed", name, got, c.status)
 	}
 	_, small := st.dial(largeHead("user 1", 2) + "[]")
-	if got := readReply(t, small, "POST"); got.status != 200 {
-		t.Errorf("a small one: got %d %s", got.status, got.body)
-	}
+	got := readReply(t, small, "POST")
+	expect.Equal(t, got.status, 200, "a small one %s", got.body)
 
 	_, next := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
 	st.l.awaitWaiting(1)
-	if _, err := io.WriteString(first, largeItem()[10:]); err != nil {
-		t.Fatal(err)
-	}
-	if got := readReply(t, answer, "POST"); got.status != 200 || got.close {
-		t.Errorf("the first: got %+v, want 200", got)
-	}
-	if got := readReply(t, next, "POST"); got.status != 200 || got.close {
-		t.Errorf("the body that waited for the place: got %+v, want 200", got)
-	}
+	expect.OK(t, expect.Err(io.WriteString(first, largeItem()[10:])))
+	got = readReply(t, answer, "POST")
+	expect.That(t, got.status == 200 && !got.close, "the first: got %+v, want 200", got)
+	got = readReply(t, next, "POST")
+	expect.That(t, got.status == 200 && !got.close, "the body that waited for the place: got %+v, want 200", got)
 	st.l.awaitLarge(maxLargeBodies - 1) // although the connections are still open
 	st.l.CloseAll()
 	st.l.awaitLarge(0)
@@ -116,18 +111,14 @@ func TestASlowLargeBodyLosesItsPlaceWhenOthersWait(t *testing.T) {
 		}
 	}
 	sweeps()
-	if st.l.Large.Held() != maxLargeBodies {
-		t.Fatal("a slow body was cut although no other waited")
-	}
+	expect.MustEqual(t, st.l.Large.Held(), maxLargeBodies, "a slow body was cut although no other waited")
 	_, r := st.dial(largeHead("user 99", largeBodyBytes) + largeItem())
 	st.l.awaitWaiting(1)
 	sweeps()
-	if got := readReply(t, slowest, "POST"); got.status != 408 || !strings.Contains(got.body, "256 KiB") || !got.close {
-		t.Errorf("the slowest: got %+v, want 408", got)
-	}
-	if got := readReply(t, r, "POST"); got.status != 200 {
-		t.Errorf("the body that waited: got %d %s, want 200", got.status, got.body)
-	}
+	got := readReply(t, slowest, "POST")
+	expect.That(t, got.status == 408 && strings.Contains(got.body, "256 KiB") && got.close, "the slowest: got %+v, want 408", got)
+	got = readReply(t, r, "POST")
+	expect.Equal(t, got.status, 200, "the body that waited %s", got.body)
 	st.l.awaitLarge(maxLargeBodies - 1) // one waited, so one was cut
 }
 
@@ -140,20 +131,16 @@ func TestTheHookForAHeaderFindsItsConnection(t *testing.T) {
 	}
 	st := newSiteOn(t, g, nil)
 	st.dial("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
-	if c := <-found; c == nil || c.owner != st.l {
-		t.Errorf("got %+v, want the connection of the request", c)
-	}
+	c := <-found
+	expect.That(t, c != nil && c.owner == st.l, "got %+v, want the connection of the request", c)
 }
 
 func TestARefusedLargeBodyKeepsNoPlace(t *testing.T) {
 	st := newSite(t, conns.Limits{Connections: 100})
 	for range 2 * maxLargeBodies {
 		_, r := st.dial(largeHead("nobody", largeLimit)) // and waits for the answer
-		if got := readReply(t, r, "POST"); got.status != 413 {
-			t.Fatalf("got %d %s, want 413", got.status, got.body)
-		}
-		if n := st.l.Large.Held(); n != 0 {
-			t.Fatalf("%d places are taken", n)
-		}
+		got := readReply(t, r, "POST")
+		expect.MustEqual(t, got.status, 413, got.body)
+		expect.MustEqual(t, st.l.Large.Held(), 0, "places are taken")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
@@ -32,28 +33,20 @@ func TestAcceptWaitsForFreeFileDescriptors(t *testing.T) {
 		}()
 		start := time.Now()
 		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		// 5 + 10 + … + 160 ms are 315 ms, then 6 times 250 ms.
-		if took, want := time.Since(start), 1815*time.Millisecond; took != want {
-			t.Errorf("waited %v, want %v", took, want)
-		}
-		if n := strings.Count(log.String(), "trying again"); n != 1 {
-			t.Errorf("logged %d times, want once", n)
-		}
-		check(t, c.Close())
-		check(t, l.Close())
-		if _, err := l.Accept(); err != io.EOF {
-			t.Errorf("Accept after Close: got %v, want io.EOF", err)
-		}
+		expect.Equal(t, time.Since(start), 1815*time.Millisecond, "waited")
+		expect.Equal(t, strings.Count(log.String(), "trying again"), 1, "logged times")
+		expect.NoError(t, c.Close())
+		expect.NoError(t, l.Close())
+		_, err = l.Accept()
+		expect.That(t, err == io.EOF, "Accept after Close: got %v, want io.EOF", err)
 	})
 }
 
 func TestABrokenListenerEndsServing(t *testing.T) {
 	broken := errors.New("broken")
 	l := listenerOf(&failing{nil, []error{broken}}, conns.Limits{Connections: conns.MaxConnections}, conns.DefaultPatience, testLogger(io.Discard))
-	if _, err := l.Accept(); err != broken {
-		t.Errorf("got %v, want %v", err, broken)
-	}
+	_, err := l.Accept()
+	expect.That(t, err == broken, "got %v, want %v", err, broken)
 }

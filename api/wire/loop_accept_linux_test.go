@@ -13,17 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer socket.Close()
 	g := newLoopGroup(2, conns.Limits{Connections: 10})
 	ended := make(chan error)
@@ -31,10 +28,8 @@ func TestABrokenSocketEndsServingByLoops(t *testing.T) {
 	for g.LoopConnections() == nil {
 		runtime.Gosched()
 	}
-	check(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
-	if err := <-ended; !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("got %v, want the error of accept4", err)
-	}
+	expect.NoError(t, unix.Shutdown(int(socket.Fd()), unix.SHUT_RDWR))
+	expect.Error(t, <-ended, syscall.EINVAL)
 }
 
 // Connections that wait while the loops are busy are served when the listener closes.
@@ -54,11 +49,11 @@ func TestClosingResetsNoConnectionThatWaits(t *testing.T) {
 			answers <- err
 		}()
 	}
-	st.each(func(l *listener) { check(t, l.Close()) })
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) })
 	release()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	for range clients {
-		check(t, <-answers)
+		expect.NoError(t, <-answers)
 	}
 	if c, err := net.Dial("tcp", st.addr); err == nil {
 		c.Close()
@@ -86,7 +81,7 @@ func TestClosingEndsUnderAFloodOfConnections(t *testing.T) {
 	for st.l.Open() == 0 {
 		runtime.Gosched()
 	}
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	flood.Wait()
 }
 
@@ -135,11 +130,9 @@ func TestIdleConnectionsOfALoopMakeRoom(t *testing.T) {
 		}
 		st.pass(2)
 		_, r := st.dial(ask)
-		if got := readReply(t, r, "GET"); got.status != 302 {
-			t.Fatalf("%d: got %+v", i, got)
-		}
+		got := readReply(t, r, "GET")
+		expect.MustEqual(t, got.status, 302, "%d: got %+v", i, got)
 	}
-	if got := st.Limits.Counts.Evicted.Load(); got < 12 {
-		t.Errorf("%d were evicted, want 12 or more", got)
-	}
+	got := st.Limits.Counts.Evicted.Load()
+	expect.That(t, got >= 12, "%d were evicted, want 12 or more", got)
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // chaosVariable sets how many seconds the tests of this file last; the default is short.
@@ -28,9 +29,7 @@ func chaosTime(t *testing.T) time.Duration {
 		return time.Second
 	}
 	seconds, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", chaosVariable, err)
-	}
+	expect.OK(t, err, chaosVariable)
 	return time.Duration(seconds) * time.Second
 }
 
@@ -172,9 +171,8 @@ func (ch *chaos) disturb(random *rand.Rand) {
 		case 1:
 			ch.st.l.EvictIdle()
 		case 2:
-			if open := ch.st.Open(); open > ch.st.Limits.Connections {
-				ch.st.t.Errorf("%d connections are open", open)
-			}
+			open := ch.st.Open()
+			expect.That(ch.st.t, open <= ch.st.Limits.Connections, "%d connections are open", open)
 			ch.st.LoopConnections()
 		case 3:
 			time.Sleep(time.Duration(random.IntN(10)) * time.Millisecond)
@@ -200,9 +198,7 @@ func TestNothingIsLeftAfterAnyHistoryOfConnections(t *testing.T) {
 			ch.end(clients)
 			t.Logf("%d answers, %d clients were cut; %d evicted, %d late, %d idle", ch.answers.Load(), ch.cut.Load(),
 				st.Limits.Counts.Evicted.Load(), st.Limits.Counts.Late.Load(), st.Limits.Counts.Idle.Load())
-			if ch.answers.Load() == 0 {
-				t.Error("nothing was answered")
-			}
+			expect.That(t, ch.answers.Load() != 0, "nothing was answered")
 		})
 	}
 }
@@ -217,12 +213,11 @@ func TestShutdownEndsAtAnyMoment(t *testing.T) {
 			clients := ch.run(30)
 			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 			st.Drain.Begin()
-			check(t, st.CloseListeners())
+			expect.NoError(t, st.CloseListeners())
 			ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests)
 			defer cancel()
-			if err := st.Shutdown(ctx); err != nil {
-				t.Errorf("Shutdown: %v, with %d open", err, st.Open())
-			}
+			err := st.Shutdown(ctx)
+			expect.That(t, err == nil, "Shutdown: %v, with %d open", err, st.Open())
 			ch.end(clients)
 		})
 	}

@@ -9,21 +9,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // leaveNoDescriptor lowers the limit of descriptors so that none is free, until restore is called.
 func leaveNoDescriptor(t *testing.T) (restore func()) {
 	t.Helper()
 	var before unix.Rlimit
-	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	expect.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lowered := unix.Rlimit{Cur: uint64(null.Fd()), Max: before.Max} // it has the lowest number that was free
-	check(t, null.Close())
-	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &lowered))
-	restore = func() { check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }
+	expect.NoError(t, null.Close())
+	expect.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &lowered))
+	restore = func() { expect.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }
 	t.Cleanup(restore)
 	return restore
 }
@@ -48,11 +47,8 @@ func TestLoopsWithoutDescriptorsServeAndWait(t *testing.T) {
 	}
 	restore()
 	for _, r := range waiting {
-		if got := readReply(t, r, "GET"); got.status != 302 {
-			t.Errorf("after waiting: got %+v", got)
-		}
+		got := readReply(t, r, "GET")
+		expect.Equal(t, got.status, 302, "after waiting: got %+v", got)
 	}
-	if n := strings.Count(st.log.String(), "trying again"); n != 1 {
-		t.Errorf("logged %d times, want once:\n%s", n, st.log)
-	}
+	expect.Equal(t, strings.Count(st.log.String(), "trying again"), 1, "logged times, want once:\n%s", st.log)
 }

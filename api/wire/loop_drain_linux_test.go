@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // fasthttpCleaner is a goroutine that fasthttp leaves for some seconds.
@@ -63,15 +64,15 @@ func TestInADrainEachConnectionGetsALastAnswer(t *testing.T) {
 		<-begun
 	}
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	for range clients {
-		check(t, <-ended)
+		expect.NoError(t, <-ended)
 	}
 	for st.Open() > 0 { // clients that were told to close have a second
 		st.pass(1)
 		time.Sleep(time.Millisecond)
 	}
-	check(t, st.Shutdown(t.Context()))
+	expect.NoError(t, st.Shutdown(t.Context()))
 }
 
 // Idle connections, and those that have sent nothing, do not keep Shutdown waiting.
@@ -87,12 +88,11 @@ func TestShutdownClosesIdleAndSilentConnectionsOfLoops(t *testing.T) {
 	}
 	st.awaitRows(30, func(*conns.Row) bool { return true })
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
-	check(t, st.Shutdown(t.Context()))
+	expect.NoError(t, st.CloseListeners())
+	expect.NoError(t, st.Shutdown(t.Context()))
 	for i, c := range clients {
-		if _, err := c.Read(make([]byte, 1)); err == nil || conns.IsTimeout(err) {
-			t.Errorf("connection %d is open: %v", i, err)
-		}
+		_, err := c.Read(make([]byte, 1))
+		expect.That(t, err != nil && !conns.IsTimeout(err), "connection %d is open: %v", i, err)
 	}
 }
 
@@ -102,26 +102,21 @@ func TestServeWithLoopsLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 	for range 20 {
 		g := newLoopGroup(3, conns.Limits{Connections: 10})
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		served := make(chan error)
 		go func() { served <- g.Serve(ln) }()
 		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, err = io.WriteString(c, requestText("GET", "/x"))
-		check(t, err)
+		expect.NoError(t, err)
 		_, err = c.Read(make([]byte, 1))
-		check(t, err)
+		expect.NoError(t, err)
 		g.shutDown(t)
-		check(t, <-served)
-		check(t, c.Close())
+		expect.NoError(t, <-served)
+		expect.NoError(t, c.Close())
 	}
-	if n := openFiles(t); n > files {
-		t.Errorf("%d descriptors, %d before", n, files)
-	}
+	n := openFiles(t)
+	expect.That(t, n <= files, "%d descriptors, %d before", n, files)
 }
 
 func TestLoopsServeNothingAfterTheDrainHasBegun(t *testing.T) {
@@ -130,15 +125,12 @@ func TestLoopsServeNothingAfterTheDrainHasBegun(t *testing.T) {
 	g := newLoopGroup(2, conns.Limits{Connections: 10})
 	g.Drain.Begin()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	check(t, g.Serve(ln))
+	expect.OK(t, err)
+	expect.NoError(t, g.Serve(ln))
 	if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 		t.Error("the listener is still open")
 	}
-	if n := openFiles(t); n > files {
-		t.Errorf("%d descriptors, %d before", n, files)
-	}
+	n := openFiles(t)
+	expect.That(t, n <= files, "%d descriptors, %d before", n, files)
 }

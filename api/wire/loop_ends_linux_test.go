@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // A client may vanish in every state of its connection. The loop notices without the sweep.
@@ -38,15 +39,13 @@ func TestAConnectionThatTheClientResetsIsForgotten(t *testing.T) {
 			c, _ := st.dial("")
 			prepare(t, st, c)
 			if resets {
-				check(t, c.(*net.TCPConn).SetLinger(0))
+				expect.NoError(t, c.(*net.TCPConn).SetLinger(0))
 			} else if name == "answers wait" {
 				continue // unread answers make it a reset
 			}
-			check(t, c.Close())
+			expect.NoError(t, c.Close())
 			st.l.awaitNone()
-			if late := st.Limits.Counts.Late.Load(); late != 0 {
-				t.Errorf("%s: it was found late", name)
-			}
+			expect.Equal(t, st.Limits.Counts.Late.Load(), 0, "%s: it was found late", name)
 		}
 	}
 }
@@ -60,20 +59,17 @@ func TestAnEventOfAClosedConnectionHarmsNoOther(t *testing.T) {
 	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
 	st.awaitIdle() // so that the loop has written the number of the descriptor
 	duplicate, err := unix.Dup(int(st.l.At(1).FD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer unix.Close(duplicate)
-	check(t, old.Close())
+	expect.NoError(t, old.Close())
 	st.l.awaitNone()
 	c, r := st.dial("GET /x HT") // it gets the row
 	st.l.awaitHeard(1)
 	for range 3 {
 		_, err := io.WriteString(c, "TP/1.1\r\nHost: a\r\n\r\nGET /x HT")
-		check(t, err)
-		if got := readReply(t, r, "GET"); got.status != 302 {
-			t.Errorf("got %+v", got)
-		}
+		expect.NoError(t, err)
+		got := readReply(t, r, "GET")
+		expect.Equal(t, got.status, 302, "got %+v", got)
 	}
 }
 
@@ -89,8 +85,6 @@ func TestAHugePipelineOfPagesIsAnswered(t *testing.T) {
 		}()
 	}
 	for range clients {
-		if n := <-got; n != requests {
-			t.Errorf("got %d answers, want %d", n, requests)
-		}
+		expect.Equal(t, <-got, requests, "answers")
 	}
 }

@@ -10,13 +10,14 @@ import (
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // ownAddress returns an address of this machine that is not of its loopback, so that it counts.
 func ownAddress(t *testing.T) net.IP {
 	t.Helper()
 	addrs, err := net.InterfaceAddrs()
-	check(t, err)
+	expect.NoError(t, err)
 	for _, a := range addrs {
 		if n, ok := a.(*net.IPNet); ok && n.IP.To4() != nil && n.IP.IsGlobalUnicast() {
 			return n.IP
@@ -67,13 +68,10 @@ func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
 	}
 	st.awaitIdle()
 	for _, ask := range asks {
-		if _, r := st.dialFrom(ip, ask); !refused(r) {
-			t.Error("a fifth connection was served")
-		}
+		_, r := st.dialFrom(ip, ask)
+		expect.That(t, refused(r), "a fifth connection was served")
 	}
-	if got := st.Limits.Counts.Address.Load(); got != 2 {
-		t.Errorf("%d were refused, want 2", got)
-	}
+	expect.Equal(t, st.Limits.Counts.Address.Load(), 2, "were refused")
 	st.pass(1)
 	for i := range 4 { // each evicts one that was idle for longest, whoever owns it
 		st.pass(2)
@@ -82,17 +80,13 @@ func TestAnAddressHasOneShareOfBothDoors(t *testing.T) {
 		st.awaitIdle()
 	}
 	for i, r := range readers {
-		if !refused(r) {
-			t.Errorf("connection %d was not evicted", i)
-		}
+		expect.That(t, refused(r), "connection %d was not evicted", i)
 	}
 	for range 20 { // this machine, by its loopback address
 		_, r := st.dial(asks[0])
 		readReply(t, r, "GET")
 	}
-	if got := st.l.Usage().Addresses; got != 1 {
-		t.Errorf("%d addresses are counted, want 1", got)
-	}
+	expect.Equal(t, st.l.Usage().Addresses, 1, "addresses are counted")
 }
 
 func TestATrustedProxyIsExemptInALoop(t *testing.T) {
@@ -117,20 +111,16 @@ func TestAConnectionThatIsBusyAgainIsNotEvicted(t *testing.T) {
 			release := st.hold()
 			st.pass(2)
 			_, err := io.WriteString(c, sent)
-			check(t, err)
-			if !st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip})) || st.l.Usage().Counted != 0 {
-				t.Fatal("it was not chosen")
-			}
+			expect.NoError(t, err)
+			expect.MustThat(t, st.evictOf(http1.AddrOf(&net.TCPAddr{IP: ip})) && st.l.Usage().Counted == 0, "it was not chosen")
 			release()
 			for st.l.Usage().Evicting > 0 {
 				runtime.Gosched()
 			}
 			_, err = io.WriteString(c, "Host: a\r\n\r\n")
-			check(t, err)
+			expect.NoError(t, err)
 			readReply(t, r, "GET")
-			if n := st.l.Usage().Counted; n != 1 {
-				t.Errorf("%d are counted, want 1", n)
-			}
+			expect.Equal(t, st.l.Usage().Counted, 1, "are counted")
 		})
 	}
 }

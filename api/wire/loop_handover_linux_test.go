@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // strange are requests that no loop answers, with their methods.
@@ -57,9 +58,8 @@ func (st *loopSite) pipeline(random *rand.Rand, method, odd string, place, piece
 	go sendInPieces(c, raw.String(), random.Perm(raw.Len())[:pieces-1])
 	for i := range 6 {
 		if i == place {
-			if got := readReply(st.t, r, method); got.header.Get("Via") == "" && got.status != 400 {
-				st.t.Fatalf("%.40q at %d in %d pieces: got %+v, not fasthttp's", odd, i, pieces, got)
-			}
+			got := readReply(st.t, r, method)
+			expect.MustThat(st.t, got.header.Get("Via") != "" || got.status == 400, "%.40q at %d in %d pieces: got %+v, not fasthttp's", odd, i, pieces, got)
 		} else if got := readReply(st.t, r, "GET"); got.header.Get("Location") != fmt.Sprintf("http://a/%d", i) {
 			st.t.Fatalf("%.40q at %d in %d pieces: answer %d is %+v", odd, place, pieces, i, got)
 		}
@@ -91,9 +91,7 @@ func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
 		readReply(t, r, "GET")
 		conns = append(conns, c)
 	}
-	if st.Open() != clients || st.l.inLoops() != clients {
-		t.Errorf("got %d open, %d in loops; want %d", st.Open(), st.l.inLoops(), clients)
-	}
+	expect.That(t, st.Open() == clients && st.l.inLoops() == clients, "got %d open, %d in loops; want %d", st.Open(), st.l.inLoops(), clients)
 	for _, c := range conns[:15] {
 		st.wantBothDoors(c)
 	}
@@ -101,7 +99,7 @@ func TestAConnectionCountsOnceWhoeverOwnsIt(t *testing.T) {
 		t.Errorf("got %d open, %d in loops, %d slots", st.Open(), st.l.inLoops(), slots)
 	}
 	for _, c := range conns {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 	st.l.awaitNone()
 }
@@ -133,9 +131,7 @@ func TestTenThousandHandOversLeakNothing(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if made := st.l.Usage().Made; made != 256 {
-		t.Errorf("%d rows were made, want one chunk of 256", made)
-	}
+	expect.Equal(t, st.l.Usage().Made, 256, "rows were made")
 }
 
 // A head that has begun when the server stops is answered, and Shutdown waits for it.
@@ -153,22 +149,19 @@ func TestShutdownWaitsForHeadsThatHaveBegun(t *testing.T) {
 		}
 		st.l.awaitHeard(clients)
 		st.Drain.Begin()
-		check(t, st.CloseListeners())
+		expect.NoError(t, st.CloseListeners())
 		over := make(chan error)
 		go func() { over <- st.Shutdown(t.Context()) }()
 		for i, c := range conns {
 			_, err := io.WriteString(c, "a\r\n\r\n")
-			check(t, err)
-			if got := <-answers[i]; got.status != 302 {
-				t.Errorf("got %+v, want 302", got)
-			}
+			expect.NoError(t, err)
+			got := <-answers[i]
+			expect.Equal(t, got.status, 302, "got %+v", got)
 			if i < clients-1 {
 				continue
 			}
-			check(t, <-over)
-			if n := st.Open(); n != 0 {
-				t.Fatalf("after Shutdown %d connections are open", n)
-			}
+			expect.NoError(t, <-over)
+			expect.MustEqual(t, st.Open(), 0, "after Shutdown connections are open")
 		}
 	}
 }
@@ -178,12 +171,11 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 	st.dial("GET /x HTTP/1.1\r\nHost: ")
 	st.l.awaitHeard(1)
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := st.Shutdown(ctx); err != context.DeadlineExceeded {
-		t.Errorf("got %v, want that the time is over", err)
-	}
+	err := st.Shutdown(ctx)
+	expect.That(t, err == context.DeadlineExceeded, "got %v, want that the time is over", err)
 }
 
 // The limit of requests holds wherever the requests on a connection are answered.
@@ -203,12 +195,9 @@ func TestBothDoorsShareTheLimitOfRequests(t *testing.T) {
 		c, r := st.dial("")
 		go func() { _, _ = io.WriteString(c, raw.String()) }()
 		for i := range 5 {
-			if got := readReply(t, r, "GET"); got.close != (i == 4) {
-				t.Fatalf("not plain at %d: answer %d: closes %v", place, i, got.close)
-			}
+			expect.MustEqual(t, readReply(t, r, "GET").close, i == 4, "not plain at %d: answer %d: closes", place, i)
 		}
-		if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
-			t.Errorf("not plain at %d: after the last: got %d bytes, %v", place, len(rest), err)
-		}
+		rest, err := io.ReadAll(r)
+		expect.That(t, len(rest) == 0 && err == nil, "not plain at %d: after the last: got %d bytes, %v", place, len(rest), err)
 	}
 }

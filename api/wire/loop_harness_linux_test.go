@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // A loopSite is a site whose connections loops own. /x is redirected to a target that ends in the
@@ -93,9 +94,7 @@ func newLoopSiteOn(t *testing.T, g *Group) *loopSite {
 	t.Helper()
 	files := openFiles(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return newLoopSiteAt(t, g, ln, files)
 }
 
@@ -126,9 +125,7 @@ func (st *loopSite) awaitLoops(t *testing.T) {
 	t.Helper()
 	st.Beat()
 	for deadline := time.Now().Add(10 * time.Second); !st.Beat(); runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatal("a loop does not run")
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "a loop does not run")
 	}
 }
 
@@ -137,13 +134,10 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	l := st.l
 	l.awaitNone()
-	if u := l.Usage(); u != (conns.Usage{Free: u.Made, Made: u.Made}) {
-		t.Errorf("left of the table: %+v", u)
-	}
+	u := l.Usage()
+	expect.Equal(t, u, conns.Usage{Free: u.Made, Made: u.Made}, "left of the table")
 	for _, n := range l.loops.Open() {
-		if n != 0 {
-			t.Errorf("a loop counts %d connections", n)
-		}
+		expect.Equal(t, n, 0, "a loop counts connections")
 	}
 	for n := openFiles(t); n > st.files; n = openFiles(t) { // conns of the test close after its own clean-ups
 		if !awaitFewer(t, n) {
@@ -175,9 +169,7 @@ func init() {
 func openFiles(t testing.TB) int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return len(files)
 }
 
@@ -246,7 +238,7 @@ func (st *loopSite) dialQuiet(t *testing.T, raw string) (net.Conn, *bufio.Reader
 		t.Error(err)
 		runtime.Goexit()
 	}
-	check(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patienceOfTests)))
 	_, _ = io.WriteString(c, raw)
 	return c, bufio.NewReaderSize(c, 512)
 }

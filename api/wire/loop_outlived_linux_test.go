@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // newOutlivedSite serves a group on a listener whose socket is held by the test, too, as a service
@@ -22,13 +23,9 @@ func newOutlivedSite(t *testing.T) (*loopSite, *os.File) {
 	t.Helper()
 	files := openFiles(t) + 1 // the socket
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { socket.Close() })
 	g := drains(newLoopGroup(2, conns.Limits{Connections: 1000}))
 	g.Outlived = true
@@ -54,9 +51,9 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	st.each(func(l *listener) { check(t, l.Close()) })
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) })
 	release()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	wantNoListenerInEpoll(t, st.Loops)
 
 	next := newLoopGroup(2, conns.Limits{Connections: 1000})
@@ -64,17 +61,15 @@ func TestConnectionsThatWaitAreLeftToTheNextServer(t *testing.T) {
 	plain := next.Plain
 	next.Plain = func(out []byte, r *http1.Plain) []byte { second.Add(1); return plain(out, r) }
 	ln, err := net.FileListener(socket)
-	check(t, err)
+	expect.NoError(t, err)
 	served := make(chan error)
 	go func() { served <- next.Serve(ln) }()
 	for range clients {
-		check(t, <-answers)
+		expect.NoError(t, <-answers)
 	}
-	if second.Load() == 0 {
-		t.Error("the first server took all connections with it")
-	}
+	expect.That(t, second.Load() != 0, "the first server took all connections with it")
 	next.shutDown(t)
-	check(t, <-served)
+	expect.NoError(t, <-served)
 }
 
 // wantNoListenerInEpoll checks that the loops have removed the listening socket from epoll: it is open
@@ -83,21 +78,18 @@ func wantNoListenerInEpoll(t *testing.T, loops int) {
 	t.Helper()
 	shown := 0
 	files, err := os.ReadDir("/proc/self/fd")
-	check(t, err)
+	expect.NoError(t, err)
 	for _, f := range files {
 		if name, _ := os.Readlink("/proc/self/fd/" + f.Name()); name != "anon_inode:[eventpoll]" {
 			continue // and Go's own, which must not have it either
 		}
 		text, err := os.ReadFile("/proc/self/fdinfo/" + f.Name())
-		check(t, err)
-		if data := fmt.Sprintf("data: %16x", uint32(0xffffffff)); strings.Contains(string(text), strings.TrimSpace(data)) {
-			t.Errorf("epoll has the listening socket still:\n%s", text)
-		}
+		expect.NoError(t, err)
+		expect.That(t, !strings.Contains(string(text), strings.TrimSpace(fmt.Sprintf("data: %16x", uint32(0xffffffff)))),
+			"epoll has the listening socket still:\n%s", text)
 		shown += strings.Count(string(text), "tfd:")
 	}
-	if shown < loops {
-		t.Fatalf("%d descriptors are shown, want at least those that wake the %d loops", shown, loops)
-	}
+	expect.MustThat(t, shown >= loops, "%d descriptors are shown, want at least those that wake the %d loops", shown, loops)
 }
 
 // CloseKept closes connections that have been answered, after the answer to what has come meanwhile.
@@ -121,28 +113,24 @@ func TestKeptConnectionsCloseAfterWhatHasCome(t *testing.T) {
 		})
 	}
 	st.Drain.Begin()
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	_, err := io.WriteString(late, requestText("GET", "/x"))
-	check(t, err)
+	expect.NoError(t, err)
 	st.CloseKept()
-	if a := readReply(t, lateReader, "GET"); !a.close {
-		t.Error("the answer to what had come does not say that it is the last")
-	}
+	expect.That(t, readReply(t, lateReader, "GET").close, "the answer to what had come does not say that it is the last")
 	for name, c := range map[string]net.Conn{"kept": kept, "late": late, "of fasthttp": byFasthttp} {
-		check(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || conns.IsTimeout(err) {
-			t.Errorf("%s: got %d bytes, %v; want the end", name, n, err)
-		}
+		expect.NoError(t, c.SetReadDeadline(time.Now().Add(patienceOfTests)))
+		n, err := c.Read(make([]byte, 1))
+		expect.That(t, n == 0 && err != nil && !conns.IsTimeout(err), "%s: got %d bytes, %v; want the end", name, n, err)
 	}
 	_, err = io.WriteString(silent, requestText("GET", "/x"))
-	check(t, err)
+	expect.NoError(t, err)
 	readReply(t, silentReader, "GET")
 	_, err = io.WriteString(begun, "TP/1.1\r\nHost: a\r\n\r\n")
-	check(t, err)
+	expect.NoError(t, err)
 	b := make([]byte, 12)
-	if _, err := io.ReadFull(begun, b); err != nil || string(b) != "HTTP/1.1 302" {
-		t.Errorf("a request that had begun: got %q, %v", b, err)
-	}
+	_, err = io.ReadFull(begun, b)
+	expect.That(t, err == nil && string(b) == "HTTP/1.1 302", "a request that had begun: got %q, %v", b, err)
 }
 
 func TestABeatIsMissedOnlyWhileALoopIsHeld(t *testing.T) {
@@ -154,9 +142,7 @@ func TestABeatIsMissedOnlyWhileALoopIsHeld(t *testing.T) {
 		runtime.Gosched()
 	}
 	for range 1000 {
-		if st.Beat() {
-			t.Fatal("a loop that is held has obeyed an order")
-		}
+		expect.MustThat(t, !st.Beat(), "a loop that is held has obeyed an order")
 	}
 	release()
 	for !st.Beat() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestAPanicInALoopLosesOneAnswer(t *testing.T) {
@@ -13,20 +14,16 @@ func TestAPanicInALoopLosesOneAnswer(t *testing.T) {
 	ask := func(target string) string { return requestText("GET", target) }
 	_, r := st.dial(ask("/x?1") + ask("/x?2") + ask("/panic") + ask("/x?3"))
 	for _, want := range []string{"http://a/1", "http://a/2"} {
-		if got := readReply(t, r, "GET"); got.status != 302 || got.header.Get("Location") != want || got.close {
-			t.Errorf("before the panic: got %+v, want %s", got, want)
-		}
+		got := readReply(t, r, "GET")
+		expect.That(t, got.status == 302 && got.header.Get("Location") == want && !got.close, "before the panic: got %+v, want %s", got, want)
 	}
-	if got := readReply(t, r, "GET"); got.status != 500 || !got.close {
-		t.Errorf("got %+v, want 500 and the end", got)
-	}
-	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
-		t.Errorf("after the panic: got %q, %v", rest, err)
-	}
+	got := readReply(t, r, "GET")
+	expect.That(t, got.status == 500 && got.close, "got %+v, want 500 and the end", got)
+	rest, err := io.ReadAll(r)
+	expect.That(t, len(rest) == 0 && err == nil, "after the panic: got %q, %v", rest, err)
 	_, r = st.dial(ask("/x?4"))
-	if got := readReply(t, r, "GET"); got.status != 302 {
-		t.Errorf("after the panic, another client got %+v", got)
-	}
+	got = readReply(t, r, "GET")
+	expect.Equal(t, got.status, 302, "after the panic, another client got %+v", got)
 }
 
 // While a loop obeys an order it may accept connections, and answer them.
@@ -44,12 +41,11 @@ func TestAPanicWhileALoopObeysLosesNoOrder(t *testing.T) {
 		}()
 	}
 	st.Drain.Begin()
-	st.each(func(l *listener) { check(t, l.Close()) }) // the order waits
+	st.each(func(l *listener) { expect.NoError(t, l.Close()) }) // the order waits
 	release()
 	for range clients {
-		if got := <-answers; !strings.HasPrefix(got, "HTTP/1.1 500 ") {
-			t.Errorf("got %q, want 500", got)
-		}
+		got := <-answers
+		expect.That(t, strings.HasPrefix(got, "HTTP/1.1 500 "), "got %q, want 500", got)
 	}
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 var dateField = regexp.MustCompile(`\r\nDate: [^\r]*\r\n`)
@@ -37,9 +38,8 @@ func TestASlowHeadInALoopGetsFasthttps408(t *testing.T) {
 			byLoop := newLoopSite(t, 1, conns.Limits{Connections: 10})
 			want := slowHead(t, byFasthttp, sent.before, sent.head)
 			got := slowHead(t, byLoop.site, sent.before, sent.head)
-			if undated(got) != undated(want) || name != "nothing is sent" && !strings.HasPrefix(string(got), "HTTP/1.1 408 ") {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			expect.That(t, undated(got) == undated(want) && (name == "nothing is sent" || strings.HasPrefix(string(got), "HTTP/1.1 408 ")),
+				"got\n%s\nwant\n%s", got, want)
 			if got, want := byLoop.Limits.Counts.Late.Load(), byFasthttp.Limits.Counts.Late.Load(); got != want {
 				t.Errorf("got %d late ones, want %d", got, want)
 			}
@@ -64,15 +64,13 @@ func slowHead(t *testing.T, st *site, before, head string) []byte {
 		patience -= 3 // the first head begins with the connection
 	}
 	_, err := io.WriteString(c, head)
-	check(t, err)
+	expect.NoError(t, err)
 	st.awaitRows(1, func(r *conns.Row) bool { return r.InHead() && (head == "" || r.Heard()) })
 	st.pass(patience - 2) // seconds pass on their own, too
-	if n := st.Open(); n != 1 {
-		t.Fatalf("after 8 s there are %d connections, want 1", n)
-	}
+	expect.MustEqual(t, st.Open(), 1, "after 8 s connections")
 	st.pass(3)
 	answer, err := io.ReadAll(r)
-	check(t, err)
+	expect.NoError(t, err)
 	return answer
 }
 
@@ -101,9 +99,8 @@ func TestARefusedClientIsCutAlthoughItSends(t *testing.T) {
 	c, r := st.dial("GET /x HTTP/1.1\r\nHost: ")
 	st.l.awaitHeard(1)
 	st.pass(11)
-	if got := readReply(t, r, "GET"); got.status != 408 {
-		t.Errorf("got %+v, want 408", got)
-	}
+	got := readReply(t, r, "GET")
+	expect.Equal(t, got.status, 408, "got %+v", got)
 	for st.Open() > 0 {
 		_, _ = io.WriteString(c, strings.Repeat("x", 1000))
 		st.pass(1)
@@ -117,16 +114,11 @@ func TestAnIdleConnectionOfALoopIsClosedAfter75Seconds(t *testing.T) {
 	readReply(t, r, "GET")
 	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return !busy })
 	st.pass(int(conns.DefaultPatience.Idle/conns.SweepInterval) - 5) // seconds pass on their own, too
-	if st.Open() != 1 {
-		t.Error("after 70 s it is closed")
-	}
+	expect.Equal(t, st.Open(), 1, "after 70 s it is closed")
 	st.pass(6)
-	if _, err := r.ReadByte(); err != io.EOF {
-		t.Errorf("after 76 s: got %v, want the end", err)
-	}
-	if got := st.Limits.Counts.Idle.Load(); got != 1 {
-		t.Errorf("got %d idle ones, want 1", got)
-	}
+	_, err := r.ReadByte()
+	expect.That(t, err == io.EOF, "after 76 s: got %v, want the end", err)
+	expect.Equal(t, st.Limits.Counts.Idle.Load(), 1, "idle ones")
 }
 
 // A head in many pieces goes to fasthttp. Its time goes on.
@@ -140,14 +132,12 @@ func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
 	for piece := range 10 {
 		held := st.l.Held.Load()
 		_, err := io.WriteString(c, head[16*piece:16*piece+16])
-		check(t, err)
+		expect.NoError(t, err)
 		if piece < 8 {
 			for st.l.Held.Load() == held { // until the loop has read it
 				runtime.Gosched()
 			}
-			if st.l.inLoops() != 1 {
-				t.Fatalf("after %d pieces the loop does not own the connection", piece+1)
-			}
+			expect.MustEqual(t, st.l.inLoops(), 1, "after %d pieces the loop does not own the connection", piece+1)
 		}
 		for piece >= 8 && st.l.inLoops() > 0 { // until it is handed over
 			runtime.Gosched()
@@ -156,9 +146,8 @@ func TestAHeadThatTricklesIsHandedOverAndRefusedInTime(t *testing.T) {
 	}
 	st.l.await(func(c *conns.Served) bool { return c.Row.Heard() })
 	st.pass(1)
-	if got := readReply(t, r, "GET"); got.status != 408 || !got.close {
-		t.Errorf("got %+v, want 408", got)
-	}
+	got := readReply(t, r, "GET")
+	expect.That(t, got.status == 408 && got.close, "got %+v, want 408", got)
 }
 
 // A client that reads nothing is reset: closed, its answers would wait in the kernel.
@@ -168,17 +157,11 @@ func TestAClientOfALoopThatNeverReadsIsReset(t *testing.T) {
 	jam(t, c)
 	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return busy && !r.InHead() })
 	st.pass(int(conns.DefaultPatience.Request/conns.SweepInterval) - 5)
-	if st.Open() != 1 {
-		t.Fatal("it was cut too early")
-	}
+	expect.MustEqual(t, st.Open(), 1, "it was cut too early")
 	st.pass(9)
 	st.l.awaitNone()
-	if _, err := io.Copy(io.Discard, r); err == nil {
-		t.Error("the connection was closed, not reset")
-	}
-	if got := st.Limits.Counts.Late.Load(); got != 1 {
-		t.Errorf("got %d late ones, want 1", got)
-	}
+	expect.That(t, expect.Err(io.Copy(io.Discard, r)) != nil, "the connection was closed, not reset")
+	expect.Equal(t, st.Limits.Counts.Late.Load(), 1, "late ones")
 }
 
 // jam sends requests on c until the server does not read any more.
@@ -187,7 +170,7 @@ func jam(t *testing.T, c net.Conn) {
 	batch := []byte(strings.Repeat(requestText("GET", "/page"), 1000))
 	sent := 0
 	for stuck := 0; stuck < 4; {
-		check(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+		expect.NoError(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
 		n, err := c.Write(batch[sent:])
 		if sent = (sent + n) % len(batch); n > 0 {
 			stuck = 0
@@ -195,7 +178,7 @@ func jam(t *testing.T, c net.Conn) {
 			t.Fatal(err)
 		}
 	}
-	check(t, c.SetWriteDeadline(time.Time{}))
+	expect.NoError(t, c.SetWriteDeadline(time.Time{}))
 }
 
 // Every 16 KiB that a client reads give it another second.
@@ -206,12 +189,10 @@ func TestAClientThatReadsSlowlyHasLonger(t *testing.T) {
 	st.awaitRows(1, func(r *conns.Row) bool { _, busy := r.Noted(); return busy && !r.InHead() })
 	for range 100 {
 		_, err := io.CopyN(io.Discard, r, 4*conns.MinRate)
-		check(t, err)
+		expect.NoError(t, err)
 		st.pass(1)
 	}
-	if st.Open() != 1 {
-		t.Error("a client that reads 64 KiB a second was cut")
-	}
+	expect.Equal(t, st.Open(), 1, "a client that reads 64 KiB a second was cut")
 }
 
 // A loop reads nothing more from a client that does not read its answers. When the client reads on,
@@ -244,7 +225,7 @@ func TestASlowReaderGetsEveryAnswerInOrder(t *testing.T) {
 		}()
 	}
 	for range clients {
-		check(t, <-done)
+		expect.NoError(t, <-done)
 	}
 }
 
@@ -253,9 +234,7 @@ func TestAHalfClosedClientGetsItsAnswers(t *testing.T) {
 	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
 	for _, n := range []int{1, 16, 5000} {
 		answers := st.talk(strings.Repeat(requestText("GET", "/page"), n))
-		if got := bytes.Count(answers, []byte(loopPage)); got != n {
-			t.Errorf("%d requests: got %d answers", n, got)
-		}
+		expect.Equal(t, bytes.Count(answers, []byte(loopPage)), n, "answers")
 	}
 }
 
@@ -265,7 +244,7 @@ func (st *loopSite) anyIsReset(clients int) bool {
 	requests := strings.Repeat(requestText("GET", "/page"), 20_000)
 	for range clients {
 		c, _ := st.dial("")
-		check(st.t, c.SetDeadline(time.Now().Add(time.Second)))
+		expect.NoError(st.t, c.SetDeadline(time.Now().Add(time.Second)))
 		_, err := io.WriteString(c, requests)
 		for err == nil { // the reset comes when the kernel has passed the requests on
 			_, err = io.WriteString(c, requests)
@@ -285,19 +264,15 @@ func TestTheMemoryForClientsThatDoNotReadIsBounded(t *testing.T) {
 		c, _ := st.dial("")
 		jam(t, c)
 	}
-	if held := st.l.Held.Load(); held < clients*1000 || held > clients*43<<10 {
-		t.Errorf("%d bytes are held for %d clients that read nothing", held, clients)
-	}
+	held := st.l.Held.Load()
+	expect.That(t, held >= clients*1000 && held <= clients*43<<10, "%d bytes are held for %d clients that read nothing", held, clients)
 	st.l.Held.Add(128 << 20) // as if there were thousands of them
 	head, r := st.dial("GET /x HTTP/1.1\r\nX: " + strings.Repeat("x", 4000) + "\r\n")
 	st.l.awaitHeard(clients + 1)
-	if !st.anyIsReset(30) {
-		t.Error("no client above its share was reset")
-	}
+	expect.That(t, st.anyIsReset(30), "no client above its share was reset")
 	_, err := io.WriteString(head, "Host: a\r\n\r\n")
-	check(t, err)
-	if got := readReply(t, r, "GET"); got.status != 302 {
-		t.Errorf("a head of 4 KB: got %+v, want 302", got)
-	}
+	expect.NoError(t, err)
+	got := readReply(t, r, "GET")
+	expect.Equal(t, got.status, 302, "a head of 4 KB: got %+v", got)
 	st.l.Held.Add(-128 << 20)
 }

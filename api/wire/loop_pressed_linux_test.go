@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // isPressed reports whether all loops are pressed, be it for no time at all.
@@ -19,9 +20,7 @@ func (st *loopSite) isPressed() bool { return st.Pressed(time.Now().Add(time.Sec
 
 func TestLoopsArePressedWhileRequestsQueueAndThenRest(t *testing.T) {
 	st := newLoopSite(t, 2, conns.Limits{Connections: 100})
-	if st.isPressed() {
-		t.Error("loops without connections are pressed")
-	}
+	expect.That(t, !st.isPressed(), "loops without connections are pressed")
 	var stopping atomic.Bool
 	var clients sync.WaitGroup
 	for range 64 {

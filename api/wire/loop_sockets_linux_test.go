@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bufio"
-	"errors"
 	"io/fs"
 	"net"
 	"os"
@@ -13,28 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestLoopsServeAUnixSocketAndRemoveItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	files := openFiles(t)
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	st := newLoopSiteAt(t, newLoopGroup(2, conns.Limits{Connections: 10, PerAddress: 1}), ln, files)
 	for range 3 {
 		c, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		defer c.Close()
 		st.wantBothDoors(c)
 	}
-	check(t, st.CloseListeners())
-	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("after closing: got %v, want that the socket is gone", err)
-	}
+	expect.NoError(t, st.CloseListeners())
+	expect.Error(t, expect.Err(os.Stat(path)), fs.ErrNotExist, "after closing")
 }
 
 // wantBothDoors checks that a loop answers on c, and then fasthttp.
@@ -42,13 +36,10 @@ func (st *loopSite) wantBothDoors(c net.Conn) {
 	st.t.Helper()
 	r := bufio.NewReader(c)
 	for i, target := range []string{"/x", "/x", "/a/b", "/x"} {
-		if _, err := c.Write([]byte(requestText("GET", target))); err != nil {
-			st.t.Fatal(err)
-		}
+		expect.OK(st.t, expect.Err(c.Write([]byte(requestText("GET", target)))))
 		got := readReply(st.t, r, "GET")
-		if byFasthttp := got.header.Get("Via") != ""; byFasthttp != (target == "/a/b") || (got.status == 302) == byFasthttp {
-			st.t.Errorf("request %d, %s: got %+v", i, target, got)
-		}
+		byFasthttp := got.header.Get("Via") != ""
+		expect.That(st.t, byFasthttp == (target == "/a/b") && (got.status == 302) != byFasthttp, "request %d, %s: got %+v", i, target, got)
 	}
 }
 
@@ -56,31 +47,28 @@ func (st *loopSite) wantBothDoors(c net.Conn) {
 func TestLoopsServeAnInheritedSocket(t *testing.T) {
 	files := openFiles(t)
 	original, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	file, err := original.(*net.TCPListener).File()
-	check(t, err)
-	check(t, original.Close())
+	expect.NoError(t, err)
+	expect.NoError(t, original.Close())
 	defer file.Close()
 	inherited, err := net.FileListener(file)
-	check(t, err)
+	expect.NoError(t, err)
 	st := newLoopSiteAt(t, newLoopGroup(2, conns.Limits{Connections: 10}), inherited, files)
 	c, _ := st.dial("")
 	st.wantBothDoors(c)
-	check(t, st.CloseListeners())
+	expect.NoError(t, st.CloseListeners())
 	if c, err := net.Dial("tcp", st.addr); err != nil { // the socket of file still listens
 		t.Errorf("the socket that was passed on is gone: %v", err)
 	} else {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 }
 
 func TestASecondServerOnTheAddressOfLoopsFails(t *testing.T) {
 	st := newLoopSite(t, 2, conns.Limits{Connections: 10})
-	if ln, err := net.Listen("tcp", st.addr); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Errorf("got %v, %v, want that the address is in use", ln, err)
-	}
+	ln, err := net.Listen("tcp", st.addr)
+	expect.Error(t, err, syscall.EADDRINUSE, "got %v", ln)
 }
 
 // A connection over IPv4 to a socket of IPv6 has an IPv4 address, also when it counts for its share.
@@ -102,9 +90,7 @@ func TestLoopsSeeIPv4ClientsOfAnIPv6Socket(t *testing.T) {
 	}
 	seen := make(map[string]bool)
 	st.l.Each(func(r *conns.Row) { seen[r.Peer().String()] = true })
-	if len(seen) != 2 || !seen["127.0.0.1"] || !seen["::1"] {
-		t.Errorf("got %v", seen)
-	}
+	expect.That(t, len(seen) == 2 && seen["127.0.0.1"] && seen["::1"], "got %v", seen)
 }
 
 // The kernel keeps little for a client of a loop that does not read; fasthttp sends large answers, too.
@@ -114,9 +100,8 @@ func TestAConnectionThatIsHandedOverHasNoFixedSendBuffer(t *testing.T) {
 	readReply(t, r, "GET")
 	st.awaitIdle() // so that the loop has written the number of the descriptor, and does not change it
 	fd := st.l.At(1).FD
-	if size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); size != 2*64<<10 {
-		t.Errorf("got a buffer of %d, %v; want twice 64 KiB", size, err)
-	}
+	size, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF)
+	expect.Equal(t, size, 2*64<<10, "got a buffer of, %v", err)
 	st.wantBothDoors(c)
 	if locks, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BUF_LOCK); err == nil && locks&1 != 0 { // SOCK_SNDBUF_LOCK
 		t.Error("the size of its send buffer is fixed")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // wantEven checks that no loop has more than 60 of 100 connections.
@@ -20,9 +21,7 @@ func (st *loopSite) wantEven(n int) {
 	open := st.l.loops.Open()
 	st.t.Logf("of %d connections the loops have %v", n, open)
 	for _, its := range open {
-		if its*100 > n*60 {
-			st.t.Errorf("of %d connections the loops have %v", n, open)
-		}
+		expect.That(st.t, its*100 <= n*60, "of %d connections the loops have %v", n, open)
 	}
 }
 
@@ -57,9 +56,8 @@ func TestConnectionsSpreadWhileALoopIsBusy(t *testing.T) {
 	}
 	release()
 	for _, c := range conns { // whoever has it now, it is served
-		if b := make([]byte, 12); readFull(c, b) != nil || string(b) != "HTTP/1.1 302" {
-			t.Fatalf("got %q", b)
-		}
+		b := make([]byte, 12)
+		expect.MustThat(t, readFull(c, b) == nil && string(b) == "HTTP/1.1 302", "got %q", b)
 	}
 	st.wantEven(n)
 }
@@ -79,7 +77,7 @@ func TestConnectionsThatComeAndGoStaySpread(t *testing.T) {
 		i := turn
 		if turn >= n {
 			i = random.IntN(n)
-			check(t, conns[i].Close())
+			expect.NoError(t, conns[i].Close())
 		}
 		c, r := st.dialQuiet(t, requestText("GET", "/x"))
 		readReply(t, r, "GET")
@@ -90,6 +88,6 @@ func TestConnectionsThatComeAndGoStaySpread(t *testing.T) {
 	}
 	st.wantEven(n)
 	for _, c := range conns {
-		check(t, c.Close())
+		expect.NoError(t, c.Close())
 	}
 }

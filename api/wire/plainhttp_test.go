@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // wantToldHTTPS fails unless the only answer is the 400 in the clear that names HTTPS.
@@ -21,9 +22,8 @@ func wantToldHTTPS(t *testing.T, answers []byte, method string) {
 	if method == "HEAD" {
 		want = ""
 	}
-	if r.status != 400 || !r.close || r.body != want || r.header.Get("Content-Type") != "text/plain; charset=utf-8" || r.header.Get("Date") == "" {
-		t.Errorf("%s: got %+v, want 400 and %q", method, r, want)
-	}
+	expect.That(t, r.status == 400 && r.close && r.body == want && r.header.Get("Content-Type") == "text/plain; charset=utf-8" &&
+		r.header.Get("Date") != "", "%s: got %+v, want 400 and %q", method, r, want)
 }
 
 func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
@@ -45,34 +45,25 @@ func TestAClientThatSpeaksHTTPIsToldToUseHTTPS(t *testing.T) {
 		method, _, _ := strings.Cut(request, " ")
 		wantToldHTTPS(t, st.exchange(request), method)
 		n++
-		if r := st.askTLS("GET", requestText("GET", "/me")); r.status != 404 {
-			t.Fatalf("a client of TLS after that: got %+v, want its answer", r)
-		}
+		r := st.askTLS("GET", requestText("GET", "/me"))
+		expect.MustEqual(t, r.status, 404, "a client of TLS after that: got %+v", r)
 	}
 	st.l.awaitNone()
-	if got := st.l.Limits.Counts.PlainHTTP.Load(); got != uint64(n) {
-		t.Errorf("got %d counted, want %d", got, n)
-	}
-	if got := handled.Load(); got != int64(n) {
-		t.Errorf("%d requests were handled, want only those over TLS: %d", got, n)
-	}
+	expect.Equal(t, st.l.Limits.Counts.PlainHTTP.Load(), uint64(n), "counted, want %d", n)
+	expect.Equal(t, handled.Load(), int64(n), "requests were handled, want only those over TLS: %d", n)
 }
 
 // The first five bytes decide, in whatever pieces they come.
 func TestAClientThatSpeaksHTTPInPiecesIsToldToo(t *testing.T) {
 	st := newSecureSite(t)
 	c, r := st.dial("")
-	check(t, c.(*net.TCPConn).SetNoDelay(true))
+	expect.NoError(t, c.(*net.TCPConn).SetNoDelay(true))
 	for _, piece := range []string{"G", "E", "T", " /promo HT", "TP/1.1\r\n"} {
-		if _, err := io.WriteString(c, piece); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.WriteString(c, piece)))
 		runtime.Gosched()
 	}
 	answers, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	wantToldHTTPS(t, answers, "GET")
 }
 
@@ -81,27 +72,22 @@ func TestAnUnfinishedHTTPHeadOnTheTLSPortIsReaped(t *testing.T) {
 	st := newSecureSite(t)
 	c, _ := st.dial("GET ")
 	st.l.await(func(c *conns.Served) bool { return true })
-	if r := st.askTLS("GET", requestText("GET", "/me")); r.status != 404 {
-		t.Errorf("another client: got %+v, want its answer", r)
-	}
+	r := st.askTLS("GET", requestText("GET", "/me"))
+	expect.Equal(t, r.status, 404, "another client: got %+v", r)
 	for range conns.DefaultPatience.Head/conns.SweepInterval + 1 {
 		st.Sweep()
 	}
-	if rest, _ := io.ReadAll(c); len(rest) > 0 {
-		t.Errorf("got %q, want nothing", rest)
-	}
+	rest, _ := io.ReadAll(c)
+	expect.That(t, len(rest) == 0, "got %q, want nothing", rest)
 	st.l.awaitNone()
 }
 
 func TestOnlyHTTPIsAnsweredInTheClear(t *testing.T) {
 	st := newSecureSite(t)
 	for _, raw := range []string{"SSH-2.0-x\r\n", "\r\n\r\n\r\n", "get / HTTP/1.1\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "\x80\x2e\x01\x03\x01", "     ", "\x16\x02\x00\x00\x05GET /"} {
-		if answers := string(st.talk(raw)); strings.Contains(answers, "HTTP/") {
-			t.Errorf("%q: got %q", raw, answers)
-		}
+		answers := string(st.talk(raw))
+		expect.That(t, !strings.Contains(answers, "HTTP/"), "%q: got %q", raw, answers)
 	}
 	st.l.awaitNone()
-	if got := st.l.Limits.Counts.PlainHTTP.Load(); got != 0 {
-		t.Errorf("got %d counted as HTTP, want none", got)
-	}
+	expect.Equal(t, st.l.Limits.Counts.PlainHTTP.Load(), 0, "counted as HTTP")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 func TestASlowHeadIs408AndABodyHasLonger(t *testing.T) {
@@ -23,15 +24,11 @@ func TestASlowHeadIs408AndABodyHasLonger(t *testing.T) {
 	for range conns.DefaultPatience.Head/conns.SweepInterval + 1 {
 		st.Sweep()
 	}
-	if r := readReply(t, slow, "GET"); r.status != 408 || !r.close {
-		t.Errorf("a slow Head: got %+v, want 408", r)
-	}
-	if _, err := io.WriteString(body, "de"); err != nil {
-		t.Fatal(err)
-	}
-	if r := readReply(t, fast, "POST"); r.status != 404 || r.close {
-		t.Errorf("a body of 10 s: got %+v, want 404", r)
-	}
+	r := readReply(t, slow, "GET")
+	expect.That(t, r.status == 408 && r.close, "a slow Head: got %+v, want 408", r)
+	expect.OK(t, expect.Err(io.WriteString(body, "de")))
+	r = readReply(t, fast, "POST")
+	expect.That(t, r.status == 404 && !r.close, "a body of 10 s: got %+v, want 404", r)
 }
 
 func TestAClientThatNeverReadsIsCut(t *testing.T) {
@@ -61,19 +58,14 @@ func TestAClientThatNeverReadsIsCut(t *testing.T) {
 
 func TestAConnectionHasALimitOfRequests(t *testing.T) {
 	g := newGroup(conns.Limits{Connections: 10})
-	if got := g.server().MaxRequestsPerConn; got != maxRequestsPerConn {
-		t.Errorf("got %d requests, want %d", got, maxRequestsPerConn)
-	}
+	expect.Equal(t, g.server().MaxRequestsPerConn, maxRequestsPerConn, "requests")
 	g.server().MaxRequestsPerConn = 3
 	_, r := newSiteOn(t, g, nil).dial(strings.Repeat(requestText("GET", "/x"), 4))
 	for i := 1; i <= 3; i++ {
-		if answer := readReply(t, r, "GET"); answer.close != (i == 3) {
-			t.Errorf("answer %d: got close %v", i, answer.close)
-		}
+		expect.Equal(t, readReply(t, r, "GET").close, i == 3, "answer %d", i)
 	}
-	if rest, err := io.ReadAll(r); len(rest) > 0 || err != nil {
-		t.Errorf("after the last: got %q, %v", rest, err)
-	}
+	rest, err := io.ReadAll(r)
+	expect.That(t, len(rest) == 0 && err == nil, "after the last: got %q, %v", rest, err)
 }
 
 func TestConnectionsThatTakeTooLongAreSwept(t *testing.T) {
@@ -83,9 +75,7 @@ func TestConnectionsThatTakeTooLongAreSwept(t *testing.T) {
 		var dialing sync.WaitGroup
 		dialing.Go(func() { client, _ = ln.Dial() })
 		accepted, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		dialing.Wait()
 		return client, accepted.(*conn)
 	}
@@ -100,25 +90,16 @@ func TestConnectionsThatTakeTooLongAreSwept(t *testing.T) {
 		if second != 4 {
 			continue
 		}
-		if _, err := silent.Read(make([]byte, 1)); !conns.IsTimeout(err) {
-			t.Errorf("after 4 s of silence: got %v, want a timeout", err)
-		}
+		_, err := silent.Read(make([]byte, 1))
+		expect.That(t, conns.IsTimeout(err), "after 4 s of silence: got %v, want a timeout", err)
 	}
-	if _, err := idle.Write([]byte("x")); err == nil {
-		t.Error("a connection idle for 7 s is still open")
-	}
-	if _, err := silent.Write([]byte("x")); err == nil {
-		t.Error("a connection silent for 7 s is still open")
-	}
-	if _, err := lively.Write([]byte("x")); err != nil {
-		t.Errorf("a lively connection was closed: %v", err)
-	}
+	expect.That(t, expect.Err(idle.Write([]byte("x"))) != nil, "a connection idle for 7 s is still open")
+	expect.That(t, expect.Err(silent.Write([]byte("x"))) != nil, "a connection silent for 7 s is still open")
+	expect.NoError(t, expect.Err(lively.Write([]byte("x"))), "a lively connection was closed")
 	for _, c := range []*conn{silent, idle, lively} {
 		_ = c.Close()
 	}
-	if got := l.Open(); got != 0 {
-		t.Errorf("got %d connections left, want 0", got)
-	}
+	expect.Equal(t, l.Open(), 0, "connections left")
 }
 
 func TestOnlyConnectionsThatAreLongSilentAreCut(t *testing.T) {
@@ -131,13 +112,9 @@ func TestOnlyConnectionsThatAreLongSilentAreCut(t *testing.T) {
 			}
 		}()
 		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		t.Cleanup(func() { _ = c.Close() })
-		if _, err := io.ReadFull(c, make([]byte, len(greeting))); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(io.ReadFull(c, make([]byte, len(greeting)))))
 		return c
 	}
 	heard, silent := accept("G"), accept("")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/wire/conns"
+	"shunt/engine/expect"
 )
 
 // A recorded connection keeps what is written to it.
@@ -26,13 +27,10 @@ func TestAnUnwantedInterimResponseIsDroppedHoweverItIsCut(t *testing.T) {
 				if piece == whole[cut:] && cut == len(whole) {
 					continue // there is nothing left
 				}
-				if n, err := c.Write([]byte(piece)); n != len(piece) || err != nil {
-					t.Fatalf("got %d, %v", n, err)
-				}
+				n, err := c.Write([]byte(piece))
+				expect.MustThat(t, n == len(piece) && err == nil, "got %d, %v", n, err)
 			}
-			if got, want := out.sent.String(), before+"HTTP/1.1 302 Found\r\n\r\n"+interimText; got != want {
-				t.Errorf("%q, cut at %d: got %q, want %q", before, cut, got, want)
-			}
+			expect.Equal(t, out.sent.String(), before+"HTTP/1.1 302 Found\r\n\r\n"+interimText, "%q, cut at %d", before, cut)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func generate() error {
 // apply loads a running server, from the core for that.
 func (p *process) apply(ctx context.Context, spec load.Spec) (*load.Report, error) {
 	var err error
-	spec.Address, spec.Cores = p.address, []int{p.site.server, p.site.load}
+	spec.Address = p.address
 	if spec.Processes, err = p.ids(); err != nil {
 		return nil, err
 	}

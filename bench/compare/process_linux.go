@@ -1,15 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,8 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"shunt/bench/compare/load"
 )
 
 const (
@@ -60,21 +57,19 @@ func pinSelf(core int) error {
 	return nil
 }
 
-func pin(thread int, cores ...int) error {
+func pin(thread, core int) error {
 	var set unix.CPUSet
-	for _, core := range cores {
-		set.Set(core)
-	}
+	set.Set(core)
 	return unix.SchedSetaffinity(thread, &set)
 }
 
-// start starts a command on some cores: a process inherits them from the thread that makes it.
-func (s *site) start(cmd *exec.Cmd, cores ...int) error {
+// start starts a command on a core: a process inherits it from the thread that makes it.
+func (s *site) start(cmd *exec.Cmd, core int) error {
 	// A server must not outlive this process. SIGTERM, because nginx ends its workers then.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := pin(0, cores...); err != nil {
+	if err := pin(0, core); err != nil {
 		return err
 	}
 	return errors.Join(cmd.Start(), pin(0, s.load))
@@ -85,26 +80,24 @@ type process struct {
 	*server
 	*place
 	site  *site
+	name  string
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when err is set
 	err   error
 }
 
-// run starts a server, on the server's core or on the given ones, and waits until it redirects.
-func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, error) {
-	if cores == nil {
-		cores = []int{s.server}
-	}
-	program, err := s.find(sv.program)
+// run starts a server on the server's core and waits until it is ready.
+func (s *site) run(ctx context.Context, name string) (*process, error) {
+	p := &process{server: s.serverOf(name), site: s, name: name, ended: make(chan struct{})}
+	program, err := s.find(p.program)
 	if err != nil {
 		return nil, err
 	}
-	p := &process{server: sv, site: s, ended: make(chan struct{})}
 	if p.place, err = s.place(); err != nil {
 		return nil, err
 	}
-	if p.cmd, err = sv.command(s, program, p.place); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", sv.name, err), p.removeFolders())
+	if p.cmd, err = p.command(program, p.place); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), p.removeFolders())
 	}
 	log, err := os.Create(p.log())
 	if err != nil {
@@ -112,8 +105,8 @@ func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, err
 	}
 	defer log.Close()
 	p.cmd.Stdout, p.cmd.Stderr = log, log
-	if err := s.start(p.cmd, cores...); err != nil {
-		return nil, fmt.Errorf("%s: %w", sv.name, err)
+	if err := s.start(p.cmd, s.server); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	go func() {
 		p.err = p.cmd.Wait()
@@ -125,16 +118,12 @@ func (s *site) run(ctx context.Context, sv *server, cores ...int) (*process, err
 	return p, nil
 }
 
-// awaitReady waits until the server answers its probe, or redirects the last of its links. shunt
-// redirects before it has loaded its links, so it is also awaited that it has.
+// awaitReady waits until the server answers as it must. shunt redirects before it has loaded its links, so it is also
+// awaited that it has.
 func (p *process) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	probe := p.probe
-	if probe == nil {
-		probe = answers(load.Code(max(0, p.links-1)), http.StatusFound)
-	}
-	if err := p.await(ctx, func() error { return probe(p.address) }); err != nil || p.program != "shunt" {
+	if err := p.await(ctx, p.answers); err != nil || p.program != "shunt" {
 		return err
 	}
 	return p.await(ctx, p.loaded)
@@ -142,9 +131,14 @@ func (p *process) awaitReady(ctx context.Context) error {
 
 // loaded returns an error as long as shunt loads its links.
 func (p *process) loaded() error {
-	values, err := p.metrics()
-	if ratio := values["shunt_loading_ratio"]; err == nil && ratio != 1 {
-		err = fmt.Errorf("%.0f %% of the links are loaded", 100*ratio)
+	answer, err := prober.Get("http://" + p.admin + "/metrics")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && !bytes.Contains(text, []byte("\nshunt_loading_ratio 1\n")) {
+		err = errors.New("links are not loaded")
 	}
 	return err
 }
@@ -166,24 +160,23 @@ func (p *process) await(ctx context.Context, probe func() error) error {
 	}
 }
 
-// answers returns a probe that asks for a code and wants an answer with a status.
-func answers(code string, status int) func(address string) error {
-	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Timeout:       time.Second,
+var prober = http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Timeout:       time.Second,
+}
+
+// answers returns an error unless the server answers for its code with its status.
+func (p *process) answers() error {
+	answer, err := prober.Get("http://" + p.address + "/" + p.code)
+	if err != nil {
+		return err
 	}
-	return func(address string) error {
-		answer, err := client.Get("http://" + address + "/" + code)
-		if err != nil {
-			return err
-		}
-		answer.Body.Close()
-		if answer.StatusCode != status {
-			return errors.New(answer.Status)
-		}
-		return nil
+	answer.Body.Close()
+	if answer.StatusCode != p.status {
+		return errors.New(answer.Status)
 	}
+	return nil
 }
 
 func (p *process) lastLog() []byte {
@@ -231,37 +224,11 @@ func (p *process) stop() (err error) {
 	}
 }
 
-func (p *process) removeFolders() (err error) {
-	for _, folder := range append(p.others, p.dir) {
-		err = errors.Join(err, os.RemoveAll(folder))
-	}
-	return err
-}
-
-// metrics returns what /metrics of shunt says, by name with labels.
-func (p *process) metrics() (map[string]float64, error) {
-	client := http.Client{Timeout: stopTimeout}
-	answer, err := client.Get("http://" + p.admin + "/metrics")
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	values := make(map[string]float64)
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		name, text, _ := strings.Cut(lines.Text(), " ")
-		if value, err := strconv.ParseFloat(text, 64); err == nil {
-			values[name] = value
-		}
-	}
-	return values, lines.Err()
-}
-
 // version returns the first line that a program prints when it is asked for its version.
 func (s *site) version(program string, args ...string) string {
 	file, err := s.find(program)
 	if err != nil {
-		return filepath.Base(program) + " not installed"
+		return program + " not installed"
 	}
 	out, _ := exec.Command(file, args...).CombinedOutput() // what prints its version may exit with 1
 	first, _, _ := bytes.Cut(out, []byte("\n"))

@@ -1,228 +1,205 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"golang.org/x/sync/errgroup"
 
 	"shunt/bench/compare/load"
 )
 
 const (
-	fillEnd = time.Hour
+	postTimeout = 30 * time.Second // of one answer
+	importRows  = 200_000          // of each import
+	importEnd   = 10 * time.Minute
 )
 
-// A folder is a data folder of shunt, and a token for it.
-type folder struct{ data, token string }
-
-// compareWrites runs the chosen scenarios of writes and writes their tables.
-func (c *comparison) compareWrites(ctx context.Context, chosen []string, w *strings.Builder) error {
-	if err := c.makeFolders(ctx, chosen); err != nil {
-		return err
-	}
-	c.results = make(results)
-	var scenarios []scenario
-	for i := range writings {
-		if x := &writings[i]; slices.Contains(chosen, x.name) {
-			if err := c.measureWrites(ctx, x); err != nil {
-				return fmt.Errorf("%s: %w", x.name, err)
-			}
-			scenarios = append(scenarios, x.asScenario())
-		}
-	}
-	if len(scenarios) > 0 {
-		c.results.writeTargets(w, scenarios)
-	}
-	for i := range writings {
-		if x := &writings[i]; slices.Contains(chosen, x.name) {
-			c.results.writeWrites(w, x)
-		}
-	}
-	return nil
-}
-
-// headingOfWrites returns the lines that say where, when and how the figures of writes were taken.
-func (c *comparison) headingOfWrites(began time.Time) string {
-	text := fmt.Sprintf("Machine: %s; commit %s; %s UTC.\nServers on core %d, load on core %d; rounds: %d, and up to %d more where others used the machine; "+
-		"turns of %v; full: %s.\nMedians over calm turns (others used at most %.0f %% of both cores; all turns of a server that had no calm one), with their range. "+
-		"CPU is that of all processes of the server, in the kernel, too. Every answer was checked.\n",
-		machine(), commit(), began.UTC().Format("2006-01-02 15:04"), c.server, c.site.load,
-		c.rounds, c.rounds/2, c.length, many(c.many), 100*calmShare)
-	for name, why := range c.absent {
-		text += fmt.Sprintf("Without %s: %s.\n", name, why)
-	}
-	return text
-}
-
-// makeFolders makes the folders that the chosen scenarios need: empty, with the links of redirects,
-// and with many links.
-func (c *comparison) makeFolders(ctx context.Context, chosen []string) (err error) {
-	if c.empty, err = c.makeFolder(ctx, "empty", 0); err != nil {
-		return err
-	}
-	if slices.Contains(chosen, "create") && c.many > 0 {
-		c.full, err = c.makeFolder(ctx, "full", c.many)
-	}
-	return err
-}
-
-// makeFolder makes a data folder with a user, a token and a number of links.
-func (c *comparison) makeFolder(ctx context.Context, name string, links int) (f folder, err error) {
-	ctx, cancel := context.WithTimeout(ctx, fillEnd)
-	defer cancel()
-	f.data = filepath.Join(c.temp, name)
-	if _, err := c.runShunt(ctx, f.data, "user", "add", "compare@example.com", "--admin", "--init"); err != nil {
-		return f, err
-	}
-	if links > 0 {
-		c.say("importing %d links", links)
-		file := filepath.Join(c.temp, "full.ndjson")
-		defer os.Remove(file)
-		if err := writeRows(file, links); err != nil {
-			return f, err
-		}
-		out, err := c.runShunt(ctx, f.data, "import", file)
-		if err := errors.Join(err, allImported(out, links)); err != nil {
-			return f, err
-		}
-	}
-	f.token, err = c.runShunt(ctx, f.data, "token", "add", "--name", "compare")
-	return f, err
-}
-
-// measureWrites runs rounds of a scenario, and again up to half as many while turns are not calm.
-func (c *comparison) measureWrites(ctx context.Context, x *writing) error {
-	c.results[x.name] = make(map[string]samples)
-	sc := x.asScenario()
-	for round := range c.rounds + c.rounds/2 {
-		if round >= c.rounds && c.leastCalm(&sc) >= c.rounds {
-			return nil
-		}
-		for n := range x.servers {
-			name := x.servers[(n+round)%len(x.servers)]
-			if c.without(name) {
-				continue
-			}
-			if err := c.turnOfWrites(ctx, x, name, round); err != nil {
-				return fmt.Errorf("round %d, %s: %w", round+1, name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// without reports whether a server is not wanted, or cannot be measured here.
-func (c *comparison) without(name string) bool {
-	isWanted := func(part string) bool { return strings.Contains(name, part) }
-	if c.wanted != "" && !slices.ContainsFunc(strings.Split(c.wanted, ","), isWanted) {
-		return true
-	}
-	if name == shuntFull {
-		return c.full.data == ""
-	}
-	sv := c.writeServers()[name]
-	if sv == nil {
-		return false
-	}
-	why := c.missing(sv)
-	if why != "" {
-		c.absent[name] = why
-	}
-	return why != ""
-}
-
-// turnOfWrites measures a server once.
-func (c *comparison) turnOfWrites(ctx context.Context, x *writing, name string, round int) error {
-	var report, both *load.Report
-	var err error
-	switch name {
-	case importServer:
-		report, both, err = c.importTurn(ctx)
-	default:
-		report, err = c.postsTurn(ctx, x, name)
-	}
-	if err != nil {
-		return err
-	}
-	s := sampleOf(round, report, 2)
-	c.results[x.name][name] = append(c.results[x.name][name], s)
-	if both != nil {
-		c.results[x.name][importBoth] = append(c.results[x.name][importBoth], sampleOf(round, both, 2))
-	}
-	c.say("%s, %-44s %7.2f µs, %8.0f/s, p50 %v, p99 %v; others %.1f %%", x.name, name, s.cpu, s.perSecond,
-		s.p50.Round(time.Microsecond), s.p99.Round(time.Microsecond), 100*s.others)
-	return nil
-}
-
-// postsTurn starts a server, makes links and stops it.
-func (c *comparison) postsTurn(ctx context.Context, x *writing, name string) (r *load.Report, err error) {
-	p, err := c.run(ctx, c.writeServers()[name])
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	token := c.empty.token
-	if name == shuntFull {
-		token = c.full.token
-	}
-	kind := shorten(p.address, token)
-	if x.bulk {
-		kind = shortenBulk(p.address, token)
-	}
-	s, err := p.posts(kind, x.connections, c.length)
-	if err != nil {
-		return nil, err
-	}
-	return s.run(ctx)
-}
-
-// posts returns a load of writes for a running server.
-func (p *process) posts(kind protocol, connections int, length time.Duration) (*posts, error) {
+// measured returns what the server used while work ran, which returns how many links it made.
+func (p *process) measured(work func() (links int, err error)) (*load.Report, error) {
 	ids, err := p.ids()
-	return &posts{
-		address: p.address, connections: connections, protocol: kind, warmUp: min(maxWarmUp, length/2), length: length, own: ownTime,
-		clocks: func() (load.Clocks, error) { return load.ReadClocks(ids, []int{p.site.server, p.site.load}) },
-	}, err
-}
-
-// ownTime returns the CPU time that this process has used.
-func ownTime() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0
+	if err != nil {
+		return nil, err
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// writeServers returns the servers that scenarios of writes start.
-func (c *comparison) writeServers() map[string]*server {
-	empty := answers("x", http.StatusNotFound)
-	return map[string]*server{
-		shuntEmpty:   {shuntEmpty, "shunt", 0, c.shuntOn(c.empty.data, true), empty},
-		importServer: {importServer, "shunt", 0, c.shuntOn(c.empty.data, true), empty},
-		shuntFull:    {shuntFull, "shunt", 0, c.shuntOn(c.full.data, false), empty},
+	before, err := load.CPUTime(ids...)
+	if err != nil {
+		return nil, err
 	}
+	began := time.Now()
+	links, err := work()
+	if err != nil {
+		return nil, err
+	}
+	after, err := load.CPUTime(ids...)
+	return &load.Report{Answers: uint64(links), Elapsed: time.Since(began), CPU: after - before}, err
 }
 
-// shuntOn returns the command of a shunt on a folder, or on a copy of it.
-func (c *comparison) shuntOn(data string, copied bool) func(*site, string, *place) (*exec.Cmd, error) {
-	return func(s *site, program string, p *place) (*exec.Cmd, error) {
-		ours := *s
-		if ours.data = data; copied {
-			ours.data = filepath.Join(p.dir, "data")
-			if err := os.CopyFS(ours.data, os.DirFS(data)); err != nil {
-				return nil, err
-			}
+// A posts is a load of writes: requests that make links.
+type posts struct {
+	*process
+	connections, links int // links of a request
+	warmUp, length     time.Duration
+
+	sent          atomic.Int64
+	counts, ended atomic.Bool
+
+	mu   sync.Mutex
+	took []time.Duration // each request between warm-up and end
+}
+
+// run makes links from the start of the warm-up to the end, and reports what was between them. The
+// first wrong answer ends it with an error.
+func (s *posts) run(ctx context.Context) (report *load.Report, err error) {
+	all, ctx := errgroup.WithContext(ctx)
+	for range s.connections {
+		all.Go(func() error { return s.connection(ctx) })
+	}
+	all.Go(func() (err error) {
+		defer s.ended.Store(true)
+		if err := sleep(ctx, s.warmUp); err != nil {
+			return err
 		}
-		return shuntWith()(&ours, program, p)
+		report, err = s.measured(func() (int, error) {
+			s.counts.Store(true)
+			err := sleep(ctx, s.length)
+			s.counts.Store(false)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.took) * s.links, err
+		})
+		return err
+	})
+	if err := all.Wait(); err != nil {
+		return nil, err
 	}
+	if n := len(s.took); n > 0 {
+		slices.Sort(s.took)
+		report.P50, report.P99 = s.took[n/2], s.took[n*99/100]
+	}
+	return report, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// connection sends requests on a connection, one after the other, until the end.
+func (s *posts) connection(ctx context.Context) error {
+	conn, err := net.DialTimeout("tcp4", s.address, postTimeout)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	answers, request := bufio.NewReader(conn), []byte(nil)
+	for ctx.Err() == nil && !s.ended.Load() {
+		began := time.Now()
+		request = s.request(request[:0])
+		if err := conn.SetDeadline(began.Add(postTimeout)); err != nil {
+			return err
+		}
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		if err := s.check(answers); err != nil {
+			return err
+		}
+		if s.counts.Load() {
+			s.mu.Lock()
+			s.took = append(s.took, time.Since(began))
+			s.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// request appends a request for links of their own.
+func (s *posts) request(b []byte) []byte {
+	n := int(s.sent.Add(int64(s.links)))
+	if s.links == 1 {
+		return s.post(b, "/api/v1/shorten", fmt.Sprintf(`{"url":%q}`, load.Target(n)))
+	}
+	items := make([]string, s.links)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"url":%q}`, load.Target(n+i))
+	}
+	return s.post(b, "/api/v1/shorten/bulk", "["+strings.Join(items, ",")+"]")
+}
+
+// check reads an answer whole. It is an error if it is not that the links were made.
+func (s *posts) check(r *bufio.Reader) error {
+	answer, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	status, part := http.StatusCreated, ""
+	if s.links > 1 {
+		status, part = http.StatusOK, fmt.Sprintf(`"created":%d,`, s.links)
+	}
+	if answer.StatusCode != status || !bytes.Contains(body, []byte(part)) {
+		return fmt.Errorf("the answer is not that links were made: %s: %.300q", answer.Status, body)
+	}
+	return nil
+}
+
+// importRows imports a file into an empty shunt, with the client on the core of the load. It returns
+// what the server used, and what both used.
+func (p *process) importRows(ctx context.Context) (server, both *load.Report, err error) {
+	file := filepath.Join(p.dir, "rows.ndjson")
+	if err := writeLinks(file, importRows, importLine); err != nil {
+		return nil, nil, err
+	}
+	var client time.Duration
+	server, err = p.measured(func() (_ int, err error) {
+		client, err = p.importFile(ctx, file)
+		return importRows, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	sum := *server
+	sum.CPU += client
+	return server, &sum, nil
+}
+
+// importFile runs shunt import against a server and returns the CPU time of the client.
+func (p *process) importFile(ctx context.Context, file string) (client time.Duration, err error) {
+	program, err := p.site.find("shunt")
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, importEnd)
+	defer cancel()
+	var out, complaints bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "import", file, "--server", "http://"+p.address)
+	cmd.Env = append(os.Environ(), "SHUNT_TOKEN="+p.token)
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := p.site.start(cmd, p.site.load); err != nil {
+		return 0, err
+	}
+	if err := cmd.Wait(); err != nil {
+		return 0, fmt.Errorf("shunt import: %w: %s", err, &complaints)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), allImported(strings.TrimSpace(out.String()), importRows)
 }

@@ -14,6 +14,7 @@ import (
 
 	"shunt/cmd/shunt/usage"
 	"shunt/cmd/shunt/version"
+	"shunt/engine/expect"
 )
 
 // TestEveryCommandHasAManPage writes the man pages: one for each command in section 1, one for each
@@ -27,21 +28,13 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 		forPage(cmd)
 	}
 	header := doc.GenManHeader{Section: "1", Source: "shunt " + version.Text(), Manual: "shunt"}
-	if err := doc.GenManTree(root, &header, dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, doc.GenManTree(root, &header, dir))
 	for _, topic := range topics {
 		header := doc.GenManHeader{Title: "SHUNT-" + strings.ToUpper(topic.Name()), Section: "7", Source: header.Source, Manual: "shunt"}
 		page, err := os.Create(filepath.Join(dir, "shunt-"+topic.Name()+".7"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := doc.GenMan(topicPage(topic), &header, page); err != nil {
-			t.Fatal(err)
-		}
-		if err := page.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
+		expect.OK(t, doc.GenMan(topicPage(topic), &header, page))
+		expect.OK(t, page.Close())
 	}
 	for _, cmd := range usage.CommandsOf(root) {
 		if !cmd.IsAvailableCommand() || cmd.IsAdditionalHelpTopicCommand() {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // sampleCommand prints the file of the packages.
@@ -14,16 +16,10 @@ var sampleCommand = []string{"shunt", "config", "--sample", "--data", "/var/lib/
 
 func TestTheSampleFileHasEverySettingAsItIs(t *testing.T) {
 	var want, stderr bytes.Buffer
-	if code := run(t.Context(), sampleCommand, &want, &stderr); code != exitDone {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
+	expect.MustEqual(t, run(t.Context(), sampleCommand, &want, &stderr), exitDone, "exit code: %s", &stderr)
 	got, err := os.ReadFile(filepath.Join("..", "deploy", "shunt.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("cmd/deploy/shunt.toml is out of date: run make sample")
-	}
+	expect.OK(t, err)
+	expect.That(t, bytes.Equal(got, want.Bytes()), "cmd/deploy/shunt.toml is out of date: run make sample")
 	if lines := strings.Split(want.String(), "\n"); !strings.Contains(want.String(), "\ndata = ") || !strings.Contains(want.String(), "\n#listen = ") {
 		t.Errorf("of %d lines, none sets data, or none shows the default of listen", len(lines))
 	}
@@ -36,18 +32,11 @@ var (
 
 func TestTheSampleFileIsAcceptedWithAllDefaults(t *testing.T) {
 	var sample, stdout, stderr bytes.Buffer
-	if code := run(t.Context(), sampleCommand, &sample, &stderr); code != exitDone {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
+	expect.MustEqual(t, run(t.Context(), sampleCommand, &sample, &stderr), exitDone, "exit code: %s", &stderr)
 	all := sampleLine.ReplaceAllString(sample.String(), "$1")
 	file := filepath.Join(t.TempDir(), "shunt.toml")
-	if err := os.WriteFile(file, []byte(noDefault.ReplaceAllString(all, "")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code := run(t.Context(), []string{"shunt", "config", "check", file}, &stdout, &stderr); code != exitDone {
-		t.Errorf("exit code %d: %s\n%s", code, &stderr, all)
-	}
-	if n := len(sampleLine.FindAllString(sample.String(), -1)); n < 40 {
-		t.Errorf("it has %d settings", n)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(noDefault.ReplaceAllString(all, "")), 0o600))
+	expect.Equal(t, run(t.Context(), []string{"shunt", "config", "check", file}, &stdout, &stderr), exitDone, "exit code: %s\n%s", &stderr, all)
+	n := len(sampleLine.FindAllString(sample.String(), -1))
+	expect.That(t, n >= 40, "it has %d settings", n)
 }

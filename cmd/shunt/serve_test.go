@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/settings"
+	"shunt/engine/expect"
 
 	"go.uber.org/goleak"
 )
@@ -66,13 +67,9 @@ func TestAServerJoinsEverythingThatItStarts(t *testing.T) {
 	public := <-stderr.ready
 
 	var added syncBuffer
-	if got := run(t.Context(), []string{"shunt", "add", "https://example.org/a", "--data", dir}, &added, stderr); got != exitDone {
-		t.Fatalf("add: exit code %d\n%s", got, stderr)
-	}
+	expect.MustEqual(t, run(t.Context(), []string{"shunt", "add", "https://example.org/a", "--data", dir}, &added, stderr), exitDone, "add: exit code\n%s", stderr)
 	short := strings.TrimSpace(added.b.String())
-	if !strings.HasPrefix(short, public) {
-		t.Fatalf("got %q, want an address of %s", short, public)
-	}
+	expect.MustThat(t, strings.HasPrefix(short, public), "got %q, want an address of %s", short, public)
 	var clients sync.WaitGroup
 	for range 4 {
 		clients.Go(func() {
@@ -81,24 +78,18 @@ func TestAServerJoinsEverythingThatItStarts(t *testing.T) {
 			}
 		})
 		clients.Go(func() {
-			if got := run(t.Context(), []string{"shunt", "stats", short, "--data", dir}, io.Discard, stderr); got != exitDone {
-				t.Errorf("stats: exit code %d", got)
-			}
+			expect.Equal(t, run(t.Context(), []string{"shunt", "stats", short, "--data", dir}, io.Discard, stderr), exitDone, "stats: exit code")
 		})
 	}
 	clients.Wait()
 	stop()
-	if got := <-code; got != exitDone {
-		t.Errorf("got exit code %d, want 0:\n%s", got, stderr)
-	}
+	expect.Equal(t, <-code, exitDone, "got exit code, want 0:\n%s", stderr)
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	goleak.VerifyNone(t, leaks...)
 
 	var stats syncBuffer
 	run(t.Context(), []string{"shunt", "stats", short, "--data", dir}, &stats, stderr)
-	if got := stats.b.String(); got != "hits    200\nunique  1\n" {
-		t.Errorf("got %q, want every hit\n%s", got, stderr)
-	}
+	expect.Equal(t, stats.b.String(), "hits    200\nunique  1\n", "want every hit\n%s", stderr)
 	goleak.VerifyNone(t, leaks...)
 }
 
@@ -131,15 +122,10 @@ func (w *readyWriter) String() string {
 func follow(t *testing.T, short, want string) {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, short, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer response.Body.Close()
-	if got := response.Header.Get("Location"); response.StatusCode != http.StatusFound || got != want {
-		t.Errorf("%s: got %d to %q, want 302 to %q", short, response.StatusCode, got, want)
-	}
+	got := response.Header.Get("Location")
+	expect.That(t, response.StatusCode == http.StatusFound && got == want, "%s: got %d to %q, want 302 to %q", short, response.StatusCode, got, want)
 }

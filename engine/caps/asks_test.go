@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/index"
 )
 
@@ -65,9 +66,8 @@ func TestRedirectsThatWaitGoTogether(t *testing.T) {
 		defer a.stop()
 		first := a.hits(7, 1)
 		rest := a.hits(7, 10)
-		if n, spent := granted(first()); n != 1 || spent != 0 {
-			t.Errorf("the first: %d granted, %d told that the cap is used up", n, spent)
-		}
+		n, spent := granted(first())
+		expect.That(t, n == 1 && spent == 0, "the first: %d granted, %d told that the cap is used up", n, spent)
 		all := rest()
 		if n, spent := granted(all[:4]); n != 4 || spent != 0 || all[0].Generation != 3 {
 			t.Errorf("the next four: %+v", all[:4])
@@ -75,9 +75,7 @@ func TestRedirectsThatWaitGoTogether(t *testing.T) {
 		if n, spent := granted(all[4:]); n != 0 || spent != 6 {
 			t.Errorf("the last six: %+v", all[4:])
 		}
-		if len(asked) != 2 || asked[1][0] != (Ask{ID: 7, Code: "code", Hits: 10}) {
-			t.Errorf("asked %+v", asked)
-		}
+		expect.That(t, len(asked) == 2 && asked[1][0] == (Ask{ID: 7, Domain: index.DefaultDomain, Code: "code", Hits: 10}), "asked %+v", asked)
 	})
 }
 
@@ -86,24 +84,19 @@ func TestNothingIsGrantedWithoutTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var never Asks
 		never.Init()
-		if a := never.Hit(1, keyOf("code")); a != (Answer{}) {
-			t.Errorf("before Run: %+v", a)
-		}
+		expect.Equal(t, never.Hit(1, keyOf("code")), Answer{}, "before Run")
 		a := startAsks(t, func([]Ask) ([]Answer, error) { return nil, errors.New("gone") })
 		for name, send := range map[string]func([]Ask) ([]Answer, error){
 			"an error":  func(asks []Ask) ([]Answer, error) { return []Answer{{Granted: 1}}, errors.New("gone") },
 			"no answer": func(asks []Ask) ([]Answer, error) { return nil, nil },
 		} {
 			a.send = send
-			if got := a.hits(1, 1)(); got[0] != (Answer{}) {
-				t.Errorf("%s: %+v", name, got)
-			}
+			got := a.hits(1, 1)()
+			expect.Equal(t, got[0], Answer{}, "%s: %+v", name, got)
 		}
 		a.stop()
 		synctest.Wait()
-		if got := a.Hit(1, keyOf("code")); got != (Answer{}) {
-			t.Errorf("after Run: %+v", got)
-		}
+		expect.Equal(t, a.Hit(1, keyOf("code")), Answer{}, "after Run")
 	})
 }
 
@@ -117,9 +110,8 @@ func TestARedirectThatHasWaitedTooLongIsNotAskedFor(t *testing.T) {
 			return []Answer{{Granted: asks[0].Hits}}, nil
 		})
 		first, late := a.hits(1, 1), a.hits(1, 5)
-		if n, _ := granted(first()); n != 1 {
-			t.Errorf("the first: %d granted", n)
-		}
+		n, _ := granted(first())
+		expect.Equal(t, n, 1, "the first granted")
 		if n, spent := granted(late()); n != 0 || spent != 0 || asked != 1 {
 			t.Errorf("those who waited: %d granted, %d told that it is used up, asked for %d", n, spent, asked)
 		}
@@ -171,21 +163,13 @@ func TestAMessageAndTheQueueHaveLimits(t *testing.T) {
 
 func TestAGrantOfAnEarlierCapIsNotUsed(t *testing.T) {
 	var table Table
-	if !table.Allows(1, 3) {
-		t.Error("a grant is refused by a node that does not know of the cap yet")
-	}
+	expect.That(t, table.Allows(1, 3), "a grant is refused by a node that does not know of the cap yet")
 	table.Put(1, Cap{Generation: 3, Used: 1, Open: true})
-	if !table.Allows(1, 3) || !table.Allows(1, 5) || table.Allows(1, 2) {
-		t.Error("with generation 3: those of 3 and 5 are allowed, that of 2 is not")
-	}
+	expect.That(t, table.Allows(1, 3) && table.Allows(1, 5) && !table.Allows(1, 2), "with generation 3: those of 3 and 5 are allowed, that of 2 is not")
 	table.Put(1, Cap{Generation: 4}) // it was taken away
-	if table.Allows(1, 3) {
-		t.Error("a grant is used although its cap was taken away")
-	}
+	expect.That(t, !table.Allows(1, 3), "a grant is used although its cap was taken away")
 	table.Remove(1)
-	if c := table.Of(1); c != (Cap{}) {
-		t.Errorf("a link without a cap has %+v", c)
-	}
+	expect.Equal(t, table.Of(1), Cap{}, "a link without a cap")
 }
 
 // keyOf returns the key of a code in the default domain.

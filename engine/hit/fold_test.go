@@ -3,6 +3,7 @@ package hit
 import (
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
@@ -17,9 +18,8 @@ func TestAFullPairStillCountsItsEntries(t *testing.T) {
 		{1, 1, true}, {2, 2, true}, // four entries; there may not be room for two more
 		{1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 3, false}, {3, 3, false},
 	} {
-		if kept := p.add(&journal.Record{LinkID: c.link, Owner: c.owner}, countedHours{}); kept != c.kept {
-			t.Errorf("link %d of owner %d: kept is %v", c.link, c.owner, kept)
-		}
+		kept := p.add(&journal.Record{LinkID: c.link, Owner: c.owner}, countedHours{})
+		expect.Equal(t, kept, c.kept, "link %d of owner %d: kept", c.link, c.owner)
 	}
 	var l, o tally.Tally
 	p.links.AddTo(1, 0, nil, &l)
@@ -28,9 +28,7 @@ func TestAFullPairStillCountsItsEntries(t *testing.T) {
 		t.Errorf("%d and %d hits, %d entries", l.Hits, o.Hits, p.entries())
 	}
 	p.reset()
-	if !p.empty() || !p.add(&journal.Record{LinkID: 3, Owner: 3}, countedHours{}) {
-		t.Error("there is no room after a reset")
-	}
+	expect.That(t, p.empty() && p.add(&journal.Record{LinkID: 3, Owner: 3}, countedHours{}), "there is no room after a reset")
 }
 
 func TestAVoidRecordCountsNothing(t *testing.T) {

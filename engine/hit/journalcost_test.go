@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine/caps"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/engine/internal/settings"
 	"shunt/engine/journal"
@@ -28,9 +29,8 @@ func BenchmarkJournalCost(b *testing.B) {
 	links := uint64(1_000_000)
 	if s := os.Getenv("SHUNT_BENCH_LINKS"); s != "" {
 		var err error
-		if links, err = strconv.ParseUint(s, 10, 64); err != nil {
-			b.Fatal(err)
-		}
+		links, err = strconv.ParseUint(s, 10, 64)
+		expect.OK(b, err)
 	}
 	hs := costHits(b, links)
 	for _, on := range []bool{false, true} {
@@ -70,9 +70,7 @@ func costHits(b *testing.B, links uint64) *Hits {
 	hs.index.Init()
 	n := journal.Spec{Epoch: 1, Rings: settings.DefaultRings, Records: settings.DefaultRingRecords, Now: hs.now}
 	j, err := journal.Create(journal.NewFolder([16]byte{}, b.TempDir()), n)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, err)
 	b.Cleanup(func() { _ = j.Close() })
 	hs.journal, hs.keeper = j, journal.NewKeeper(j, hs.log, hs.flushSoon)
 	hs.pending = newPending(j, hs.index, Positions{}, countedHours{}, settings.DefaultPendingEntries)
@@ -80,9 +78,7 @@ func costHits(b *testing.B, links uint64) *Hits {
 	for i := range links {
 		var code [8]byte
 		costCode(&code, i)
-		if err := hs.index.Put(&index.HotView{KeyView: viewOf(code[:]), Target: target, ID: i + 1, Owner: 1}); err != nil {
-			b.Fatal(err)
-		}
+		expect.OK(b, hs.index.Put(&index.HotView{KeyView: viewOf(code[:]), Target: target, ID: i + 1, Owner: 1}))
 	}
 	return hs
 }
@@ -130,8 +126,6 @@ func (hs *Hits) foldAndFree() (stop func()) {
 // processTime returns the CPU time of the process so far.
 func processTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	expect.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/engine/caps"
+	"shunt/engine/expect"
 	"shunt/engine/index"
 	"shunt/engine/internal/settings"
 	"shunt/engine/journal"
@@ -16,10 +17,10 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 	var x index.Index
 	x.Init()
 	j, err := journal.Create(journal.NewFolder([16]byte{}, t.TempDir()), journal.Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
-	must(t, err)
+	expect.OK(t, err)
 	hs := &Hits{index: &x, journal: j, caps: new(caps.Shared), pending: newPending(j, &x, Positions{}, countedHours{}, settings.DefaultPendingEntries)}
-	must(t, x.Put(&index.HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
-	must(t, x.Put(&index.HotView{KeyView: keyOf("plain").View(), Target: []byte("https://x"), ID: 6}))
+	expect.OK(t, x.Put(&index.HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: index.FlagCapped, MaxHits: 9}))
+	expect.OK(t, x.Put(&index.HotView{KeyView: keyOf("plain").View(), Target: []byte("https://x"), ID: 6}))
 
 	hs.pending.mu.Lock()
 	for _, code := range []string{"capped", "plain"} {
@@ -31,23 +32,14 @@ func TestResolveAndHitTakeNoLock(t *testing.T) {
 			}()
 			select {
 			case ok := <-done:
-				if !ok {
-					t.Errorf("%s: no redirect", code)
-				}
+				expect.That(t, ok, "%s: no redirect", code)
 			case <-time.After(10 * time.Second):
 				t.Fatalf("%s: a redirect waits for a lock", code)
 			}
 		})
 	}
 	hs.pending.mu.Unlock()
-	must(t, j.Close())
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, j.Close())
 }
 
 // keyOf returns the key of a code in the default domain.

@@ -2,6 +2,7 @@ package hit
 
 import (
 	"errors"
+	"shunt/engine/expect"
 	"shunt/engine/internal/clock"
 	"shunt/engine/invalid"
 	"strconv"
@@ -67,9 +68,7 @@ func TestWindowsAreWidenedToWholeBuckets(t *testing.T) {
 		if w.spans[len(w.spans)-1].ToHour == Endless {
 			got += ""
 		}
-		if got != c.want {
-			t.Errorf("%s: got %s, want %s", name, got, c.want)
-		}
+		expect.Equal(t, got, c.want, name)
 		checkSpans(t, name, w)
 	}
 }
@@ -85,18 +84,12 @@ func checkSpans(t *testing.T, name string, w window) {
 				t.Errorf("%s: span %d is", name, i)
 			}
 		}
-		if s.FromHour != at || to <= at && len(w.spans) > 0 {
-			t.Errorf("%s: span %d is %d to %d, after %d", name, i, s.FromHour, s.ToHour, at)
-		}
+		expect.That(t, s.FromHour == at && (to > at || len(w.spans) == 0), "%s: span %d is %d to %d, after %d", name, i, s.FromHour, s.ToHour, at)
 		days := s.FromHour%clock.HoursPerDay == 0 && (to%clock.HoursPerDay == 0)
-		if !days && s.FromHour < windowKept.firstHour {
-			t.Errorf("%s: span %d is %d to %d: neither days nor kept hours", name, i, s.FromHour, s.ToHour)
-		}
+		expect.That(t, days || s.FromHour >= windowKept.firstHour, "%s: span %d is %d to %d: neither days nor kept hours", name, i, s.FromHour, s.ToHour)
 		at = to
 	}
-	if at < w.to {
-		t.Errorf("%s: spans end at %d, the window at %d", name, at, w.to)
-	}
+	expect.That(t, at >= w.to, "%s: spans end at %d, the window at %d", name, at, w.to)
 }
 
 func TestImpossibleWindowsAreRefused(t *testing.T) {
@@ -114,8 +107,6 @@ func TestImpossibleWindowsAreRefused(t *testing.T) {
 	} {
 		_, err := c.q.window(windowKept, windowNow, at("2020-01-01"))
 		var wrong invalid.Error
-		if !errors.As(err, &wrong) || wrong[0].Field != c.field || wrong[0].Code != c.code {
-			t.Errorf("%s: got %v, want %s of %s", name, err, c.code, c.field)
-		}
+		expect.That(t, errors.As(err, &wrong) && wrong[0].Field == c.field && wrong[0].Code == c.code, "%s: got %v, want %s of %s", name, err, c.code, c.field)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/invalid"
 )
 
@@ -15,14 +16,10 @@ func TestValidCodeAcceptsExactlyTheBytesOfTheContract(t *testing.T) {
 	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
 	for b := range 256 {
 		got, want := ValidCode([]byte{byte(b)}), strings.IndexByte(allowed, byte(b)) >= 0
-		if got != want {
-			t.Errorf("ValidCode(%#x): got %v, want %v", b, got, want)
-		}
+		expect.Equal(t, got, want, "ValidCode(%#x)", b)
 	}
 	for length, want := range map[int]bool{0: false, 1: true, 64: true, 65: false} {
-		if got := ValidCode(bytes.Repeat([]byte("x"), length)); got != want {
-			t.Errorf("a code of %d bytes: got %v, want %v", length, got, want)
-		}
+		expect.Equal(t, ValidCode(bytes.Repeat([]byte("x"), length)), want, "a code of %d bytes", length)
 	}
 }
 
@@ -63,9 +60,7 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	var seen [256]int
 	for range draws {
 		code, err := DrawCode(r)
-		if err != nil || len(code) != DrawnCodeBytes || !ValidCode([]byte(code)) {
-			t.Fatalf("DrawCode: got %q, %v", code, err)
-		}
+		expect.MustThat(t, err == nil && len(code) == DrawnCodeBytes && ValidCode([]byte(code)), "DrawCode: got %q, %v", code, err)
 		for _, c := range []byte(code) {
 			seen[c]++
 		}
@@ -76,21 +71,17 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 		d := float64(seen[c]) - want
 		chi2 += d * d / want
 	}
-	if chi2 > 105 {
-		t.Errorf("χ² of the characters: got %.0f, want at most 105", chi2)
-	}
+	expect.That(t, chi2 <= 105, "χ² of the characters: got %.0f, want at most 105", chi2)
 }
 
 func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 	stream := append(bytes.Repeat([]byte{248, 255}, 12), 0, 61, 62, 247, 9, 10, 35, 36)
 	got, err := DrawCode(bytes.NewReader(stream))
-	if want := "0z0z9AZa"; err != nil || got != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
+	want := "0z0z9AZa"
+	expect.That(t, err == nil && got == want, "got %q, %v; want %q", got, err, want)
 }
 
 func TestDrawCodeReportsAFailingReader(t *testing.T) {
-	if _, err := DrawCode(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want %v", err, io.EOF)
-	}
+	_, err := DrawCode(bytes.NewReader(nil))
+	expect.Error(t, err, io.EOF, "the error")
 }

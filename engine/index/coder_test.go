@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/invariants"
 	"shunt/engine/internal/symbols"
 )
@@ -28,7 +29,7 @@ func codeOf(i int) []byte { return fmt.Appendf(nil, "c%07d", i) }
 func putTargets(t *testing.T, x *Index, first, n int, target func(int) string) {
 	t.Helper()
 	for i := first; i < first+n; i++ {
-		must(t, x.Put(&HotView{KeyView: viewOf(codeOf(i)), Target: []byte(target(i)), ID: uint64(i + 1)}))
+		expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(i)), Target: []byte(target(i)), ID: uint64(i + 1)}))
 	}
 }
 
@@ -69,39 +70,31 @@ func TestTargetsAreCodedOnceThereIsATable(t *testing.T) {
 	x := newIndex()
 	putTargets(t, x, 0, n-1, shopTarget)
 	plainBytes := x.recordsBytes()
-	if x.coder.table.Load() != nil {
-		t.Error("a table was trained on fewer targets than it should be")
-	}
+	expect.That(t, x.coder.table.Load() == nil, "a table was trained on fewer targets than it should be")
 	putTargets(t, x, n-1, 1, shopTarget)
 	table := trained(t, x, nil)
 	putTargets(t, x, n, n, shopTarget)
 	wantTargets(t, x, 0, 2*n, shopTarget)
 	for i := range x.shards {
-		if x.shards[i].current.Load().arena.symbols != table {
-			t.Errorf("shard %d is still plain", i)
-		}
+		expect.Equal(t, x.shards[i].current.Load().arena.symbols, table, "shard %d is still plain", i)
 	}
-	if got := x.recordsBytes(); got > plainBytes {
-		t.Errorf("%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
-	}
+	got := x.recordsBytes()
+	expect.That(t, got <= plainBytes, "%d links take %d bytes coded, %d took %d plain", 2*n, got, n-1, plainBytes)
 	var seen HotView
 	x.Variants(keyOf("C0000005"), func(v HotView) { seen = v })
-	if string(seen.Target) != shopTarget(5) {
-		t.Errorf("a variant's target is %q, want %q", seen.Target, shopTarget(5))
-	}
+	expect.Equal(t, string(seen.Target), shopTarget(5), "a variant's target is %q", seen.Target)
 }
 
 func TestAFewTargetsStayPlain(t *testing.T) {
 	x := newIndex()
 	putTargets(t, x, 0, 100, shopTarget)
 	for range 100 { // edits of one link are samples as well, but tombstones are not
-		must(t, x.Put(&HotView{KeyView: keyOf("gone").View(), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
+		expect.OK(t, x.Put(&HotView{KeyView: keyOf("gone").View(), ID: 1, Flags: FlagTombstone, DeletedAtMs: 1}))
 	}
 	x.coder.mu.Lock()
 	defer x.coder.mu.Unlock()
-	if got := len(x.coder.mu.samples); got != 100 || x.coder.mu.training {
-		t.Errorf("%d samples, want 100", got)
-	}
+	got := len(x.coder.mu.samples)
+	expect.That(t, got == 100 && !x.coder.mu.training, "%d samples, want 100", got)
 }
 
 func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
@@ -114,14 +107,13 @@ func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
 	// A link whose shard is rewritten for its garbage is coded by the newest table.
 	for range 100 {
 		for i := range 300 {
-			must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(i)), ID: 1_000_001}))
+			expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(i)), ID: 1_000_001}))
 		}
 	}
-	must(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
+	expect.OK(t, x.Put(&HotView{KeyView: viewOf(codeOf(1_000_000)), Target: []byte(newsTarget(1_000_000)), ID: 1_000_001}))
 	p := placeOf(&x.key, viewOf(codeOf(1_000_000)))
-	if got := x.shards[p.shard].current.Load().arena.symbols; got == first || got == nil {
-		t.Error("a rewritten shard keeps the old table")
-	}
+	got := x.shards[p.shard].current.Load().arena.symbols
+	expect.That(t, got != first && got != nil, "a rewritten shard keeps the old table")
 	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	wantTargets(t, x, 1_000_000, n, newsTarget)
 }
@@ -139,9 +131,8 @@ func TestALargeShardKeepsItsTableWhenItIsRewritten(t *testing.T) {
 		s.mu.Lock()
 		s.rewriteLocked()
 		s.mu.Unlock()
-		if a := s.current.Load().arena; a.symbols != first {
-			t.Errorf("shard %d with %d bytes has another table", i, a.usedBytes)
-		}
+		a := s.current.Load().arena
+		expect.Equal(t, a.symbols, first, "shard %d with %d bytes has another table", i, a.usedBytes)
 	}
 	wantTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 }
@@ -204,9 +195,8 @@ func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
 	wantTargets(t, x, 0, n, target)
 	for i := range n {
 		l, _ := x.Resolve(viewOf(codeOf(i)))
-		if got := len(l.keptTarget()); got > len(targets[i])+1 {
-			t.Errorf("%q: kept in %d bytes, want at most one more than it has", targets[i], got)
-		}
+		got := len(l.keptTarget())
+		expect.That(t, got <= len(targets[i])+1, "%q: kept in %d bytes, want at most one more than it has", targets[i], got)
 		l.Release()
 	}
 }
@@ -258,18 +248,16 @@ func TestALookUpOfACodedTargetAllocatesNothing(t *testing.T) {
 	trained(t, x, nil)
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	code, room := codeOf(7), make([]byte, 0, len(shopTarget(7))+16)
-	if n := testing.AllocsPerRun(100, func() {
+	expect.Equal(t, testing.AllocsPerRun(100, func() {
 		l, _ := x.Resolve(viewOf(code))
 		_ = l.AppendTarget(room)
 		l.Release()
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	}), 0, "allocations")
 	if invariants.Enabled {
 		return // the checks of a put allocate
 	}
 	h := HotView{KeyView: viewOf(codeOf(8)), Target: []byte(shopTarget(8)), ID: 9}
-	if n := testing.AllocsPerRun(100, func() { must(t, x.Put(&h)) }); n > 1 {
+	if n := testing.AllocsPerRun(100, func() { expect.OK(t, x.Put(&h)) }); n > 1 {
 		t.Errorf("an edit makes %v allocations, want the code of the old record at most", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/symbols"
 )
 
@@ -26,10 +27,8 @@ func TestATargetIsCodedBeforeItsShardIsLocked(t *testing.T) {
 	waits := waitsInPut(t)
 	copy(h.Target, "changed!")
 	s.mu.Unlock()
-	must(t, <-done)
-	if !waits {
-		t.Fatal("Put does not wait for a locked shard")
-	}
+	expect.OK(t, <-done)
+	expect.MustThat(t, waits, "Put does not wait for a locked shard")
 	l, ok := x.Resolve(viewOf(h.Code))
 	if !ok || string(l.AppendTarget(nil)) != shopTarget(7) {
 		t.Errorf("got %v, %q, want %q", ok, l.AppendTarget(nil), shopTarget(7))

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // TestTheLastSlabTakesMemoryOnlyForItsLinks asks the kernel, which may be set to huge pages for all memory.
@@ -15,16 +17,12 @@ func TestTheLastSlabTakesMemoryOnlyForItsLinks(t *testing.T) {
 	var c counters
 	idOf := func(slab int) uint64 { return uint64(slab)<<slabBits + 5 }
 	for _, last := range []int{0, 3, 4} {
-		must(t, c.ensure(idOf(last)))
+		expect.OK(t, c.ensure(idOf(last)))
 		c.at(idOf(last)).Add(1)
-		if pages := residentPages(t, (*c.dir.Load())[last]); pages != 1 {
-			t.Errorf("slab %d is the last, has one link and %d pages of memory", last, pages)
-		}
+		expect.Equal(t, residentPages(t, (*c.dir.Load())[last]), 1, "slab %d is the last, has one link and pages of memory", last)
 	}
 	for _, slab := range []int{0, 3, 4} {
-		if hits := c.at(idOf(slab)).Load(); hits != 1 {
-			t.Errorf("a counter of slab %d has %d hits after others followed, want 1", slab, hits)
-		}
+		expect.Equal(t, c.at(idOf(slab)).Load(), 1, "a counter of slab %d hits after others followed", slab)
 	}
 }
 
@@ -33,9 +31,7 @@ func residentPages(t *testing.T, s *slab) (pages int) {
 	t.Helper()
 	resident := make([]byte, len(s.bytes())/os.Getpagesize())
 	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(s)), unsafe.Sizeof(*s), uintptr(unsafe.Pointer(&resident[0])))
-	if errno != 0 {
-		t.Fatal(errno)
-	}
+	expect.MustThat(t, errno == 0, "%v", errno)
 	for _, r := range resident {
 		pages += int(r & 1)
 	}

@@ -75,8 +75,7 @@
 //
 // Ids are never reused and counters never move, so no hit is lost to a racing edit, growth or
 // rewrite. The word of a counter also counts the changes of its link's cap (counter.go), so that
-// Admit is exact about the cap in force: see Admit, and "Concurrency" in the engine's package
-// comment.
+// Admit is exact about the cap in force: see Admit, and "Caps" in the comment of engine/hit.
 //
 // An entry is stored in this order: rest of the tag, offset, control word. On amd64 these stores, and those of the
 // numbers that metrics read, are plain (mmap.StoreHalf, StoreLast, StoreWord): the processor keeps their order, and a locked

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestAFullShardTakesEditsAndDeletions fills the only chunks that its arena may have. One record is garbage.
@@ -28,20 +30,18 @@ func TestAFullShardTakesEditsAndDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if codes = append(codes, code); len(codes) == 1 {
-			must(t, put(code, 0))
+			expect.OK(t, put(code, 0))
 		}
 	}
 	for range 3 * len(codes) {
-		must(t, put(codes[0], FlagForwardQuery))
+		expect.OK(t, put(codes[0], FlagForwardQuery))
 	}
 	target = nil
 	for _, code := range codes[1:] {
-		must(t, put(code, FlagTombstone))
-		if _, ok := x.Resolve(viewOf(code)); ok {
-			t.Fatalf("code %q was deleted and is found", code)
-		}
+		expect.OK(t, put(code, FlagTombstone))
+		_, ok := x.Resolve(viewOf(code))
+		expect.MustThat(t, !ok, "code %q was deleted and is found", code)
 	}
-	if l, ok := x.Resolve(viewOf(codes[0])); !ok || l.Flags()&FlagForwardQuery == 0 {
-		t.Error("an edited link is lost")
-	}
+	l, ok := x.Resolve(viewOf(codes[0]))
+	expect.That(t, ok && l.Flags()&FlagForwardQuery != 0, "an edited link is lost")
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // rows are the records that a store has of four variants of a code, and an index that was told of
@@ -36,9 +38,7 @@ func TestTheIndexKnowsEveryRecordOfTheStore(t *testing.T) {
 }
 
 func (r *rows) put(rt *rapid.T, v HotView) {
-	if err := r.x.Put(&v); err != nil {
-		rt.Fatal(err)
-	}
+	expect.OK(rt, r.x.Put(&v))
 	r.has[string(v.Code)] = v
 }
 
@@ -144,14 +144,11 @@ func TestVariantsWithoutEndTakeBoundedMemory(t *testing.T) {
 			x.put(t, HotView{KeyView: viewOf(code), ID: id, Owner: owner, Flags: FlagTombstone, DeletedAtMs: int64(i)})
 		}
 	}
-	if n := hiddenIn(x); n > maxHidden+2 {
-		t.Errorf("%d tombstones are remembered of %d, want at most %d", n, 2*variants, maxHidden+2)
-	}
+	n := hiddenIn(x)
+	expect.That(t, n <= maxHidden+2, "%d tombstones are remembered of %d, want at most %d", n, 2*variants, maxHidden+2)
 	latest := map[uint32]int64{}
 	known, hidden := x.Variants(keyOf("abcdefghijkl"), func(HotView) {})
 	x.Hidden(keyOf("abcdefghijkl"), func(v HotView) { latest[v.Owner] = max(latest[v.Owner], v.DeletedAtMs) })
 	// The last deletion of each owner has a slot. Owner 2 has another one, which was owner 1's.
-	if !known || !hidden || latest[1] != variants-2 || latest[2] != variants-3 {
-		t.Errorf("known %v, hidden %v, the latest deletions are %v", known, hidden, latest)
-	}
+	expect.That(t, known && hidden && latest[1] == variants-2 && latest[2] == variants-3, "known %v, hidden %v, the latest deletions are %v", known, hidden, latest)
 }

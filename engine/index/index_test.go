@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -23,9 +24,7 @@ func newIndex() *Index {
 func (x *Index) put(t testing.TB, h HotView) {
 	t.Helper()
 	p := placeOf(&x.key, h.KeyView)
-	if err := x.shards[p.shard].put(p.tag, &h); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, x.shards[p.shard].put(p.tag, &h))
 }
 
 // get looks a code up without the fast path, so that codes of eight bytes take the same path as
@@ -39,18 +38,13 @@ func TestCodesThatDifferByCaseAreDifferentLinks(t *testing.T) {
 	}
 	for i, code := range []string{"Abc_-9", "abc_-9", "ABC_-9"} {
 		l, ok := x.get(code)
-		if !ok || l.ID() != uint64(i) || string(l.AppendTarget(nil)) != "https://x/"+code {
-			t.Errorf("%s: got %+v, %v", code, l, ok)
-		}
+		expect.That(t, ok && l.ID() == uint64(i) && string(l.AppendTarget(nil)) == "https://x/"+code, "%s: got %+v, %v", code, l, ok)
 	}
-	if _, ok := x.get("aBC_-9"); ok {
-		t.Error("a variant that was never put is found")
-	}
+	_, ok := x.get("aBC_-9")
+	expect.That(t, !ok, "a variant that was never put is found")
 	var found []string
 	x.Variants(keyOf("aBC_-9"), func(v HotView) { found = append(found, string(v.Code)) })
-	if len(found) != 3 {
-		t.Errorf("variants of aBC_-9 are %v, want all three", found)
-	}
+	expect.Equal(t, len(found), 3, "variants of aBC_-9 are %v", found)
 }
 
 func TestFoldingJoinsOnlyCodesThatDifferByCase(t *testing.T) {
@@ -62,9 +56,8 @@ func TestFoldingJoinsOnlyCodesThatDifferByCase(t *testing.T) {
 		}
 		var folded [limits.MaxCodeBytes]byte
 		key := string(foldCase(&folded, code))
-		if other, dup := seen[key]; dup && !strings.EqualFold(string(code), string([]byte{other})) {
-			t.Errorf("%q and %q fold to the same", code, other)
-		}
+		other, dup := seen[key]
+		expect.That(t, !dup || strings.EqualFold(string(code), string([]byte{other})), "%q and %q fold to the same", code, other)
 		seen[key] = byte(c)
 	}
 	if len(seen) != 38 { // 26 letters, 10 digits, _ and -
@@ -84,9 +77,7 @@ func TestRecordsKeepEveryField(t *testing.T) {
 		l.Flags() != want.Flags || string(l.AppendTarget(nil)) != string(want.Target) {
 		t.Errorf("got %d %d %d %d %b %q, %v", l.ID(), l.ExpiresAtMs(), l.MaxHits(), l.Owner(), l.Flags(), l.AppendTarget(nil), ok)
 	}
-	if l.Flags().RedirectStatus() != 308 {
-		t.Errorf("redirect status %d, want 308", l.Flags().RedirectStatus())
-	}
+	expect.Equal(t, l.Flags().RedirectStatus(), 308, "redirect status")
 }
 
 func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
@@ -99,22 +90,18 @@ func TestHeaderAndCodeOfARecordShareACacheLine(t *testing.T) {
 			h.Code = h.Code[:8]
 		}
 		offset, sizeBytes, ok := a.appendRecord(&h)
-		if !ok {
-			t.Fatal("the arena is full")
-		}
+		expect.MustThat(t, ok, "the arena is full")
 		usedBytes += sizeBytes
 		first := uintptr(a.at(offset))
 		last := first + uintptr(h.readBytes(h.narrow(a.idHigh))) - 1
 		if read := last - first + 1; read <= cacheLineBytes && first/cacheLineBytes != last/cacheLineBytes {
 			t.Fatalf("record %d: bytes %d to %d of a line", i, first%cacheLineBytes, first%cacheLineBytes+read)
 		}
-		if v := a.view(offset); v.ID != h.ID || len(v.Target) != len(h.Target) {
-			t.Fatalf("record %d: got %d, %d bytes of target", i, v.ID, len(v.Target))
-		}
+		v := a.view(offset)
+		expect.MustThat(t, v.ID == h.ID && len(v.Target) == len(h.Target), "record %d: got %d, %d bytes of target", i, v.ID, len(v.Target))
 	}
-	if wasted := a.usedBytes - uint64(usedBytes); wasted == 0 || wasted > uint64(usedBytes)/5 {
-		t.Errorf("%d bytes between records of %d", wasted, usedBytes)
-	}
+	wasted := a.usedBytes - uint64(usedBytes)
+	expect.That(t, wasted != 0 && wasted <= uint64(usedBytes)/5, "%d bytes between records of %d", wasted, usedBytes)
 }
 
 func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
@@ -129,21 +116,18 @@ func TestVariantsMadeAndDeletedShareOneSlot(t *testing.T) {
 			}
 		}
 		x.put(t, HotView{KeyView: viewOf(code), Target: []byte("https://x"), ID: uint64(n)})
-		if l, ok := x.get(string(code)); !ok || l.ID() != uint64(n) {
-			t.Fatalf("%s is lost", code)
-		}
+		l, ok := x.get(string(code))
+		expect.MustThat(t, ok && l.ID() == uint64(n), "%s is lost", code)
 		x.put(t, HotView{KeyView: viewOf(code), Flags: FlagTombstone, DeletedAtMs: n + 1, ID: uint64(n)})
 	}
-	if s.mu.used != 1 || s.tombstones.Load() != 1 || s.links.Load() != 0 {
-		t.Errorf("4,096 variants made and deleted leave %d slots, %d tombstones, %d links", s.mu.used, s.tombstones.Load(), s.links.Load())
-	}
+	expect.That(t, s.mu.used == 1 && s.tombstones.Load() == 1 && s.links.Load() == 0,
+		"4,096 variants made and deleted leave %d slots, %d tombstones, %d links", s.mu.used, s.tombstones.Load(), s.links.Load())
 	// As on loading, in any order: a tombstone does not displace a record that blocks more.
 	x.put(t, HotView{KeyView: keyOf("Abcdefghijkl").View(), Flags: FlagTombstone, DeletedAtMs: 5})
 	x.put(t, HotView{KeyView: keyOf("aBcdefghijkl").View(), Target: []byte("https://live")})
 	x.put(t, HotView{KeyView: keyOf("abCdefghijkl").View(), Flags: FlagTombstone, DeletedAtMs: 1 << 40})
-	if l, ok := x.get("aBcdefghijkl"); !ok || string(l.AppendTarget(nil)) != "https://live" || s.mu.used != 1 {
-		t.Errorf("the live variant resolves: %v, in %d slots", ok, s.mu.used)
-	}
+	l, ok := x.get("aBcdefghijkl")
+	expect.That(t, ok && string(l.AppendTarget(nil)) == "https://live" && s.mu.used == 1, "the live variant resolves: %v, in %d slots", ok, s.mu.used)
 }
 
 // TestMatchingMissesNoMark has marks that make the match borrow from the next byte.
@@ -152,9 +136,7 @@ func TestMatchingMissesNoMark(t *testing.T) {
 		for want := uint64(1); want < 256; want++ {
 			m := matchByte(control, want*lowBits)
 			for i := range groupSlots {
-				if byte(control>>(8*i)) == byte(want) && m>>(8*i+7)&1 == 0 {
-					t.Errorf("matching %#x in %#x misses byte %d", want, control, i)
-				}
+				expect.That(t, byte(control>>(8*i)) != byte(want) || m>>(8*i+7)&1 != 0, "matching %#x in %#x misses byte %d", want, control, i)
 			}
 		}
 	}
@@ -208,9 +190,7 @@ func TestLinksStayWholeWhileTheirShardIsRewritten(t *testing.T) {
 	}
 	stop.Store(true)
 	readers.Wait()
-	if x.shards[placeOf(&x.key, keyOf("code0").View()).shard].current.Load().arena == first {
-		t.Error("the shard was never rewritten: the test shows nothing")
-	}
+	expect.That(t, x.shards[placeOf(&x.key, keyOf("code0").View()).shard].current.Load().arena != first, "the shard was never rewritten: the test shows nothing")
 }
 
 func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
@@ -223,12 +203,9 @@ func TestMemoryOfRewrittenArenasIsReturned(t *testing.T) {
 		runtime.GC()
 		runtime.Gosched() // cleanups run in a goroutine of their own, some time after the collection
 	}
-	if got := x.memory.arenaBytes.Load(); got > 1<<20 {
-		t.Errorf("%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
-	}
-	if s.links.Load() != 1 {
-		t.Errorf("%d links, want 1", s.links.Load())
-	}
+	got := x.memory.arenaBytes.Load()
+	expect.That(t, got <= 1<<20, "%d bytes are mapped for one link after 20,000 edits of 1,000 bytes", got)
+	expect.Equal(t, s.links.Load(), 1, "links")
 }
 
 // TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite checks the slot after each step, and the
@@ -239,9 +216,8 @@ func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 	s := &x.shards[p.shard]
 	want := func(when string, tombstones, slots int) {
 		t.Helper()
-		if got := int(s.tombstones.Load()); got != tombstones || s.mu.used != slots {
-			t.Errorf("%s: got %d tombstones in %d slots, want %d in %d", when, got, s.mu.used, tombstones, slots)
-		}
+		got := int(s.tombstones.Load())
+		expect.That(t, got == tombstones && s.mu.used == slots, "%s: got %d tombstones in %d slots, want %d in %d", when, got, s.mu.used, tombstones, slots)
 	}
 	rewrite := func() {
 		s.mu.Lock()
@@ -266,15 +242,14 @@ func TestAPurgedCodeIsNotCountedAndGoesWithTheNextRewrite(t *testing.T) {
 		x.put(t, dead)
 		x.Forget(keyOf("dead"), id)
 	}
-	if got := s.current.Load().arena.usedBytes; got > 2*minGarbageBytes {
-		t.Errorf("%d bytes of records for one code that was purged 16,384 times", got)
-	}
+	got := s.current.Load().arena.usedBytes
+	expect.That(t, got <= 2*minGarbageBytes, "%d bytes of records for one code that was purged 16,384 times", got)
 }
 
 func TestCountersAreExactUnderACap(t *testing.T) {
 	const id, limit = 70_000, 1000
 	x := newIndex()
-	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: id, Flags: FlagCapped, MaxHits: limit}))
 	l, _ := x.Resolve(keyOf("capped").View())
 	defer l.Release()
 	var granted atomic.Int64
@@ -296,28 +271,22 @@ func TestCountersAreExactUnderACap(t *testing.T) {
 
 func TestCountersNeverMove(t *testing.T) {
 	var c counters
-	must(t, c.ensure(5))
+	expect.OK(t, c.ensure(5))
 	before := c.at(5)
 	for id := uint64(0); id < 1<<22; id += 1 << slabBits {
-		must(t, c.ensure(id))
+		expect.OK(t, c.ensure(id))
 	}
-	if c.at(5) != before {
-		t.Error("a counter moved as others were added")
-	}
-	if c.find(1<<40) != nil {
-		t.Error("an id without a slab has a counter")
-	}
-	if c.ensure(1<<47) == nil {
-		t.Error("an absurd id gets a slab")
-	}
+	expect.Equal(t, c.at(5), before, "a counter moved as others were added")
+	expect.That(t, c.find(1<<40) == nil, "an id without a slab has a counter")
+	expect.That(t, c.ensure(1<<47) != nil, "an absurd id gets a slab")
 }
 
 // TestALookUpAndAHitTakeNoLock holds every lock of the index while it looks links up and counts
 // hits.
 func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	x := newIndex()
-	must(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
-	must(t, x.Put(&HotView{KeyView: keyOf("drawn123").View(), Target: []byte("https://x"), ID: 6}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("capped").View(), Target: []byte("https://x"), ID: 5, Flags: FlagCapped, MaxHits: 9}))
+	expect.OK(t, x.Put(&HotView{KeyView: keyOf("drawn123").View(), Target: []byte("https://x"), ID: 6}))
 	for i := range x.shards {
 		x.shards[i].mu.Lock()
 	}
@@ -331,18 +300,9 @@ func TestALookUpAndAHitTakeNoLock(t *testing.T) {
 	}()
 	select {
 	case ok := <-done:
-		if !ok {
-			t.Error("no hit")
-		}
+		expect.That(t, ok, "no hit")
 	case <-time.After(10 * time.Second):
 		t.Fatal("a look-up or a hit waits for a lock")
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

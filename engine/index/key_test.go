@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -74,9 +75,7 @@ func TestEqualCodesInThreeDomainsAreThreeLinks(t *testing.T) {
 			t.Errorf("%v: link %d is not there, or deleted", l.Key(nil).Own(), l.ID())
 		}
 	})
-	if got := m.x.Figures().Links; got != uint64(live) {
-		t.Errorf("%d live links are counted, and %d found", got, live)
-	}
+	expect.Equal(t, m.x.Figures().Links, uint64(live), "live links are counted, and %d found", live)
 }
 
 func (m *modelOfDomains) key() Key {
@@ -104,9 +103,7 @@ func (m *modelOfDomains) step(t *testing.T) {
 		h.CountsAtOnce = true // wide too
 	}
 	m.next++
-	if err := m.x.PutAll([]HotView{h}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.x.PutAll([]HotView{h}))
 	m.all[k] = h
 }
 
@@ -189,9 +186,7 @@ func TestALinkWhoseOwnerHasItsLinksInAnotherDomainIsRefused(t *testing.T) {
 		}
 	}
 	x.PutLedger(1<<32-1, 9)
-	if x.DomainOf(1<<32-1) != 9 || x.DomainOf(1<<31) != DefaultDomain || x.DomainOf(1<<32-2) != DefaultDomain {
-		t.Error("the domain of an owner is another one")
-	}
+	expect.That(t, x.DomainOf(1<<32-1) == 9 && x.DomainOf(1<<31) == DefaultDomain && x.DomainOf(1<<32-2) == DefaultDomain, "the domain of an owner is another one")
 }
 
 func TestEqualCodesOfTwoDomainsHaveTwoLocksInOneOrder(t *testing.T) {
@@ -201,9 +196,7 @@ func TestEqualCodesOfTwoDomainsHaveTwoLocksInOneOrder(t *testing.T) {
 		if one.Folded() == two.Folded() || one.Folded().Compare(two.Folded()) >= 0 || one.Folded() != same.Folded() {
 			t.Errorf("%s: the locks have the names %v, %v and %v", code, one.Folded(), two.Folded(), same.Folded())
 		}
-		if one.TryLock() != nil || two.TryLock() != nil || same.TryLock() == nil {
-			t.Errorf("%s: its locks in two domains are one, or those of its cases are two", code)
-		}
+		expect.That(t, one.TryLock() == nil && two.TryLock() == nil && same.TryLock() != nil, "%s: its locks in two domains are one, or those of its cases are two", code)
 		one.Unlock()
 		two.Unlock()
 	}
@@ -214,9 +207,7 @@ func TestTheCaseOfADomainIsNotFolded(t *testing.T) {
 	for d := range Domain(256) { // bit 5 too
 		for _, code := range equalCodes {
 			k, other := KeyView{Domain: d, Code: []byte(code)}, KeyView{Domain: d ^ 0x20, Code: []byte(code)}
-			if placeOf(&x.key, k) == placeOf(&x.key, other) {
-				t.Errorf("%s has one place in domains %d and %d", code, d, d^0x20)
-			}
+			expect.That(t, placeOf(&x.key, k) != placeOf(&x.key, other), "%s has one place in domains %d and %d", code, d, d^0x20)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -21,24 +22,18 @@ func TestManyLinksAreLoadedAsIfOneByOne(t *testing.T) {
 		}
 		links = append(links, HotView{KeyView: keyOf(code).View(), Target: fmt.Appendf(nil, "https://x/%d", id), ID: id})
 	}
-	must(t, x.PutAll(links))
+	expect.OK(t, x.PutAll(links))
 	want := make(map[string]uint64)
 	for i := range links {
 		want[string(links[i].Code)] = links[i].ID
 	}
 	for code, id := range want {
 		l, ok := x.Resolve(keyOf(code).View())
-		if !ok || l.ID() != id {
-			t.Errorf("%s: got %v, want link %d", code, ok, id)
-		}
+		expect.That(t, ok && l.ID() == id, "%s: got %v, want link %d", code, ok, id)
 		x.AddHits(id, id)
-		if got := x.Hits(id); got != id {
-			t.Errorf("%s: got %d hits, want %d", code, got, id)
-		}
+		expect.Equal(t, x.Hits(id), id, "%s: hits", code)
 	}
-	if got := x.Figures().Links; got != uint64(len(want)) {
-		t.Errorf("got %d links, want %d", got, len(want))
-	}
+	expect.Equal(t, x.Figures().Links, uint64(len(want)), "links, want %d", len(want))
 }
 
 func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
@@ -48,12 +43,8 @@ func TestLoadingStopsAtALinkThatCannotBePut(t *testing.T) {
 		{KeyView: keyOf("second").View(), ID: maxSlabs << slabBits},
 		{KeyView: keyOf("third").View(), ID: 3},
 	}
-	if err := x.PutAll(links); err == nil {
-		t.Error("an id beyond the limit was accepted")
-	}
-	if got := x.Figures().Links; got != 0 {
-		t.Errorf("%d links of the same batch were put, want 0", got)
-	}
+	expect.That(t, x.PutAll(links) != nil, "an id beyond the limit was accepted")
+	expect.Equal(t, x.Figures().Links, 0, "links of the same batch were put")
 }
 
 // TestALoadPutsALockedShardLast locks the first shard that gets links. It waits without limit for all other
@@ -76,15 +67,11 @@ func TestALoadPutsALockedShardLast(t *testing.T) {
 			runtime.Gosched()
 		}
 	}
-	if s.mu.used != 0 {
-		t.Errorf("%d links were put into a shard that is locked", s.mu.used)
-	}
+	expect.Equal(t, s.mu.used, 0, "links were put into a shard that is locked")
 	s.mu.Unlock()
-	must(t, <-loaded)
+	expect.OK(t, <-loaded)
 	for i := codes; i < len(links); i++ {
-		if !x.leadsTo(&links[i]) {
-			t.Errorf("%s: not found, or not the later link", links[i].Code)
-		}
+		expect.That(t, x.leadsTo(&links[i]), "%s: not found, or not the later link", links[i].Code)
 	}
 }
 
@@ -121,22 +108,16 @@ func TestALinkThatIsFoundDuringALoadIsWhole(t *testing.T) {
 			for id := n*links + 1; id <= (n+1)*links; id++ {
 				all = append(all, wholeLink(id))
 			}
-			if err := x.PutAll(all); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, x.PutAll(all))
 		})
 	}
 	writers.Wait()
 	stop.Store(true)
 	readers.Wait()
 	for id := range uint64(loaders * links) {
-		if !x.checkWhole(t, id+1) {
-			t.Errorf("link %d is missing", id+1)
-		}
+		expect.That(t, x.checkWhole(t, id+1), "link %d is missing", id+1)
 	}
-	if got := x.Figures().Links; got != loaders*links {
-		t.Errorf("got %d links, want %d", got, loaders*links)
-	}
+	expect.Equal(t, x.Figures().Links, loaders*links, "links")
 }
 
 // wholeLink returns a link all of which follows from its id.
@@ -148,9 +129,7 @@ func wholeLink(id uint64) HotView {
 func (x *Index) checkWhole(t *testing.T, id uint64) bool {
 	want := wholeLink(id)
 	l, ok := x.Resolve(viewOf(want.Code))
-	if ok && (l.ID() != id || l.Owner() != want.Owner || string(l.AppendTarget(nil)) != string(want.Target)) {
-		t.Errorf("link %d: found another one, or a part of it", id)
-	}
+	expect.That(t, !ok || l.ID() == id && l.Owner() == want.Owner && string(l.AppendTarget(nil)) == string(want.Target), "link %d: found another one, or a part of it", id)
 	l.Release()
 	return ok
 }
@@ -166,14 +145,10 @@ func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
 				x.Expect(expected)
 			}
 			h := HotView{KeyView: viewOf(fmt.Appendf(nil, "%08x", id)), ID: id, Owner: 1, Target: []byte("https://www.example.com/")}
-			if err := x.Put(&h); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, x.Put(&h))
 		}
 		return x.Figures().IndexBytes
 	}
 	unaware, aware := indexBytes(0), indexBytes(records)
-	if aware > unaware*105/100 {
-		t.Errorf("tables take %d bytes where their size was expected, want at most 5 %% over %d", aware, unaware)
-	}
+	expect.That(t, aware <= unaware*105/100, "tables take %d bytes where their size was expected, want at most 5 %% over %d", aware, unaware)
 }

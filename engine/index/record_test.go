@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
 )
 
@@ -67,21 +68,16 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 			h.ID = 7
 		}
 		offset, sizeBytes, ok := a.appendRecord(&h)
-		if !ok {
-			t.Fatal("the arena is full")
-		}
+		expect.MustThat(t, ok, "the arena is full")
 		if h.narrow(a.idHigh) {
 			narrow++
 		}
 		b := newArena(a.memory, nil)
 		copied, ok := b.appendCopy(a, offset)
 		for _, v := range []HotView{a.view(offset), b.view(copied)} {
-			if !ok || !reflect.DeepEqual(v, h) {
-				t.Fatalf("got %+v, %v\nwant %+v", v, ok, h)
-			}
-			if got := a.recordBytes(&v); got != sizeBytes {
-				t.Fatalf("a record of %d bytes counts as %d when it is garbage", sizeBytes, got)
-			}
+			expect.MustThat(t, ok && reflect.DeepEqual(v, h), "got %+v, %v\nwant %+v", v, ok, h)
+			got := a.recordBytes(&v)
+			expect.MustThat(t, got == sizeBytes, "a record of %d bytes counts as %d when it is garbage", sizeBytes, got)
 		}
 		r := a.at(offset)
 		found := func(k KeyView) bool {
@@ -104,9 +100,7 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 			}
 		}
 	}
-	if narrow < 500 || narrow > 9500 {
-		t.Errorf("%d of 10,000 records are narrow: the test shows little", narrow)
-	}
+	expect.That(t, narrow >= 500 && narrow <= 9500, "%d of 10,000 records are narrow: the test shows little", narrow)
 }
 
 func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
@@ -114,9 +108,8 @@ func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
 	for id := uint64(7 << 48); id < 7<<48+100; id++ {
 		k := Key{Domain: Domain(id % 2), Code: "a1b2c3d4"}
 		h := HotView{KeyView: k.View(), Target: make([]byte, 45), ID: id, Owner: 4_000_000, Flags: 1 | FlagForwardQuery | FlagDisabled}
-		if _, sizeBytes, _ := a.appendRecord(&h); sizeBytes != 16+45 {
-			t.Fatalf("%d bytes, want %d", sizeBytes, 16+45)
-		}
+		_, sizeBytes, _ := a.appendRecord(&h)
+		expect.MustEqual(t, sizeBytes, 16+45, "bytes")
 	}
 }
 
@@ -124,17 +117,12 @@ func TestFlagsAndTheHighBitsOfAWordAreTheSame(t *testing.T) {
 	for f := range 256 {
 		w := spread(Flags(f))
 		for i := range 8 {
-			if got := w >> (8 * i) & 0xff; got != uint64(f>>i&1)<<7 {
-				t.Fatalf("%#x: byte %d is %#x", f, i, got)
-			}
+			expect.MustEqual(t, w>>(8*i)&0xff, uint64(f>>i&1)<<7, "%#x: byte %d", f, i)
 		}
-		if got := gather(w | charBits); got != Flags(f) {
-			t.Fatalf("got %#x, want %#x", got, f)
-		}
+		expect.MustEqual(t, gather(w|charBits), Flags(f), "want %#x", f)
 	}
-	if spread(FlagTombstone) != wideMark || spread(FlagTombstone|FlagExpires|FlagCapped) != unusualBits {
-		t.Error("the mark of wide records is not the bit of FlagTombstone")
-	}
+	expect.That(t, spread(FlagTombstone) == wideMark && spread(FlagTombstone|FlagExpires|FlagCapped) == unusualBits,
+		"the mark of wide records is not the bit of FlagTombstone")
 }
 
 // TestBytesThatAreNotACodeFindNothing asks for the bytes of records with their flags, which are not
@@ -146,16 +134,13 @@ func TestBytesThatAreNotACodeFindNothing(t *testing.T) {
 	for i := range uint(8) {
 		code := []byte("abcdefgh")
 		code[i] |= 0x80
-		if _, ok := x.Resolve(viewOf(code)); ok {
-			t.Errorf("%q is found", code)
-		}
+		_, ok := x.Resolve(viewOf(code))
+		expect.That(t, !ok, "%q is found", code)
 	}
 	for n := range 8 {
-		if _, ok := x.Resolve(viewOf([]byte("abcdefgh\x00")[:n])); ok {
-			t.Errorf("%d bytes of a code are found", n)
-		}
+		_, ok := x.Resolve(viewOf([]byte("abcdefgh\x00")[:n]))
+		expect.That(t, !ok, "%d bytes of a code are found", n)
 	}
-	if _, ok := x.Resolve(viewOf(append(h.Code, 0))); ok {
-		t.Error("a code with a zero behind it is found")
-	}
+	_, ok := x.Resolve(viewOf(append(h.Code, 0)))
+	expect.That(t, !ok, "a code with a zero behind it is found")
 }

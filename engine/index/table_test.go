@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/mmap"
 )
 
@@ -22,9 +23,7 @@ func TestTheIndexIsDenseAtAnyNumberOfLinks(t *testing.T) {
 	}
 	// 64 bytes a group of 8 slots, of which 25/32 are used before it grows by 1/8: 10.2 to 11.5 bytes.
 	// The shards are between the two at any time.
-	if worst > 11.2 {
-		t.Errorf("the index takes %.2f bytes a link at worst, want at most 11.2", worst)
-	}
+	expect.That(t, worst <= 11.2, "the index takes %.2f bytes a link at worst, want at most 11.2", worst)
 }
 
 // TestATableThatWasReplacedHidesNoLink looks links up in the table that was current before the shard grew,
@@ -45,18 +44,15 @@ func TestATableThatWasReplacedHidesNoLink(t *testing.T) {
 		codes = append(codes, code)
 		if pinned == nil && s.current.Load() != replaced {
 			for _, code := range codes {
-				if _, ok := s.lookupFrom(replaced, placeOf(&x.key, viewOf(code)).tag, viewOf(code)); !ok {
-					t.Fatalf("code %q is missed by a look-up that began before growth", code)
-				}
+				_, ok := s.lookupFrom(replaced, placeOf(&x.key, viewOf(code)).tag, viewOf(code))
+				expect.MustThat(t, ok, "code %q is missed by a look-up that began before growth", code)
 			}
 			pinned, before = s.pinned(), len(codes)
 		}
 	}
 	met := 0
 	pinned.eachLive(func(Link) { met++ })
-	if met < before {
-		t.Errorf("a pinned table that was replaced has %d links, want %d", met, before)
-	}
+	expect.That(t, met >= before, "a pinned table that was replaced has %d links, want %d", met, before)
 }
 
 // TestAnEmptySlotIsNoLink looks for the code whose word is zero, as a dropped slot is.
@@ -101,8 +97,6 @@ func TestGrowthKeepsEveryEntryWhereALookUpFindsIt(t *testing.T) {
 		for range table.probe(tag) {
 			got++
 		}
-		if got != want {
-			t.Fatalf("tag %#x has %d entries, want %d", tag, got, want)
-		}
+		expect.MustEqual(t, got, want, "tag %#x entries", tag)
 	}
 }

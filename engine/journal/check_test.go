@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 var checkedID = [16]byte{0xab, 1}
@@ -25,9 +27,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	dir = t.TempDir()
 	in := Folder{path: dir, storeID: checkedID}
 	j, err := Create(in, Spec{Epoch: checkedEpoch, Rings: 2, Records: checkedSlots, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	number := j.Referrers.Number([]byte("a.example"))
 	fill := func(r *Ring, records uint64) {
 		for i := range records {
@@ -40,9 +40,7 @@ func leftJournal(t *testing.T) (dir string, p Positions) {
 	}
 	fill(j.Rings[0], 2*checkedSlots+100)
 	fill(j.Rings[1], 50)
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, j.Close())
 	return dir, Positions{Epoch: checkedEpoch, Rings: []uint64{2 * checkedSlots, 40, 0, 0}}
 }
 
@@ -57,9 +55,7 @@ func checkLeft(t *testing.T, dir string, p Positions) (Report, string) {
 	t.Helper()
 	in, found := Folder{path: dir, storeID: checkedID}, foundFaults("")
 	report, err := in.Check(p, false, &found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return report, string(found)
 }
 
@@ -71,9 +67,7 @@ func change(t *testing.T, dir, name string, change func(b []byte) []byte) {
 	if err == nil {
 		err = os.WriteFile(path, change(b), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // slotAt returns the bytes of a slot.
@@ -126,9 +120,8 @@ func TestSlotsTornByACrashAreCountedButAreNotFaults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, p := leftJournal(t)
 			change(t, dir, c.file, c.change)
-			if report, found := checkLeft(t, dir, p); report != c.want || found != "" {
-				t.Errorf("got %+v and faults %q\nwant %+v", report, found, c.want)
-			}
+			report, found := checkLeft(t, dir, p)
+			expect.That(t, report == c.want && found == "", "got %+v and faults %q\nwant %+v", report, found, c.want)
 		})
 	}
 }
@@ -141,13 +134,10 @@ func TestAnInterruptedStartIsNotAFaultOfTheJournal(t *testing.T) {
 		binary.LittleEndian.PutUint64(b[ringHeadOffset:], 0)
 		return b[:ringHeaderBytes+100]
 	})
-	if err := os.Remove(filepath.Join(dir, ring1)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(filepath.Join(dir, ring1)))
 	change(t, dir, referrersName(checkedID, checkedEpoch), func(b []byte) []byte { return b[:10] })
-	if report, found := checkLeft(t, dir, p); report != (Report{Unfinished: 3}) || found != "" {
-		t.Errorf("got %+v and faults %q", report, found)
-	}
+	report, found := checkLeft(t, dir, p)
+	expect.That(t, report == (Report{Unfinished: 3}) && found == "", "got %+v and faults %q", report, found)
 	if report, found := checkLeft(t, filepath.Join(dir, "none"), Positions{}); report != (Report{}) || found != "" {
 		t.Errorf("without a folder: got %+v and faults %q", report, found)
 	}
@@ -194,17 +184,12 @@ func TestEachFaultOfAJournalIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, p := leftJournal(t)
 			if c.change == nil {
-				if err := os.WriteFile(filepath.Join(dir, c.file), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(filepath.Join(dir, c.file), nil, 0o600))
 			} else if change(t, dir, c.file, c.change); c.change([]byte(strings.Repeat("x", ringHeaderBytes+checkedSlots*32))) == nil {
-				if err := os.Remove(filepath.Join(dir, c.file)); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.Remove(filepath.Join(dir, c.file)))
 			}
-			if _, found := checkLeft(t, dir, p); !strings.Contains(found, c.want) || !strings.HasPrefix(found, c.file) {
-				t.Errorf("got %q, want %q", found, c.want)
-			}
+			_, found := checkLeft(t, dir, p)
+			expect.That(t, strings.Contains(found, c.want) && strings.HasPrefix(found, c.file), "got %q, want %q", found, c.want)
 		})
 	}
 }
@@ -222,20 +207,13 @@ func header(edit func(*ringHeader)) func([]byte) []byte {
 func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	dir, p := leftJournal(t)
 	restored := Positions{Epoch: OtherHistory(p.Epoch)}
-	if sameHistory(restored.Epoch, p.Epoch) {
-		t.Errorf("got %+v of %+v", restored, p)
-	}
-	if again := OtherHistory(restored.Epoch); sameHistory(again, restored.Epoch) {
-		t.Errorf("a restore of a restored store: got epoch %d of %+v", again, restored)
-	}
+	expect.That(t, !sameHistory(restored.Epoch, p.Epoch), "got %+v of %+v", restored, p)
+	again := OtherHistory(restored.Epoch)
+	expect.That(t, !sameHistory(again, restored.Epoch), "a restore of a restored store: got epoch %d of %+v", again, restored)
 	in := Folder{path: dir, storeID: checkedID}
 	report, err := in.Replay(restored, func([]uint64, *Record) error { return errors.New("a record was replayed") })
-	if err != nil || report.Records+report.Invalid+report.Lost+uint64(len(report.Faults)) != 0 {
-		t.Errorf("got %+v, %v", report, err)
-	}
-	if err := in.RemoveBefore(NextEpoch(restored.Epoch)); err != nil {
-		t.Error(err)
-	}
+	expect.That(t, err == nil && report.Records+report.Invalid+report.Lost+uint64(len(report.Faults)) == 0, "got %+v, %v", report, err)
+	expect.NoError(t, in.RemoveBefore(NextEpoch(restored.Epoch)))
 	if report, found := checkLeft(t, dir, p); report.Files != 3 || found != "" {
 		t.Errorf("the restored store has touched the original's files: %+v, faults %q", report, found)
 	}
@@ -244,10 +222,7 @@ func TestOtherHistoriesKeepTheirFilesAndAreNotReplayed(t *testing.T) {
 	if report, found := checkLeft(t, dir, restored); report.Old != 3 || found != "" {
 		t.Errorf("got %+v and faults %q", report, found)
 	}
-	if err := in.RemoveBefore(NextEpoch(p.Epoch)); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("of its own history: %d files are left, %v", len(left), err)
-	}
+	expect.NoError(t, in.RemoveBefore(NextEpoch(p.Epoch)))
+	left, err := os.ReadDir(dir)
+	expect.That(t, err == nil && len(left) == 0, "of its own history: %d files are left, %v", len(left), err)
 }

@@ -51,8 +51,8 @@
 // The kernel has a record as soon as it is stored in the mapped file. So the record survives the
 // end of the process (a crash: kill -9, a panic, no memory), but not the loss of power (a cut). One
 // in a standby ring survives neither. Which hits are lost, which are counted when, and why a hit
-// counts exactly once is one argument over journal, fold and store: it is in the comment of package
-// engine.
+// counts exactly once is one argument over journal, fold and store: it is in the comment of
+// engine/hit.
 //
 // Nothing protects a file that somebody damages in place while we run: changed slots do not prove
 // themselves, so the reader of that ring stops at the first one; a file that is truncated under its

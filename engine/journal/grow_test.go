@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // growing returns a journal that can grow, and how many bytes its disk has room for.
@@ -31,9 +33,7 @@ func growing(t *testing.T) (j *Journal, in Folder, room *atomic.Int64) {
 	j, err := Create(in, Spec{
 		Epoch: 1, Rings: 2, Records: 2 * startRecords, Now: time.Now, Disk: Disk{Write: write},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = j.Close() })
 	return j, in, room
 }
@@ -44,9 +44,7 @@ func onDisk(t *testing.T, in Folder) (bytes int64) {
 	paths, _ := filepath.Glob(filepath.Join(in.path, "*"))
 	for _, path := range paths {
 		var s unix.Stat_t
-		if err := unix.Stat(path, &s); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, unix.Stat(path, &s))
 		bytes += s.Blocks * 512
 	}
 	return bytes
@@ -58,9 +56,7 @@ func appendTo(t *testing.T, j *Journal, records int) *Ring {
 	r := j.RingOf(1)
 	for range records {
 		w := (&Visit{}).Words(1, 1)
-		if !r.Append(&w) {
-			t.Fatal("the ring is full")
-		}
+		expect.MustThat(t, r.Append(&w), "the ring is full")
 	}
 	return r
 }
@@ -71,9 +67,8 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, in, _ := growing(t)
 		small := onDisk(t, in)
-		if want := FileBytes(2, 2*startRecords); small > want+want/50 || j.SizeBytes() > uint64(small) {
-			t.Errorf("a new journal takes %d bytes, want %d", small, want)
-		}
+		want := FileBytes(2, 2*startRecords)
+		expect.That(t, small <= want+want/50 && j.SizeBytes() <= uint64(small), "a new journal takes %d bytes, want %d", small, want)
 		ctx, cancel := context.WithCancel(t.Context())
 		k := NewKeeper(j, slog.New(slog.DiscardHandler), func() {})
 		ended := make(chan struct{})
@@ -87,18 +82,13 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		appendTo(t, j, few+1) // no flush ends
 		k.Watch()
 		time.Sleep(time.Second)
-		if j.RingOf(1) != first || onDisk(t, in) != small {
-			t.Error("it has grown too early")
-		}
+		expect.That(t, j.RingOf(1) == first && onDisk(t, in) == small, "it has grown too early")
 		first.Commit(2*few + 1)
 		time.Sleep(time.Second)
 		k.Watch()
-		if appendTo(t, j, more) == first || j.RingOf(1).Size() != 2*startRecords {
-			t.Error("it has not grown")
-		}
-		if got := onDisk(t, in); got < small+2*2*startRecords*slotBytes || j.SizeBytes() < uint64(2*3*startRecords*slotBytes) {
-			t.Errorf("the larger rings are not filled: %d bytes", got)
-		}
+		expect.That(t, appendTo(t, j, more) != first && j.RingOf(1).Size() == 2*startRecords, "it has not grown")
+		got := onDisk(t, in)
+		expect.That(t, got >= small+2*2*startRecords*slotBytes && j.SizeBytes() >= uint64(2*3*startRecords*slotBytes), "the larger rings are not filled: %d bytes", got)
 		j.Rest()
 		j.EndRest()
 		if j.UseStandby(true); !j.OnStandby() {
@@ -109,14 +99,10 @@ func TestAJournalGrowsWhenHitsNeedIt(t *testing.T) {
 		}
 		cancel()
 		<-ended
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, j.Close())
 		p := Positions{Epoch: 1, Rings: make([]uint64, RingCount(2, 2*startRecords))}
 		res, err := in.Replay(p, func([]uint64, *Record) error { return nil })
-		if err != nil || res.Records != 2*few+1+more || len(res.Faults) > 0 {
-			t.Errorf("replayed: %+v, %v", res, err)
-		}
+		expect.That(t, err == nil && res.Records == 2*few+1+more && len(res.Faults) == 0, "replayed: %+v, %v", res, err)
 	})
 }
 
@@ -143,9 +129,7 @@ func TestAJournalThatCannotGrowStaysSmall(t *testing.T) {
 		room.Store(1 << 40)
 		time.Sleep(growPause)
 		synctest.Wait()
-		if j.RingOf(1).Size() != 2*startRecords {
-			t.Error("it has not grown when there was room")
-		}
+		expect.Equal(t, j.RingOf(1).Size(), 2*startRecords, "it has not grown when there was room")
 		cancel()
 		<-ended
 	})
@@ -162,8 +146,7 @@ func TestAJournalIsMadeWholeOrNotAtAll(t *testing.T) {
 			_, err := f.Write(b)
 			return err
 		}}})
-		if left, _ := os.ReadDir(in.path); !errors.Is(err, syscall.ENOSPC) || len(left) > 0 {
-			t.Errorf("write %d failed: %v, %d files are left", fail, err, len(left))
-		}
+		left, _ := os.ReadDir(in.path)
+		expect.That(t, errors.Is(err, syscall.ENOSPC) && len(left) == 0, "write %d failed: %v, %d files are left", fail, err, len(left))
 	}
 }

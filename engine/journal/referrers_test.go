@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/mmap"
 	"shunt/engine/tally"
 )
@@ -14,8 +15,8 @@ import (
 func newTestReferrers(t *testing.T) *Referrers {
 	t.Helper()
 	j, err := Create(Folder{path: t.TempDir()}, Spec{Epoch: 1, Rings: 2, Records: 256, Now: time.Now})
-	must(t, err)
-	t.Cleanup(func() { must(t, j.Close()) })
+	expect.OK(t, err)
+	t.Cleanup(func() { expect.OK(t, j.Close()) })
 	return j.Referrers
 }
 
@@ -25,25 +26,19 @@ func TestAReferrerKeepsItsNumberAndItsName(t *testing.T) {
 	for i := range 1000 {
 		host := fmt.Sprintf("host%d.example", i)
 		n := r.Number([]byte(host))
-		if other, taken := numbers[n]; taken || n == tally.NoReferrer || n == tally.OtherReferrer {
-			t.Fatalf("%s has number %d, and so has %q", host, n, other)
-		}
+		other, taken := numbers[n]
+		expect.MustThat(t, !taken && n != tally.NoReferrer && n != tally.OtherReferrer, "%s has number %d, and so has %q", host, n, other)
 		numbers[n] = host
 	}
 	for n, host := range numbers {
-		if again := r.Number([]byte(host)); again != n {
-			t.Errorf("%s has number %d, and later %d", host, n, again)
-		}
-		if name, ok := r.Name(n); !ok || name != host {
-			t.Errorf("number %d is %q, want %s", n, name, host)
-		}
+		again := r.Number([]byte(host))
+		expect.That(t, again == n, "%s has number %d, and later %d", host, n, again)
+		name, ok := r.Name(n)
+		expect.That(t, ok && name == host, "number %d is %q, want %s", n, name, host)
 	}
-	if r.Number(nil) != tally.NoReferrer || r.Number(make([]byte, tally.MaxReferrerBytes+1)) != tally.OtherReferrer {
-		t.Error("an empty or a too long name got a number")
-	}
-	if _, ok := r.Name(tally.OtherReferrer); ok {
-		t.Error("other has a name")
-	}
+	expect.That(t, r.Number(nil) == tally.NoReferrer && r.Number(make([]byte, tally.MaxReferrerBytes+1)) == tally.OtherReferrer, "an empty or a too long name got a number")
+	_, ok := r.Name(tally.OtherReferrer)
+	expect.That(t, !ok, "other has a name")
 }
 
 // TestAHalfIsEmptiedOnceNoRecordHasItsNumbers uses up both halves, and then the first one
@@ -61,21 +56,16 @@ func TestAHalfIsEmptiedOnceNoRecordHasItsNumbers(t *testing.T) {
 	}
 	first := r.Number(host(0))
 	n := fill(0)
-	if n < 2*25_000 || n > 2*referrersAHalf {
-		t.Fatalf("both halves have %d names", n)
-	}
-	if name, _ := r.Name(first); name != string(host(0)) {
-		t.Errorf("number %d of the other half is %q now", first, name)
-	}
+	expect.MustThat(t, n >= 2*25_000 && n <= 2*referrersAHalf, "both halves have %d names", n)
+	name, _ := r.Name(first)
+	expect.Equal(t, name, string(host(0)), "number %d of the other half now", first)
 	r.journal.Rings[1].head.Add(5) // records with numbers of the other half
 	now = now.Add(restOfHalf)
 	if r.Number([]byte("new.example")) != tally.OtherReferrer { // takes the heads
 		t.Error("a name is taken at once")
 	}
 	now = now.Add(restOfHalf)
-	if r.Number([]byte("new.example")) != tally.OtherReferrer {
-		t.Error("a name is taken while the journal names the half that must go")
-	}
+	expect.Equal(t, r.Number([]byte("new.example")), tally.OtherReferrer, "a name is taken while the journal names the half that must go")
 	if name, _ := r.Name(first); name != string(host(0)) {
 		t.Errorf("number %d is %q before its records are committed", first, name)
 	}
@@ -85,9 +75,7 @@ func TestAHalfIsEmptiedOnceNoRecordHasItsNumbers(t *testing.T) {
 	if name, _ := r.Name(again); name != "new.example" || again != first {
 		t.Errorf("the emptied half gives number %d (%q), want its first, %d", again, name, first)
 	}
-	if known := r.Number(host(0)); known == first {
-		t.Error("a name of the emptied half is still known by its number")
-	}
+	expect.That(t, r.Number(host(0)) != first, "a name of the emptied half is still known by its number")
 }
 
 func TestADictionaryOutlivesItsProcess(t *testing.T) {
@@ -97,24 +85,18 @@ func TestADictionaryOutlivesItsProcess(t *testing.T) {
 	for i := range numbers {
 		numbers[i] = r.Number(fmt.Appendf(nil, "%d.example", i))
 	}
-	must(t, mmap.WriteBack(r.file, r.mapping))
+	expect.OK(t, mmap.WriteBack(r.file, r.mapping))
 	old, err := readReferrers(path, [16]byte{}, 1)
-	must(t, err)
+	expect.OK(t, err)
 	for i, n := range numbers {
-		if name, _ := old.Name(n); name != fmt.Sprintf("%d.example", i) {
-			t.Fatalf("number %d is %q, want %d.example", n, name, i)
-		}
+		name, _ := old.Name(n)
+		expect.MustEqual(t, name, fmt.Sprintf("%d.example", i), "number %d, want %d.example", n, i)
 	}
-	if _, ok := old.Name(numbers[499] + 1); ok {
-		t.Error("a number that was never given has a name")
-	}
-	if _, err := readReferrers(path, [16]byte{1}, 1); err == nil {
-		t.Error("a dictionary is taken by another store")
-	}
-	must(t, os.Truncate(path, dictionaryBytes/2))
-	if _, err := readReferrers(path, [16]byte{}, 1); err == nil {
-		t.Error("a truncated dictionary is taken")
-	}
+	_, ok := old.Name(numbers[499] + 1)
+	expect.That(t, !ok, "a number that was never given has a name")
+	expect.That(t, expect.Err(readReferrers(path, [16]byte{1}, 1)) != nil, "a dictionary is taken by another store")
+	expect.OK(t, os.Truncate(path, dictionaryBytes/2))
+	expect.That(t, expect.Err(readReferrers(path, [16]byte{}, 1)) != nil, "a truncated dictionary is taken")
 }
 
 // FuzzDictionary flips bytes of a dictionary: every name that it still has must be one that was put
@@ -138,9 +120,8 @@ func FuzzDictionary(f *testing.F) {
 			return
 		}
 		for n := range uint16(60) {
-			if name, ok := r.Name(n); ok && n != 0 && known[name] != int(n) {
-				t.Fatalf("number %d is %q", n, name)
-			}
+			name, ok := r.Name(n)
+			expect.MustThat(t, !ok || n == 0 || known[name] == int(n), "number %d is %q", n, name)
 		}
 	})
 }
@@ -169,8 +150,6 @@ func TestRacingRedirectsAgreeOnNumbers(t *testing.T) {
 	}
 	wg.Wait()
 	for g := range numbers {
-		if numbers[g] != numbers[0] {
-			t.Fatalf("goroutine %d got other numbers", g)
-		}
+		expect.MustEqual(t, numbers[g], numbers[0], "goroutine %d", g)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // replayedIDs replays a journal into a list of link ids.
@@ -21,17 +23,15 @@ func replayedIDs(t *testing.T, dir string, id [16]byte, p Positions) (ids []uint
 		ids = append(ids, r.LinkID)
 		return nil
 	})
-	must(t, err)
-	if uint64(len(ids)) != res.Records {
-		t.Errorf("%d records are counted as %d", len(ids), res.Records)
-	}
+	expect.OK(t, err)
+	expect.That(t, uint64(len(ids)) == res.Records, "%d records are counted as %d", len(ids), res.Records)
 	return ids, res
 }
 
 func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
 	j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
-	must(t, err)
+	expect.OK(t, err)
 	r := j.Rings[0]
 	for i := range uint64(700) {
 		w := record(i).words()
@@ -39,7 +39,7 @@ func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 		r.Append(&w)
 	}
 	r.slot(690)[0].Add(1) // a torn record
-	must(t, j.Close())
+	expect.OK(t, j.Close())
 	for name, c := range map[string]struct{ position, first, records, invalid, lost uint64 }{
 		"nothing is in the store":             {position: 0, first: 444, records: 255, invalid: 1, lost: 444},
 		"the first lap is partly in it":       {position: 100, first: 444, records: 255, invalid: 1, lost: 344},
@@ -60,13 +60,13 @@ func TestReplayTakesOnlyRecordsThatTheStoreDoesNotContain(t *testing.T) {
 func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 	dir, id := t.TempDir(), [16]byte{}
 	j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 2, Records: 256})
-	must(t, err)
+	expect.OK(t, err)
 	for i := range uint64(600) {
 		w, r := record(i).words(), j.Rings[i%2]
 		r.limit.Store(1 << 20)
 		r.Append(&w) // 300 each
 	}
-	must(t, j.Close())
+	expect.OK(t, j.Close())
 	seen, at := make(map[uint64]int), Positions{Epoch: 3, Rings: []uint64{0, 0, 0, 0}}
 	stop := errors.New("crash")
 	for crashed := true; crashed; {
@@ -84,13 +84,9 @@ func TestReplayContinuesAfterTheRecordsThatWerePassed(t *testing.T) {
 		at, crashed = next, errors.Is(err, stop)
 	}
 	for id, n := range seen {
-		if n != 1 || id < 88 {
-			t.Fatalf("record %d was taken %d times", id, n)
-		}
+		expect.MustThat(t, n == 1 && id >= 88, "record %d was taken %d times", id, n)
 	}
-	if len(seen) != 512 {
-		t.Errorf("%d records, want 512", len(seen))
-	}
+	expect.Equal(t, len(seen), 512, "records")
 }
 
 // TestReplayRejectsRecordsOfOtherLapsAndEpochs puts records of another lap or epoch into slots:
@@ -105,7 +101,7 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, id := t.TempDir(), [16]byte{}
 			j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 3, Rings: 1, Records: 256})
-			must(t, err)
+			expect.OK(t, err)
 			r := j.Rings[0]
 			r.head.Store(1000)
 			for seq := uint64(900); seq < 1000; seq++ {
@@ -117,11 +113,9 @@ func TestReplayRejectsRecordsOfOtherLapsAndEpochs(t *testing.T) {
 				sum := uint64(checksum(&w, epoch, as))
 				r.Store(seq, w[0], w[1], w[2], w[3]|sum<<checksumShift)
 			}
-			must(t, j.Close())
+			expect.OK(t, j.Close())
 			got, res := replayedIDs(t, dir, id, Positions{Epoch: 3, Rings: []uint64{900, 0}})
-			if len(got) != 50 || got[0] != 901 || res.Invalid != 50 || res.Lost != 0 {
-				t.Errorf("%d records, %+v, want the 50 that are in place", len(got), res)
-			}
+			expect.That(t, len(got) == 50 && got[0] == 901 && res.Invalid == 50 && res.Lost == 0, "%d records, %+v, want the 50 that are in place", len(got), res)
 		})
 	}
 }
@@ -130,59 +124,59 @@ func TestADamagedHeadLosesNoRecord(t *testing.T) {
 	for _, head := range []uint64{0, 19, 21, 300, 1 << 40, ^uint64(0)} {
 		dir, id := t.TempDir(), [16]byte{}
 		j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 1, Rings: 1, Records: 256})
-		must(t, err)
+		expect.OK(t, err)
 		for i := range uint64(20) {
 			w := record(i).words()
 			j.Rings[0].Append(&w)
 		}
 		j.Rings[0].head.Store(head)
-		must(t, j.Close())
-		if got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}}); len(got) != 15 || res.Lost != 0 {
-			t.Errorf("head %d: %d records, %+v, want 15", head, len(got), res)
-		}
+		expect.OK(t, j.Close())
+		got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{5, 0}})
+		expect.That(t, len(got) == 15 && res.Lost == 0, "head %d: %d records, %+v, want 15", head, len(got), res)
 	}
 }
 
 func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 	id := [16]byte{1}
 	truncate := func(size int64) func(t *testing.T, path string) {
-		return func(t *testing.T, path string) { must(t, os.Truncate(path, size)) }
+		return func(t *testing.T, path string) { expect.OK(t, os.Truncate(path, size)) }
 	}
 	cases := map[string]struct {
 		spoil func(t *testing.T, path string)
 		kept  int // of the file's 10 records
 	}{
-		"missing":                     {spoil: func(t *testing.T, path string) { must(t, os.Remove(path)) }},
+		"missing":                     {spoil: func(t *testing.T, path string) { expect.OK(t, os.Remove(path)) }},
 		"truncated after four":        {spoil: truncate(ringHeaderBytes + 4*slotBytes + 7), kept: 4},
 		"longer than its header says": {spoil: truncate(20000), kept: 10},
 		"cut in its header":           {spoil: truncate(40)},
 		"empty":                       {spoil: truncate(0)},
-		"of another kind":             {spoil: func(t *testing.T, path string) { must(t, os.WriteFile(path, make([]byte, 20000), 0o600)) }},
+		"of another kind":             {spoil: func(t *testing.T, path string) { expect.OK(t, os.WriteFile(path, make([]byte, 20000), 0o600)) }},
 		"of another epoch":            {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.epoch++ }) }},
 		"of another store":            {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.storeID[0]++ }) }},
 		"of another ring":             {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.index++ }) }},
 		"of impossible size":          {spoil: func(t *testing.T, path string) { patchHeader(t, path, func(h *ringHeader) { h.records = 257 }) }},
 		"a folder": {spoil: func(t *testing.T, path string) {
-			must(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700)))
+			expect.OK(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700)))
 		}},
-		"a pipe": {spoil: func(t *testing.T, path string) { must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600))) }},
+		"a pipe": {spoil: func(t *testing.T, path string) {
+			expect.OK(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)))
+		}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			j, err := createAllRings(Folder{path: dir, storeID: id}, Spec{Epoch: 1, Rings: 2, Records: 256})
-			must(t, err)
+			expect.OK(t, err)
 			for i := range uint64(20) {
 				w := record(i).words()
 				j.Rings[i%2].Append(&w)
 			}
-			must(t, j.Close())
+			expect.OK(t, j.Close())
 			path := filepath.Join(dir, ringName(id, 1, 0))
 			c.spoil(t, path)
 			got, res := replayedIDs(t, dir, id, Positions{Epoch: 1, Rings: []uint64{0, 0, 0, 0}})
-			if len(got) != 10+c.kept || len(res.Faults) != 1 || !strings.Contains(res.Faults[0].Error(), path) {
-				t.Errorf("%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
-			}
+			expect.That(t, len(got) == 10+c.kept && len(res.Faults) == 1 && strings.Contains(res.Faults[0].Error(), path),
+				"%d records, %v; want %d, and an error that names the file", len(got), res.Faults, 10+c.kept)
 		})
 	}
 }
@@ -190,46 +184,44 @@ func TestUnreadableJournalFilesAreSkippedAndReported(t *testing.T) {
 func TestAReadOnlyJournalFileIsReplayed(t *testing.T) {
 	dir := t.TempDir()
 	j, err := createAllRings(Folder{path: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
-	must(t, err)
+	expect.OK(t, err)
 	w := record(7).words()
 	j.Rings[0].Append(&w)
-	must(t, j.Close())
+	expect.OK(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
-	must(t, os.Chmod(path, 0o400))
+	expect.OK(t, os.Chmod(path, 0o400))
 	immutable(t, path) // for root, which ignores modes
-	if got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}}); len(got) != 1 || res.Faults != nil {
-		t.Errorf("%d records, %v", len(got), res.Faults)
-	}
+	got, res := replayedIDs(t, dir, [16]byte{}, Positions{Epoch: 1, Rings: []uint64{0, 0}})
+	expect.That(t, len(got) == 1 && res.Faults == nil, "%d records, %v", len(got), res.Faults)
 }
 
 func TestANewerJournalFormatIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	j, err := createAllRings(Folder{path: dir}, Spec{Epoch: 1, Rings: 1, Records: 256})
-	must(t, err)
-	must(t, j.Close())
+	expect.OK(t, err)
+	expect.OK(t, j.Close())
 	path := filepath.Join(dir, ringName([16]byte{}, 1, 0))
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	b[8] = ringFormat + 1
 	binary.LittleEndian.PutUint32(b[52:], crc32.Checksum(b[:52], castagnoli))
-	must(t, os.WriteFile(path, b, 0o600))
+	expect.OK(t, os.WriteFile(path, b, 0o600))
 	in := Folder{path: dir}
 	_, err = in.Replay(Positions{Epoch: 1, Rings: []uint64{0, 0}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "newer format") || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want an error that names the newer format and the file", err)
-	}
+	expect.That(t, err != nil && strings.Contains(err.Error(), "newer format") && strings.Contains(err.Error(), path),
+		"got %v, want an error that names the newer format and the file", err)
 }
 
 func patchHeader(t *testing.T, path string, patch func(*ringHeader)) {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	var h ringHeader
-	must(t, h.decode(b))
+	expect.OK(t, h.decode(b))
 	h.rings += 2 // so that the index of another ring is valid
 	patch(&h)
 	copy(b, h.encode()[:56])
-	must(t, os.WriteFile(path, b, 0o600))
+	expect.OK(t, os.WriteFile(path, b, 0o600))
 }
 
 // FuzzReplayedRecords writes some records beyond a position, leaves others out, keeps older ones,
@@ -258,19 +250,15 @@ func FuzzReplayedRecords(f *testing.F) {
 				putRecord(b, h, seq-uint64(h.records), uint64(id))
 			}
 		}
-		must(t, os.WriteFile(path, b, 0o600))
+		expect.OK(t, os.WriteFile(path, b, 0o600))
 		r, err := openOldRing(path, h)
-		must(t, err)
+		expect.OK(t, err)
 		var got []uint64
 		var res Replayed
 		next := position
-		must(t, errors.Join(r.replay(&next, &res, func(r *Record) error { got = append(got, r.LinkID); return nil }), r.file.Close()))
-		if !slices.Equal(got, want) || res.Records != uint64(len(want)) || res.Lost != 0 {
-			t.Errorf("got %d, %+v; want %d", got, res, want)
-		}
-		if next != wantNext {
-			t.Errorf("it continues at %d, want %d", next, wantNext)
-		}
+		expect.OK(t, errors.Join(r.replay(&next, &res, func(r *Record) error { got = append(got, r.LinkID); return nil }), r.file.Close()))
+		expect.That(t, slices.Equal(got, want) && res.Records == uint64(len(want)) && res.Lost == 0, "got %d, %+v; want %d", got, res, want)
+		expect.Equal(t, next, wantNext, "it continues at")
 	})
 }
 
@@ -297,13 +285,11 @@ func FuzzReplay(f *testing.F) {
 		copy(b, h.encode())
 		binary.LittleEndian.PutUint64(b[ringHeadOffset:], head)
 		copy(b[ringHeaderBytes:], slots)
-		must(t, os.WriteFile(path, b, 0o600))
+		expect.OK(t, os.WriteFile(path, b, 0o600))
 		r, err := openOldRing(path, h)
-		must(t, err)
+		expect.OK(t, err)
 		var res Replayed
-		must(t, errors.Join(r.replay(&position, &res, func(*Record) error { return nil }), r.file.Close()))
-		if res.Records+res.Invalid > 2*r.size {
-			t.Errorf("replay counts %d slots of %d", res.Records+res.Invalid, r.size)
-		}
+		expect.OK(t, errors.Join(r.replay(&position, &res, func(*Record) error { return nil }), r.file.Close()))
+		expect.That(t, res.Records+res.Invalid <= 2*r.size, "replay counts %d slots of %d", res.Records+res.Invalid, r.size)
 	})
 }

@@ -4,20 +4,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"hash/crc32"
 	"sync"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/tally"
 )
 
 func testRing(t *testing.T, records int) *Ring {
 	t.Helper()
 	r, err := createRing(new(Disk), t.TempDir(), ringHeader{epoch: 7, rings: 1, records: uint32(records)}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = r.close() })
 	return r
 }
@@ -32,15 +30,11 @@ func TestJournalRecordsHaveTheDocumentedBytes(t *testing.T) {
 		LinkID: 0x0102030405060708, Visitor: 0x1112131415161718, Owner: 0x21222324, Hour: 0x313233,
 		Class: tally.ClassHead, Counted: true, Values: tally.Values{Agent: tally.AgentOf(0x5, 0x71), Country: 0x41, Referrer: 0x6162},
 	}).words()
-	if !r.Append(&w) {
-		t.Fatal("append to an empty ring failed")
-	}
+	expect.MustThat(t, r.Append(&w), "append to an empty ring failed")
 	b := make([]byte, 32)
 	copy(b, r.mapping[ringHeaderBytes:])
 	const want = "0807060504030201" + "1817161514131211" + "24232221" + "333231" + "41" + "5771" + "6261" + "06790f3a"
-	if got := hex.EncodeToString(b); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	expect.Equal(t, hex.EncodeToString(b), want)
 }
 
 func TestJournalHeadersHaveTheDocumentedBytes(t *testing.T) {
@@ -49,56 +43,37 @@ func TestJournalHeadersHaveTheDocumentedBytes(t *testing.T) {
 	b := h.encode()
 	const want = "7368756e746a6e00" + "0100000000000000" + "30313233343536373839616263646566" + "0201000000000000" +
 		"03000000" + "08000000" + "00040000" + "381c1893"
-	if got := hex.EncodeToString(b[:56]); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if len(b) != ringHeaderBytes || !bytes.Equal(b[56:], make([]byte, ringHeaderBytes-56)) {
-		t.Error("the rest of the header is not zero")
-	}
+	expect.Equal(t, hex.EncodeToString(b[:56]), want)
+	expect.That(t, len(b) == ringHeaderBytes && bytes.Equal(b[56:], make([]byte, ringHeaderBytes-56)), "the rest of the header is not zero")
 	var back ringHeader
-	if err := back.decode(b); err != nil || back != h {
-		t.Errorf("decoded %+v, %v, want %+v", back, err, h)
-	}
+	err := back.decode(b)
+	expect.That(t, err == nil && back == h, "decoded %+v, %v, want %+v", back, err, h)
 }
 
 func TestAFullRingTakesNothingUntilItIsFreed(t *testing.T) {
 	r := testRing(t, 256)
 	w := record(1).words()
 	for i := range 256 {
-		if !r.Append(&w) {
-			t.Fatalf("append %d failed", i)
-		}
+		expect.MustThat(t, r.Append(&w), "append %d failed", i)
 	}
-	if r.Append(&w) {
-		t.Fatal("a full ring took a record")
-	}
-	if got := r.Fill(); got != 256 {
-		t.Errorf("fill is %d, want 256", got)
-	}
+	expect.MustThat(t, !r.Append(&w), "a full ring took a record")
+	expect.Equal(t, r.Fill(), 256, "fill")
 	r.limit.Add(1)
-	if !r.Append(&w) || r.Append(&w) {
-		t.Error("one freed slot did not take exactly one record")
-	}
+	expect.That(t, r.Append(&w) && !r.Append(&w), "one freed slot did not take exactly one record")
 }
 
 func TestASlotIsReadOnlyAsItsOwnSequenceNumber(t *testing.T) {
 	r := testRing(t, 256)
 	var rec Record
-	if r.read(0, &rec) {
-		t.Error("a slot that was never written is taken for a record")
-	}
+	expect.That(t, !r.read(0, &rec), "a slot that was never written is taken for a record")
 	w := record(42).words()
 	r.Append(&w)
 	if !r.read(0, &rec) || rec != *record(42) {
 		t.Errorf("read %+v, want %+v", rec, *record(42))
 	}
-	if r.read(256, &rec) {
-		t.Error("a record of the last lap is taken for one of this lap")
-	}
+	expect.That(t, !r.read(256, &rec), "a record of the last lap is taken for one of this lap")
 	r.epoch++
-	if r.read(0, &rec) {
-		t.Error("a record of another epoch is taken for one of this epoch")
-	}
+	expect.That(t, !r.read(0, &rec), "a record of another epoch is taken for one of this epoch")
 }
 
 func TestAnyFlippedBitMakesARecordInvalid(t *testing.T) {
@@ -110,14 +85,10 @@ func TestAnyFlippedBitMakesARecordInvalid(t *testing.T) {
 		word := &r.slots[bit/64]
 		was := word.Load()
 		word.Store(was ^ 1<<(bit%64))
-		if r.read(0, &rec) {
-			t.Errorf("the record is accepted with bit %d flipped", bit)
-		}
+		expect.That(t, !r.read(0, &rec), "the record is accepted with bit %d flipped", bit)
 		word.Store(was)
 	}
-	if !r.read(0, &rec) {
-		t.Error("the record is refused after all bits were put back")
-	}
+	expect.That(t, r.read(0, &rec), "the record is refused after all bits were put back")
 }
 
 func TestRacingWritersLoseNoRecord(t *testing.T) {
@@ -139,9 +110,7 @@ func TestRacingWritersLoseNoRecord(t *testing.T) {
 		if !r.read(seq, &rec) {
 			continue
 		}
-		if rec != *record(rec.LinkID) || seen[rec.LinkID] {
-			t.Fatalf("record %d: %+v is torn or repeated", seq, rec)
-		}
+		expect.MustThat(t, rec == *record(rec.LinkID) && !seen[rec.LinkID], "record %d: %+v is torn or repeated", seq, rec)
 		seen[rec.LinkID] = true
 		seq++
 		r.limit.Store(seq + r.size)
@@ -170,36 +139,28 @@ func FuzzRingHeader(f *testing.F) {
 // FuzzRecord decodes slots with a right checksum.
 func FuzzRecord(f *testing.F) {
 	r, err := createRing(new(Disk), f.TempDir(), ringHeader{epoch: 1, rings: 1, records: 256}, false)
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, err)
 	f.Add(uint64(1), uint64(2), uint64(3), uint32(4), uint64(5))
 	f.Fuzz(func(t *testing.T, a, b, c uint64, d uint32, seq uint64) {
 		w := Words{a, b, c, uint64(d) &^ 0b1000} // without the void bit
 		r.Store(seq, w[0], w[1], w[2], w[3]|uint64(checksum(&w, r.epoch, seq))<<checksumShift)
 		var rec Record
-		if !r.read(seq, &rec) || rec.words() != w {
-			t.Errorf("words %x are read as %+v", w, rec)
-		}
+		expect.That(t, r.read(seq, &rec) && rec.words() == w, "words %x are read as %+v", w, rec)
 	})
 }
 
 func TestARingInUseIsNotReplaced(t *testing.T) {
 	dir, h := t.TempDir(), ringHeader{epoch: 7, rings: 1, records: 256}
 	r, err := createRing(new(Disk), dir, h, false)
-	must(t, err)
-	if _, err := createRing(new(Disk), dir, h, false); !errors.Is(err, ErrInUse) {
-		t.Errorf("got %v", err)
-	}
+	expect.OK(t, err)
+	expect.Error(t, expect.Err(createRing(new(Disk), dir, h, false)), ErrInUse)
 	info, err := r.file.Stat()
-	must(t, err)
-	if got := info.Size(); got != h.fileBytes() {
-		t.Errorf("it has %d bytes, want %d", got, h.fileBytes())
-	}
-	must(t, r.close()) // its mapping stays, but must not keep the lock
+	expect.OK(t, err)
+	expect.Equal(t, info.Size(), h.fileBytes(), "it bytes")
+	expect.OK(t, r.close()) // its mapping stays, but must not keep the lock
 	again, err := createRing(new(Disk), dir, h, false)
-	must(t, err)
-	must(t, again.close())
+	expect.OK(t, err)
+	expect.OK(t, again.close())
 }
 
 // words returns the words of the record, without its checksum.
@@ -218,18 +179,7 @@ func (r *Record) words() Words {
 func TestAVoidRecordIsReadAsOne(t *testing.T) {
 	r := testRing(t, 256)
 	w := Void()
-	if !r.Append(&w) {
-		t.Fatal("append to an empty ring failed")
-	}
+	expect.MustThat(t, r.Append(&w), "append to an empty ring failed")
 	var rec Record
-	if !r.read(0, &rec) || !rec.Void {
-		t.Fatalf("read %+v, want a void record", rec)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, r.read(0, &rec) && rec.Void, "read %+v, want a void record", rec)
 }

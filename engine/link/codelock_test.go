@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestAWriterWaitsForItsTimeAtMost uses a fake clock. Writers begin all over a step.
@@ -20,9 +22,8 @@ func TestAWriterWaitsForItsTimeAtMost(t *testing.T) {
 				ctx, cancel := d.within(context.Background())
 				defer cancel()
 				<-ctx.Done()
-				if took := time.Since(start); took > CommitTimeout || took < CommitTimeout-deadlineStep {
-					t.Errorf("writer %d waited %v", n, took)
-				}
+				took := time.Since(start)
+				expect.That(t, took <= CommitTimeout && took >= CommitTimeout-deadlineStep, "writer %d waited %v", n, took)
 			})
 		}
 		writing.Wait()

@@ -75,7 +75,7 @@ type Text struct {
 }
 
 // texts are all fields that are text for people.
-var texts = [...]Text{{"title", limits.MaxTitleBytes}, {"note", 2000}}
+var texts = [...]Text{{"title", limits.MaxTitleBytes}, {"note", limits.MaxNoteBytes}}
 
 // TextNamed returns the Text of that name, which must be one.
 func TextNamed(name string) Text {
@@ -91,6 +91,14 @@ func (c *Cold) Text(name string) *string {
 		return &c.Note
 	}
 	panic("no text: " + name)
+}
+
+// TextBytes returns the size of all fields that are text for people.
+func (c *Cold) TextBytes() (n int) {
+	for _, text := range texts {
+		n += len(*c.Text(text.Name))
+	}
+	return n
 }
 
 // keep takes from old all that no edit may change.
@@ -263,10 +271,7 @@ func (r *Record) normalize() error {
 
 // listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
 func (r *Record) listedBytes() int {
-	n := len(r.Hot.Target)
-	for _, text := range texts {
-		n += len(*r.Cold.Text(text.Name))
-	}
+	n := len(r.Hot.Target) + r.Cold.TextBytes()
 	for _, tag := range r.Cold.Tags {
 		n += len(tag)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"shunt/engine/expect"
 )
 
 func TestFoldedTagsAreOfBoundedLengthAndFoldToThemselves(t *testing.T) {
@@ -33,9 +35,8 @@ func TestOfTagsThatDifferByCaseTheFirstStays(t *testing.T) {
 		"": "", "a": "a", "a b": "a b", "News news NEWS": "News", "b A a B c": "b A c", "é É e": "é e",
 	} {
 		tags := strings.Fields(sent)
-		if got := DistinctTags(tags); strings.Join(got, " ") != want || strings.Join(tags, " ") != sent {
-			t.Errorf("%s: got %q, want %s, and what was sent unchanged: %q", sent, got, want, tags)
-		}
+		got := DistinctTags(tags)
+		expect.That(t, strings.Join(got, " ") == want && strings.Join(tags, " ") == sent, "%s: got %q, want %s, and what was sent unchanged: %q", sent, got, want, tags)
 	}
 }
 
@@ -52,8 +53,7 @@ func TestATagIsReplacedInItsPlace(t *testing.T) {
 	} {
 		tags := strings.Fields(c.tags)
 		got, changed := replacedTag(tags, FoldTag(c.tag), c.name)
-		if strings.Join(got, " ") != c.want || changed == slices.Equal(got, tags) || strings.Join(tags, " ") != c.tags {
-			t.Errorf("%+v: got %q, changed %v; what was given is %q", c, got, changed, tags)
-		}
+		expect.That(t, strings.Join(got, " ") == c.want && changed != slices.Equal(got, tags) && strings.Join(tags, " ") == c.tags,
+			"%+v: got %q, changed %v; what was given is %q", c, got, changed, tags)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -81,9 +83,8 @@ func TestAClockThatIsRightForgetsInTime(t *testing.T) {
 	}
 	want := func(what string, keep, back int64) {
 		t.Helper()
-		if got := h.wall - h.c.Cutoff(h.wall, 0, keep); got < back-minute || got > back+minute {
-			t.Errorf("%s: what is kept for %d h goes back %d h, want %d", what, keep/hour, got/hour, back/hour)
-		}
+		got := h.wall - h.c.Cutoff(h.wall, 0, keep)
+		expect.That(t, got >= back-minute && got <= back+minute, "%s: what is kept for %d h goes back %d h, want %d", what, keep/hour, got/hour, back/hour)
 	}
 	want("no stop", 5*day, 5*day)
 	h.wall += 30 * day
@@ -107,9 +108,8 @@ func TestAJumpMakesThingsStayForAsLongAgainAtMost(t *testing.T) {
 		h.pass(10*minute, 0)
 		h.pass(minute, -by)
 		const keep = 10 * day
-		if got := h.c.Cutoff(h.wall, 0, keep); got > h.wall-keep {
-			t.Errorf("%d days: the cutoff is %d days back", by/day, (h.wall-got)/day)
-		}
+		got := h.c.Cutoff(h.wall, 0, keep)
+		expect.That(t, got <= h.wall-keep, "%d days: the cutoff is %d days back", by/day, (h.wall-got)/day)
 		for range 11 * 24 {
 			h.pass(hour, 0)
 		}
@@ -133,12 +133,9 @@ func TestRunsBeforeAllThatThereIsHoldNothingUp(t *testing.T) {
 		h.pass(day, 0)
 		right += day
 	}
-	if back := h.wall - h.c.Cutoff(h.wall, 20_000*day, 5*day); back > 5*day+hour {
-		t.Errorf("what is kept for 5 days goes back %d days", back/day)
-	}
-	if h.c.Cutoff(h.wall, 0, 5*day) > 0 {
-		t.Error("things of 1970 are not kept for as long as others")
-	}
+	back := h.wall - h.c.Cutoff(h.wall, 20_000*day, 5*day)
+	expect.That(t, back <= 5*day+hour, "what is kept for 5 days goes back %d days", back/day)
+	expect.That(t, h.c.Cutoff(h.wall, 0, 5*day) <= 0, "things of 1970 are not kept for as long as others")
 }
 
 func TestRunsAreBounded(t *testing.T) {
@@ -148,12 +145,9 @@ func TestRunsAreBounded(t *testing.T) {
 		h.pass(hour, 0)
 		h.wall += day
 	}
-	if n := len(h.c.Runs); n != MaxRuns {
-		t.Errorf("%d runs, want %d", n, MaxRuns)
-	}
+	expect.Equal(t, len(h.c.Runs), MaxRuns, "runs")
 	for _, s := range h.stamps {
-		if got, want := h.c.Age(s.at), h.ran-s.ran; got > want {
-			t.Fatalf("the age of %d is %d, and it was made %d ago", s.at, got, want)
-		}
+		got, want := h.c.Age(s.at), h.ran-s.ran
+		expect.MustThat(t, got <= want, "the age of %d is %d, and it was made %d ago", s.at, got, want)
 	}
 }

@@ -3,12 +3,12 @@ package tally
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"unsafe"
 
 	"pgregory.net/rapid"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/hash"
 )
 
@@ -66,22 +66,16 @@ func TestDeltasHoldExactlyTheRecordsAddedToThem(t *testing.T) {
 			var last key
 			err := d.Each(names, Visitors|Breakdowns, func(hour uint32, id uint64, got *Tally) error {
 				k := key{hour, id}
-				if hour < last.hour || hour == last.hour && id <= last.id {
-					rt.Errorf("%v comes after %v", k, last)
-				}
+				expect.That(rt, hour >= last.hour && (hour != last.hour || id > last.id), "%v comes after %v", k, last)
 				last = k
 				compareTally(rt, got, want[k])
 				delete(want, k)
 				return nil
 			})
-			if err != nil || len(want) != 0 {
-				rt.Errorf("%v; keys that never came: %d", err, len(want))
-			}
+			expect.That(rt, err == nil && len(want) == 0, "%v; keys that never came: %d", err, len(want))
 			d.Reset()
 			wantSketches(rt, &d)
-			if d.find(7, 1) != nil {
-				rt.Error("a key outlives the reset")
-			}
+			expect.That(rt, d.find(7, 1) == nil, "a key outlives the reset")
 		}
 	})
 }
@@ -98,9 +92,8 @@ func wantSketches(rt *rapid.T, d *Deltas) {
 			lists++
 		}
 	}
-	if gotLists, gotDense := d.Sketches(); gotLists != lists || gotDense != dense {
-		rt.Errorf("got %d lists and %d dense sketches, want %d and %d", gotLists, gotDense, lists, dense)
-	}
+	gotLists, gotDense := d.Sketches()
+	expect.That(rt, gotLists == lists && gotDense == dense, "got %d lists and %d dense sketches, want %d and %d", gotLists, gotDense, lists, dense)
 }
 
 func count(t *Tally, r *redirect, names testNames) {
@@ -133,19 +126,14 @@ func countValues(d *Dimensions, r *redirect, names testNames) {
 }
 
 func compareTally(rt *rapid.T, got, want *Tally) {
-	if want == nil {
-		rt.Fatal("a key that never was")
-	}
-	if got.Hits != want.Hits || got.Bots != want.Bots || got.Prefetches != want.Prefetches || got.Heads != want.Heads {
-		rt.Errorf("got %d %d %d %d, want %d %d %d %d", got.Hits, got.Bots, got.Prefetches, got.Heads, want.Hits, want.Bots, want.Prefetches, want.Heads)
-	}
+	expect.MustThat(rt, want != nil, "a key that never was")
+	expect.That(rt, got.Hits == want.Hits && got.Bots == want.Bots && got.Prefetches == want.Prefetches && got.Heads == want.Heads,
+		"got %d %d %d %d, want %d %d %d %d", got.Hits, got.Bots, got.Prefetches, got.Heads, want.Hits, want.Bots, want.Prefetches, want.Heads)
 	if string(got.Visitors.AppendBinary(nil)) != string(want.Visitors.AppendBinary(nil)) {
 		rt.Errorf("other visitors: %d, want %d", got.Visitors.Count(), want.Visitors.Count())
 	}
 	for i := range want.Dimensions {
-		if !slices.Equal(got.Dimensions[i], want.Dimensions[i]) {
-			rt.Errorf("dimension %d: got %v, want %v", i, got.Dimensions[i], want.Dimensions[i])
-		}
+		expect.Slices(rt, got.Dimensions[i], want.Dimensions[i], "dimension %d", i)
 	}
 }
 
@@ -154,12 +142,9 @@ func TestARepeatedVisitorTakesNoMoreMemory(t *testing.T) {
 	for i := range uint64(1_000_000) {
 		d.Add(1, 1, ClassHit, hash.Mix(i%1000+1, 0x9e3779b97f4a7c15), Values{})
 	}
-	if blocks := len(d.visitors.blocks); blocks > 2*compactAfter {
-		t.Errorf("1,000 visitors of a million hits take %d blocks", blocks)
-	}
-	if s := d.find(1, 1); s.length == visitorsDense {
-		t.Error("1,000 visitors are kept as an estimate")
-	}
+	blocks := len(d.visitors.blocks)
+	expect.That(t, blocks <= 2*compactAfter, "1,000 visitors of a million hits take %d blocks", blocks)
+	expect.That(t, d.find(1, 1).length != visitorsDense, "1,000 visitors are kept as an estimate")
 }
 
 func TestTheFirstErrorEndsAFlush(t *testing.T) {
@@ -168,15 +153,11 @@ func TestTheFirstErrorEndsAFlush(t *testing.T) {
 	d.Add(1, 2, ClassHit, 0, Values{})
 	boom, calls := errors.New("boom"), 0
 	err := d.Each(testNames{}, 0, func(uint32, uint64, *Tally) error { calls++; return boom })
-	if !errors.Is(err, boom) || calls != 1 {
-		t.Errorf("%d calls, error %v", calls, err)
-	}
+	expect.That(t, errors.Is(err, boom) && calls == 1, "%d calls, error %v", calls, err)
 }
 
 func TestADeltaFillsOneCacheLine(t *testing.T) {
-	if size := unsafe.Sizeof(delta{}); size != 64 {
-		t.Errorf("%d bytes", size)
-	}
+	expect.Equal(t, unsafe.Sizeof(delta{}), 64, "bytes")
 }
 
 func TestValuesAreDroppedWhenMemoryIsFullButHitsAreNot(t *testing.T) {
@@ -187,7 +168,5 @@ func TestValuesAreDroppedWhenMemoryIsFullButHitsAreNot(t *testing.T) {
 	}
 	var got Tally
 	d.AddTo(1, Visitors|Breakdowns, testNames{}, &got)
-	if got.Hits != 3 || !got.Dimensions.Empty() || d.values.dropped == 0 {
-		t.Errorf("%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
-	}
+	expect.That(t, got.Hits == 3 && got.Dimensions.Empty() && d.values.dropped != 0, "%d hits, %v, %d values dropped", got.Hits, got.Dimensions, d.values.dropped)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 func TestCountriesMapToTheirCodesAndBack(t *testing.T) {
@@ -15,25 +17,17 @@ func TestCountriesMapToTheirCodesAndBack(t *testing.T) {
 	for i := 0; i < len(countryCodes); i += 2 {
 		code := countryCodes[i : i+2]
 		c := CountryOf(code)
-		if c == 0 || seen[c] || c.String() != code || Countries.Name(string([]byte{byte(c)})) != code {
-			t.Errorf("%s is country %d, which is %s", code, c, c)
-		}
+		expect.That(t, c != 0 && !seen[c] && c.String() == code && Countries.Name(string([]byte{byte(c)})) == code, "%s is country %d, which is %s", code, c, c)
 		seen[c] = true
 	}
 	if len(seen) != 250 { // 249 of ISO 3166-1, and XK
 		t.Errorf("%d countries", len(seen))
 	}
-	if CountryOf("se") != CountryOf([]byte("SE")) || CountryOf("SE").String() != "SE" {
-		t.Error("SE in lower case is another country")
-	}
+	expect.That(t, CountryOf("se") == CountryOf([]byte("SE")) && CountryOf("SE").String() == "SE", "SE in lower case is another country")
 	for _, code := range []string{"", "D", "DEU", "XX", "T1", "A1", "@@", "[[", "ÄÖ", "\xff\xff"} {
-		if c := CountryOf(code); c != 0 {
-			t.Errorf("%q is %s", code, c)
-		}
+		expect.Equal(t, CountryOf(code), 0, "%q", code)
 	}
-	if Country(251).String() != "unknown" || Country(0).String() != "unknown" {
-		t.Error("a number beyond the list has a code")
-	}
+	expect.That(t, Country(251).String() == "unknown" && Country(0).String() == "unknown", "a number beyond the list has a code")
 }
 
 // TestValuesKeepTheirNumbers keeps journals and stores of earlier versions readable.
@@ -49,9 +43,7 @@ func TestValuesKeepTheirNumbers(t *testing.T) {
 		Devices.Name("\x02") + " " + Browsers.Name("\x03"):                    "mobile Firefox",
 		Countries.Name("") + " " + Devices.Name("\x0f") + Browsers.Name("ab"): "unknown unknownunknown",
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		expect.Equal(t, got, want)
 	}
 }
 
@@ -89,30 +81,22 @@ func TestABreakdownKeepsItsErrorBoundHoweverItIsMerged(t *testing.T) {
 }
 
 func checkBreakdown(rt *rapid.T, b Breakdown, exact map[string]uint64, hits uint64) {
-	if len(b) > MaxValues || !slices.IsSortedFunc(b, func(x, y ValueHits) int { return cmp.Compare(x.Value, y.Value) }) {
-		rt.Fatalf("%d values, or not sorted", len(b))
-	}
+	expect.MustThat(rt, len(b) <= MaxValues && slices.IsSortedFunc(b, func(x, y ValueHits) int { return cmp.Compare(x.Value, y.Value) }),
+		"%d values, or not sorted", len(b))
 	low := (hits - b.Sum()) / (MaxValues + 1)
-	if len(exact) <= MaxValues && b.Sum() != hits {
-		rt.Errorf("%d values are not counted exactly", len(exact))
-	}
+	expect.That(rt, len(exact) > MaxValues || b.Sum() == hits, "%d values are not counted exactly", len(exact))
 	got := make(map[string]uint64)
 	for _, v := range b {
 		got[v.Value] = v.Hits
 	}
 	for value, n := range exact {
-		if got[value] > n || got[value]+low < n {
-			rt.Errorf("%s has %d hits, shown are %d, which may be %d too low", value, n, got[value], low)
-		}
+		expect.That(rt, got[value] <= n && got[value]+low >= n, "%s has %d hits, shown are %d, which may be %d too low", value, n, got[value], low)
 	}
 }
 
 func TestTheTopOfABreakdownIsInDescendingOrder(t *testing.T) {
 	b := Breakdown{{"a", 2}, {"b", 5}, {"c", 2}, {"d", 7}}
-	if got, want := b.Top(3), []ValueHits{{"d", 7}, {"b", 5}, {"a", 2}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if got := b.Top(9); len(got) != 4 {
-		t.Errorf("%d of 4 values", len(got))
-	}
+	got, want := b.Top(3), []ValueHits{{"d", 7}, {"b", 5}, {"a", 2}}
+	expect.Slices(t, got, want)
+	expect.Equal(t, len(b.Top(9)), 4, "of 4 values")
 }

@@ -42,7 +42,7 @@
 //
 //   - The estimate of a dense sketch weighs each value of a register once, instead of raising two
 //     to the power of each register: 8 µs instead of 371, with the same result
-//     (TestTheEstimateEqualsTheLibrarys). So nothing caches estimates.
+//     (TestADenseSketchEqualsTheLibrarys). So nothing caches estimates.
 //   - Breakdowns are counted in cells of one table for all entries, instead of in a list of
 //     combinations for each entry: an entry that is hit 100,000 times a second has a few cells that
 //     stay in the cache, whereas a list would have to be sorted.

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestEntriesComeInTheOrderOfKeysWhateverTheirDigits sorts entries whose ids and hours differ in few
@@ -31,9 +33,8 @@ func wantSorted(t *testing.T, d *Deltas) {
 		t.Fatalf("%d of %d entries, sorted: %v", len(order), d.Count(), slices.IsSortedFunc(order, comparePlaces))
 	}
 	for i, o := range order {
-		if e := d.entries[o.at]; e.id != o.id || e.hour != o.hour || i > 0 && comparePlaces(order[i-1], o) == 0 {
-			t.Fatalf("place %d: got %v, of the entry (%d, %d)", i, o, e.hour, e.id)
-		}
+		e := d.entries[o.at]
+		expect.MustThat(t, e.id == o.id && e.hour == o.hour && (i <= 0 || comparePlaces(order[i-1], o) != 0), "place %d: got %v, of the entry (%d, %d)", i, o, e.hour, e.id)
 	}
 }
 
@@ -47,7 +48,5 @@ func TestAFetchChangesNothing(t *testing.T) {
 	for id := range uint64(200) {
 		d.Fetch([]Key{{7, id}, {8, id}})
 	}
-	if d.Count() != 100 || !slices.Equal(d.entries, before) {
-		t.Errorf("got %d entries after a fetch, want the same 100", d.Count())
-	}
+	expect.That(t, d.Count() == 100 && slices.Equal(d.entries, before), "got %d entries after a fetch, want the same 100", d.Count())
 }

@@ -3,7 +3,6 @@ package tally
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/axiomhq/hyperloglog"
 	"pgregory.net/rapid"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/hash"
 )
 
@@ -45,16 +45,12 @@ func TestASketchIsAFunctionOfItsSetAlone(t *testing.T) {
 		}
 		want := oneByOne.AppendBinary(nil)
 		for name, s := range map[string]*Sketch{"at once": &atOnce, "united": &united, "backwards": &backwards} {
-			if !bytes.Equal(s.AppendBinary(nil), want) {
-				t.Errorf("%d visitors: %s gives other bytes than one by one", n, name)
-			}
+			expect.That(t, bytes.Equal(s.AppendBinary(nil), want), "%d visitors: %s gives other bytes than one by one", n, name)
 		}
 		if n <= MaxExactVisitors && oneByOne.Count() != uint64(n) {
 			t.Errorf("%d visitors count as %d", n, oneByOne.Count())
 		}
-		if dense := n > MaxExactVisitors; oneByOne.Dense() != dense {
-			t.Errorf("%d visitors: dense is %v, want %v", n, oneByOne.Dense(), dense)
-		}
+		expect.Equal(t, oneByOne.Dense(), n > MaxExactVisitors, "%d visitors: dense", n)
 	}
 }
 
@@ -73,16 +69,10 @@ func TestUnitedSketchesCountTheUnion(t *testing.T) {
 		s.Unite(u)
 		all := slices.Concat(a, b)
 		want := spread(all)
-		if !bytes.Equal(s.AppendBinary(nil), want.AppendBinary(nil)) {
-			rt.Error("the union has other bytes than the sketch of all")
-		}
-		if !bytes.Equal(u.AppendBinary(nil), before) {
-			rt.Error("uniting changed the other sketch")
-		}
+		expect.That(rt, bytes.Equal(s.AppendBinary(nil), want.AppendBinary(nil)), "the union has other bytes than the sketch of all")
+		expect.That(rt, bytes.Equal(u.AppendBinary(nil), before), "uniting changed the other sketch")
 		s.Add(1)
-		if !bytes.Equal(u.AppendBinary(nil), before) {
-			rt.Error("the union shares memory with the other sketch")
-		}
+		expect.That(rt, bytes.Equal(u.AppendBinary(nil), before), "the union shares memory with the other sketch")
 	})
 }
 
@@ -101,22 +91,17 @@ func TestEstimatesAreWithinThreeStandardErrors(t *testing.T) {
 
 func TestSketchesHaveTheDocumentedBytes(t *testing.T) {
 	var s Sketch
-	if got := hex.EncodeToString(s.AppendBinary(nil)); got != "00" {
-		t.Errorf("empty: %s", got)
-	}
+	expect.Equal(t, hex.EncodeToString(s.AppendBinary(nil)), "00", "empty")
 	s.Add(0x0102030405060708)
 	s.Add(1)
 	const want = "01" + "02" + "0100000000000000" + "0807060504030201"
-	if got := hex.EncodeToString(s.AppendBinary(nil)); got != want {
-		t.Errorf("exact: %s, want %s", got, want)
-	}
+	expect.Equal(t, hex.EncodeToString(s.AppendBinary(nil)), want, "exact")
 	for i := range uint64(2000) {
 		s.Add(i << 50) // the high 14 bits choose the register: 2,000 registers have the value 51 (50 zeros)
 	}
 	b := s.AppendBinary(nil)
-	if got := hex.EncodeToString(b[:13]); len(b) != 1+len(densePrefix)+len(registers{}) || got != "02"+"020e0000"+"00004000"+"3333"+"3333" {
-		t.Errorf("dense: %d bytes, beginning with %s", len(b), got)
-	}
+	got := hex.EncodeToString(b[:13])
+	expect.That(t, len(b) == 1+len(densePrefix)+len(registers{}) && got == "02"+"020e0000"+"00004000"+"3333"+"3333", "dense: %d bytes, beginning with %s", len(b), got)
 }
 
 func TestMalformedSketchesAreErrors(t *testing.T) {
@@ -146,9 +131,7 @@ func TestMalformedSketchesAreErrors(t *testing.T) {
 		"a register that cannot be":      spoil(100, 52),
 		"a dense sketch with wrong size": spoil(8, 1),
 	} {
-		if _, err := DecodeSketch(b); !errors.Is(err, errSketch) {
-			t.Errorf("%s: got %v, want a malformed sketch", name, err)
-		}
+		expect.Error(t, expect.Err(DecodeSketch(b)), errSketch, name)
 	}
 }
 
@@ -213,13 +196,10 @@ func FuzzDecodeSketch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back := s.AppendBinary(nil); !bytes.Equal(back, b) {
-			t.Errorf("%x decodes, and encodes as %x", b, back)
-		}
+		back := s.AppendBinary(nil)
+		expect.That(t, bytes.Equal(back, b), "%x decodes, and encodes as %x", b, back)
 		twin, err := DecodeSketch(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if s.Unite(twin); !bytes.Equal(s.AppendBinary(nil), b) || s.Count() != twin.Count() {
 			t.Errorf("united with itself, %d visitors are %d", twin.Count(), s.Count())
 		}
@@ -273,16 +253,4 @@ func BenchmarkCountDense(b *testing.B) {
 			library.Estimate()
 		}
 	})
-}
-
-// BenchmarkUniteDense unites two dense sketches.
-func BenchmarkUniteDense(b *testing.B) {
-	var s [2]Sketch
-	for i := range uint64(100_000) {
-		s[i%2].Add(hash.Mix(i+1, 0x9e3779b97f4a7c15))
-	}
-	for b.Loop() {
-		union := s[0].Clone()
-		union.Unite(s[1])
-	}
 }

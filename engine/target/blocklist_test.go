@@ -7,15 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/internal/ascii"
 )
 
 func blockList(t testing.TB, lines ...string) *BlockList {
 	t.Helper()
 	b := new(BlockList)
-	if skipped, err := b.Replace([]byte(strings.Join(lines, "\n"))); err != nil || len(skipped) > 0 {
-		t.Fatalf("got %v, %v; want every line taken", skipped, err)
-	}
+	skipped, err := b.Replace([]byte(strings.Join(lines, "\n")))
+	expect.MustThat(t, err == nil && len(skipped) == 0, "got %v, %v; want every line taken", skipped, err)
 	return b
 }
 
@@ -23,9 +23,7 @@ func blockList(t testing.TB, lines ...string) *BlockList {
 func stored(t testing.TB, raw string) []byte {
 	t.Helper()
 	target, err := Policy{}.Parse(raw)
-	if err != nil {
-		t.Fatalf("%s: %v", raw, err)
-	}
+	expect.OK(t, err, raw)
 	return []byte(target)
 }
 
@@ -35,9 +33,7 @@ func TestLongPathsAreResolvedBeforeTheyAreCompared(t *testing.T) {
 		"http://shared.example/" + strings.Repeat("a/../", 1000) + "bad/": true,
 		"http://shared.example" + strings.Repeat("/", 8000):               false,
 	} {
-		if got := b.Blocks(stored(t, raw)); got != want {
-			t.Errorf("%.80s: got blocked == %v, want %v", raw, got, want)
-		}
+		expect.Equal(t, b.Blocks(stored(t, raw)), want, "%.80s", raw)
 	}
 }
 
@@ -49,35 +45,26 @@ func TestInvalidLinesAreSkippedAndReported(t *testing.T) {
 	for _, s := range skipped {
 		lines = append(lines, s.Line)
 	}
-	if got, want := fmt.Sprint(lines, err), "[2 4 5 6 7 8] <nil>"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if b.Len() != 2 || !b.Blocks([]byte("http://good.example/")) || !b.Blocks([]byte("http://last.example/")) {
-		t.Errorf("got %d entries, want the two lines that are good", b.Len())
-	}
+	got, want := fmt.Sprint(lines, err), "[2 4 5 6 7 8] <nil>"
+	expect.Equal(t, got, want)
+	expect.That(t, b.Len() == 2 && b.Blocks([]byte("http://good.example/")) && b.Blocks([]byte("http://last.example/")),
+		"got %d entries, want the two lines that are good", b.Len())
 }
 
 func TestABlockListThatIsTooLongChangesNothing(t *testing.T) {
 	b := blockList(t, "evil.example")
-	if _, err := b.Replace([]byte(strings.Repeat("a\n", MaxBlocked+1))); err == nil {
-		t.Error("got no error")
-	}
-	if b.Len() != 1 || !b.Blocks([]byte("http://evil.example/")) {
-		t.Error("the list was changed")
-	}
+	expect.That(t, expect.Err(b.Replace([]byte(strings.Repeat("a\n", MaxBlocked+1)))) != nil, "got no error")
+	expect.That(t, b.Len() == 1 && b.Blocks([]byte("http://evil.example/")), "the list was changed")
 }
 
 func TestABlockListIsReplacedAsAWhole(t *testing.T) {
 	var none *BlockList
 	b := new(BlockList)
 	target := []byte("http://evil.example/")
-	if none.Blocks(target) || b.Blocks(target) {
-		t.Error("an empty list blocks")
-	}
+	expect.That(t, !none.Blocks(target) && !b.Blocks(target), "an empty list blocks")
 	b = blockList(t, "evil.example")
-	if _, err := b.Replace([]byte("other.example")); err != nil || b.Blocks(target) {
-		t.Errorf("got %v; want the host no longer blocked", err)
-	}
+	_, err := b.Replace([]byte("other.example"))
+	expect.That(t, err == nil && !b.Blocks(target), "got %v; want the host no longer blocked", err)
 	if _, err := b.Replace(nil); err != nil || b.Blocks(target) || b.Blocks([]byte("http://other.example/")) {
 		t.Errorf("got %v; want nothing blocked", err)
 	}
@@ -86,12 +73,8 @@ func TestABlockListIsReplacedAsAWhole(t *testing.T) {
 func TestAMillionHostsBlockThemselvesAndNothingElse(t *testing.T) {
 	b := blockList(t, millionHosts())
 	for i := 0; i < 1_000_000; i += 997 {
-		if !b.Blocks(fmt.Appendf(nil, "https://www.h%d.example.com/x", i)) {
-			t.Fatalf("h%d is not blocked", i)
-		}
-		if b.Blocks(fmt.Appendf(nil, "https://g%d.example.com/x", i)) {
-			t.Fatalf("g%d is blocked", i)
-		}
+		expect.MustThat(t, b.Blocks(fmt.Appendf(nil, "https://www.h%d.example.com/x", i)), "h%d is not blocked", i)
+		expect.MustThat(t, !b.Blocks(fmt.Appendf(nil, "https://g%d.example.com/x", i)), "g%d is blocked", i)
 	}
 }
 
@@ -137,16 +120,6 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkReadBlockList measures how long a list of a million hosts takes.
-func BenchmarkReadBlockList(b *testing.B) {
-	text := []byte(millionHosts())
-	for b.Loop() {
-		if _, err := new(BlockList).Replace(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // FuzzBlocks checks that the list can be asked about every target that Parse accepts, and that a
 // target whose own host is listed is blocked.
 func FuzzBlocks(f *testing.F) {
@@ -163,17 +136,12 @@ func FuzzBlocks(f *testing.F) {
 		if strings.Contains(line, ":") {
 			line = "[" + line + "]"
 		}
-		if !blockList(t, line).Blocks([]byte(target)) {
-			t.Errorf("%q is not blocked by %q", target, line)
-		}
+		expect.That(t, blockList(t, line).Blocks([]byte(target)), "%q is not blocked by %q", target, line)
 		withoutFragment, _, _ := strings.Cut(target, "#")
-		if !blockList(t, withoutFragment).Blocks([]byte(target)) {
-			t.Errorf("%q is not blocked by itself", target)
-		}
+		expect.That(t, blockList(t, withoutFragment).Blocks([]byte(target)), "%q is not blocked by itself", target)
 		sent := ascii.Append(nil, []byte(target))
 		sentWithout, _, _ := bytes.Cut(sent, []byte("#"))
-		if !(blockList(t, withoutFragment).Blocks(sent) && blockList(t, string(sentWithout)).Blocks([]byte(target))) {
-			t.Errorf("%q and %q do not block each other", target, sent)
-		}
+		expect.That(t, blockList(t, withoutFragment).Blocks(sent) && blockList(t, string(sentWithout)).Blocks([]byte(target)),
+			"%q and %q do not block each other", target, sent)
 	})
 }

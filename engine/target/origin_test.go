@@ -3,6 +3,7 @@ package target_test
 import (
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/engine/target"
 )
 
@@ -30,8 +31,6 @@ func TestAnOriginIsRecognizedInEverySpelling(t *testing.T) {
 		{"https://sho.rt", "", false},
 		{"", "https://sho.rt/x", false},
 	} {
-		if got := target.SameOrigin(c.origin, c.address); got != c.want {
-			t.Errorf("%q of %q: got %v, want %v", c.address, c.origin, got, c.want)
-		}
+		expect.Equal(t, target.SameOrigin(c.origin, c.address), c.want, "%q of %q", c.address, c.origin)
 	}
 }

@@ -1,6 +1,10 @@
 package target
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/engine/expect"
+)
 
 // machineSpellings are hosts that lead every client to its own machine.
 var machineSpellings = []string{
@@ -20,9 +24,8 @@ func TestEverySpellingOfThisMachineAtOurPortIsOurOwn(t *testing.T) {
 		p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", origin)}
 		for _, host := range machineSpellings {
 			for _, scheme := range []string{"http", "HTTPS"} {
-				if _, err := p.Parse(scheme + "://" + host + ":8080/x"); fieldCode(err) != "own_origin" {
-					t.Errorf("%s, at %s: got %v, want it refused as our own", host, origin, err)
-				}
+				_, err := p.Parse(scheme + "://" + host + ":8080/x")
+				expect.Equal(t, fieldCode(err), "own_origin", "%s, at %s: got %v", host, origin, err)
 				if _, err := p.Parse(scheme + "://" + host + ":8081/x"); err != nil {
 					t.Errorf("another port of %s, at %s: got %v, want it taken", host, origin, err)
 				}
@@ -37,9 +40,8 @@ func TestAPublicServerAcceptsTargetsOnItsVisitorsMachines(t *testing.T) {
 	p := Policy{OwnOrigins: ParseOrigins("https://sho.rt", "https://8.8.8.8", "http://[2620::1]:8080")}
 	for _, host := range machineSpellings {
 		for _, port := range []string{"", ":443", ":8080"} {
-			if _, err := p.Parse("http://" + host + port + "/x"); err != nil {
-				t.Errorf("%s%s: got %v, want it taken", host, port, err)
-			}
+			_, err := p.Parse("http://" + host + port + "/x")
+			expect.That(t, err == nil, "%s%s: got %v, want it taken", host, port, err)
 		}
 	}
 }

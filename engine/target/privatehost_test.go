@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // notPublic are the first and the last addresses of the blocks that the public internet does not
@@ -34,9 +36,7 @@ func privacy(t *testing.T, host string) string {
 
 func wantPrivate(t *testing.T, host, want string) {
 	t.Helper()
-	if got := privacy(t, host); got != want {
-		t.Errorf("%s: got %s, want %s", host, got, want)
-	}
+	expect.Equal(t, privacy(t, host), want, host)
 }
 
 // literal returns addr as the host of a target.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"shunt/engine/expect"
 	"shunt/engine/invalid"
 )
 
@@ -25,9 +26,7 @@ func TestRealHTTPAddressesAreStoredUnchangedExceptForTheirHost(t *testing.T) {
 	eachLine(t, sampleFile, func(raw string) {
 		got, err := Policy{RefusePrivate: true}.Parse(raw)
 		if !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
-			if fieldCode(err) != "scheme" {
-				t.Errorf("%s: got %q, %v; want it refused for its scheme", raw, got, err)
-			}
+			expect.Equal(t, fieldCode(err), "scheme", "%s: got %q, %v", raw, got, err)
 			return
 		}
 		taken++
@@ -36,13 +35,10 @@ func TestRealHTTPAddressesAreStoredUnchangedExceptForTheirHost(t *testing.T) {
 		if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 			host = rest[:end]
 		}
-		if want := scheme + "://" + strings.ToLower(host) + rest[len(host):]; err != nil || got != want {
-			t.Errorf("%s: got %q, %v; want %q", raw, got, err, want)
-		}
+		want := scheme + "://" + strings.ToLower(host) + rest[len(host):]
+		expect.That(t, err == nil && got == want, "%s: got %q, %v; want %q", raw, got, err, want)
 	})
-	if taken < 400 {
-		t.Errorf("took %d addresses, want at least 400", taken)
-	}
+	expect.That(t, taken >= 400, "took %d addresses, want at least 400", taken)
 }
 
 // The cases are in testdata/cases: lines of a target, after its name if the command says named, and what becomes of it.
@@ -121,31 +117,25 @@ func TestTheLongestTargetIsMeasuredAsItGoesOut(t *testing.T) {
 		"http://a/" + strings.Repeat("é", 1364):           "too_long",
 		"http://ü/" + strings.Repeat("x", 8192-10):        "too_long",
 	} {
-		if got, err := (Policy{RefusePrivate: true}).Parse(raw); fieldCode(err) != want || want == "" && got != raw {
-			t.Errorf("%.20s: got %.20q, %v; want code %q", raw, got, err, want)
-		}
+		got, err := (Policy{RefusePrivate: true}).Parse(raw)
+		expect.That(t, fieldCode(err) == want && (want != "" || got == raw), "%.20s: got %.20q, %v; want code %q", raw, got, err, want)
 	}
 	raw := "a.example/a" + strings.Repeat(" ", 2728) + "b"
-	if got, err := (Policy{}).ParseTyped(raw); fieldCode(err) != "too_long" || got != "" {
-		t.Errorf("typed with spaces: got %.20q, %v", got, err)
-	}
+	got, err := (Policy{}).ParseTyped(raw)
+	expect.That(t, fieldCode(err) == "too_long" && got == "", "typed with spaces: got %.20q, %v", got, err)
 }
 
 func eachLine(t *testing.T, file string, fn func(string)) {
 	t.Helper()
 	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		fn(lines.Text())
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, lines.Err())
 }
 
 func fieldCode(err error) string {
@@ -166,14 +156,11 @@ func FuzzParseTarget(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw string) {
 		got, err := Policy{}.Parse(raw)
 		if err != nil {
-			if fieldCode(err) == "" || got != "" {
-				t.Fatalf("%q: got %q, %v; want a FieldError of url and no target", raw, got, err)
-			}
+			expect.MustThat(t, fieldCode(err) != "" && got == "", "%q: got %q, %v; want a FieldError of url and no target", raw, got, err)
 			return
 		}
-		if again, err := (Policy{}).Parse(got); err != nil || again != got {
-			t.Fatalf("%q became %q, which became %q, %v", raw, got, again, err)
-		}
+		again, err := (Policy{}).Parse(got)
+		expect.MustThat(t, err == nil && again == got, "%q became %q, which became %q, %v", raw, got, again, err)
 		checkAgainstNetURL(t, raw, got)
 	})
 }
@@ -191,9 +178,7 @@ func FuzzPlainTargetsAreWhatParseReads(f *testing.F) {
 			return
 		}
 		target, want, err := parse(raw)
-		if err != nil || target != raw || h != want {
-			t.Fatalf("%q: got %+v in one pass, in general %q, %+v, %v", raw, h, target, want, err)
-		}
+		expect.MustThat(t, err == nil && target == raw && h == want, "%q: got %+v in one pass, in general %q, %+v, %v", raw, h, target, want, err)
 	})
 }
 
@@ -222,20 +207,12 @@ func checkAgainstNetURL(t *testing.T, raw, got string) {
 	head, rest := got[:authorityEnd(got)], got[authorityEnd(got):]
 	if sent := raw[:authorityEnd(raw)]; isASCII(sent) {
 		scheme, host, _ := strings.Cut(sent, "://")
-		if want := scheme + "://" + strings.ToLower(host); head != want {
-			t.Fatalf("%q: got %q, want %q", raw, head, want)
-		}
+		expect.MustEqual(t, head, scheme+"://"+strings.ToLower(host), "%q", raw)
 	}
-	if want := raw[authorityEnd(raw):]; rest != want {
-		t.Fatalf("%q: what follows the authority: got %q, want %q", raw, rest, want)
-	}
+	expect.MustEqual(t, rest, raw[authorityEnd(raw):], "%q: what follows the authority", raw)
 	u, err := url.Parse(head)
-	if err != nil {
-		t.Fatalf("%q became %q, which net/url refuses: %v", raw, head, err)
-	}
-	if u.User != nil || u.Hostname() == "" || !strings.HasSuffix(head, "://"+u.Host) {
-		t.Fatalf("%q became %q, whose host net/url reads as %q", raw, head, u.Host)
-	}
+	expect.OK(t, err, "%q became %q, which net/url refuses", raw, head)
+	expect.MustThat(t, u.User == nil && u.Hostname() != "" && strings.HasSuffix(head, "://"+u.Host), "%q became %q, whose host net/url reads as %q", raw, head, u.Host)
 	addr, err := netip.ParseAddr(u.Hostname())
 	private := err == nil && (addr.Unmap().IsPrivate() || addr.Unmap().IsLoopback() || addr.Unmap().IsLinkLocalUnicast() || addr.Unmap().IsUnspecified() || addr.Unmap().IsMulticast())
 	if same, err := (Policy{RefusePrivate: true}).Parse(raw); private && err == nil || err == nil && same != got || err != nil && fieldCode(err) != "private" {

@@ -3,6 +3,8 @@ package target
 import (
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // FuzzTypedTargetsAreJudgedLikeOthers checks that what is typed is stored in a form that Parse stores
@@ -14,24 +16,19 @@ func FuzzTypedTargetsAreJudgedLikeOthers(f *testing.F) {
 		f.Add(seed)
 	}
 	p := Policy{RefusePrivate: true, OwnOrigins: ParseOrigins("https://sho.rt"), Blocked: new(BlockList)}
-	if _, err := p.Blocked.Replace([]byte("evil.example")); err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, expect.Err(p.Blocked.Replace([]byte("evil.example"))))
 	f.Fuzz(func(t *testing.T, raw string) {
 		got, err := p.ParseTyped(raw)
 		strict, errStrict := p.Parse(raw)
 		switch {
 		case err != nil:
-			if fieldCode(err) == "" || got != "" || errStrict == nil {
-				t.Fatalf("%q: got %q, %v; as it was sent %q, %v", raw, got, err, strict, errStrict)
-			}
+			expect.MustThat(t, fieldCode(err) != "" && got == "" && errStrict != nil, "%q: got %q, %v; as it was sent %q, %v", raw, got, err, strict, errStrict)
 			return
 		case errStrict == nil && strings.TrimRightFunc(strict, isBlank) != got:
 			t.Fatalf("%q: got %q, as it was sent %q", raw, got, strict)
 		}
-		if again, err := p.Parse(got); err != nil || again != got {
-			t.Fatalf("%q became %q, which became %q, %v", raw, got, again, err)
-		}
+		again, err := p.Parse(got)
+		expect.MustThat(t, err == nil && again == got, "%q became %q, which became %q, %v", raw, got, again, err)
 		if again, err := p.ParseTyped(got); err != nil || again != got {
 			t.Fatalf("%q became %q, which, typed, became %q, %v", raw, got, again, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
 )
 
 // The chain against a plain slice: a follower accepts exactly the entries that were appended, in
@@ -26,18 +28,13 @@ func TestAChainAcceptsItsOwnEntriesInOrderOnly(t *testing.T) {
 			}
 			before := at
 			e, after, err := at.Follow(given[n])
-			if right := bytes.Equal(given[n], own[i]); right != (err == nil) {
-				t.Fatalf("entry %d given after %v: got %v", n, before, err)
-			}
+			expect.MustEqual(t, bytes.Equal(given[n], own[i]), err == nil, "entry %d given after %v: got %v", n, before, err)
 			if err != nil {
-				if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrDiverged) || after != before {
-					t.Fatalf("got %v, %v", after, err)
-				}
+				expect.MustThat(t, (errors.Is(err, ErrCorrupt) || errors.Is(err, ErrDiverged)) && after == before, "got %v, %v", after, err)
 				continue
 			}
-			if e.Sequence != uint64(i+1) || after.Sequence != e.Sequence || after.Epoch != e.Epoch {
-				t.Fatalf("got entry %d of epoch %d and position %v", e.Sequence, e.Epoch, after)
-			}
+			expect.MustThat(t, e.Sequence == uint64(i+1) && after.Sequence == e.Sequence && after.Epoch == e.Epoch,
+				"got entry %d of epoch %d and position %v", e.Sequence, e.Epoch, after)
 			at = after
 			i++
 		}
@@ -59,9 +56,8 @@ func makeChain(t *rapid.T, id ID, name string) (entries [][]byte) {
 func TestAnEntryOfAnOlderEpochDoesNotFollow(t *testing.T) {
 	_, _, at := Origin(ID{}).Next(7, BatchID{}, nil, nil)
 	late, _, _ := at.Next(6, BatchID{}, nil, nil)
-	if _, _, err := at.Follow(late); !errors.Is(err, ErrDiverged) {
-		t.Errorf("got %v, want %v", err, ErrDiverged)
-	}
+	_, _, err := at.Follow(late)
+	expect.Error(t, err, ErrDiverged)
 }
 
 // An edge follows the chain without private parts, and a full node finds whatever is not the one that was
@@ -69,23 +65,16 @@ func TestAnEntryOfAnOlderEpochDoesNotFollow(t *testing.T) {
 func TestAnEntryHasOnePrivatePart(t *testing.T) {
 	origin := Origin(ID{1})
 	encoded, sealed, after := origin.Next(1, BatchID{1}, []byte("open"), []byte("private"))
-	if bytes.Contains(encoded, []byte("private")) {
-		t.Errorf("the entry has its private part: %q", encoded)
-	}
+	expect.That(t, !bytes.Contains(encoded, []byte("private")), "the entry has its private part: %q", encoded)
 	_, same, _ := origin.Next(1, BatchID{1}, []byte("open"), []byte("private"))
-	if bytes.Equal(sealed, same) {
-		t.Errorf("two private parts with the same rows are the same bytes: %x", sealed)
-	}
+	expect.That(t, !bytes.Equal(sealed, same), "two private parts with the same rows are the same bytes: %x", sealed)
 	e, at, err := origin.Follow(encoded)
-	if err != nil || at != after || e.Whole() || e.Private != nil {
-		t.Fatalf("got %+v, %v, %v; want an entry that is not whole, and %v", e, at, err, after)
-	}
+	expect.MustThat(t, err == nil && at == after && !e.Whole() && e.Private == nil, "got %+v, %v, %v; want an entry that is not whole, and %v", e, at, err, after)
 	for name, wrong := range map[string][]byte{
 		"none": nil, "another one": same, "one without its end": sealed[:len(sealed)-1], "the salt": sealed[:saltBytes], "more": append(bytes.Clone(sealed), 0),
 	} {
-		if err := e.Attach(wrong); !errors.Is(err, ErrCorrupt) || e.Whole() {
-			t.Errorf("%s: got %v, want %v", name, err, ErrCorrupt)
-		}
+		err := e.Attach(wrong)
+		expect.That(t, errors.Is(err, ErrCorrupt) && !e.Whole(), "%s: got %v, want %v", name, err, ErrCorrupt)
 	}
 	if err := e.Attach(sealed); err != nil || string(e.Private) != "private" || !e.Whole() {
 		t.Errorf("got %q, %v", e.Private, err)
@@ -94,56 +83,39 @@ func TestAnEntryHasOnePrivatePart(t *testing.T) {
 	if e, _, err = origin.Follow(plain); err != nil || none != nil || !e.Whole() {
 		t.Errorf("without a private part: got %+v, %x, %v", e, none, err)
 	}
-	if err := e.Attach(sealed); !errors.Is(err, ErrCorrupt) || e.Private != nil {
-		t.Errorf("a private part of an entry that has none: got %v", err)
-	}
+	err = e.Attach(sealed)
+	expect.That(t, errors.Is(err, ErrCorrupt) && e.Private == nil, "a private part of an entry that has none: got %v", err)
 }
 
 func TestAPositionIsTextOfAFixedWidth(t *testing.T) {
 	p := Position{Sequence: 0x1f, Epoch: 7, Hash: Hash(bytes.Repeat([]byte{0xab}, 32))}
 	want := "000000000000001f 0000000000000007 " + strings.Repeat("ab", 32)
-	if got := p.String(); got != want {
-		t.Fatalf("got %q, want %q", got, want)
-	}
-	if got, err := ParsePosition([]byte(want)); err != nil || got != p {
-		t.Errorf("got %v, %v", got, err)
-	}
+	expect.MustEqual(t, p.String(), want)
+	got, err := ParsePosition([]byte(want))
+	expect.That(t, err == nil && got == p, "got %v, %v", got, err)
 	for i := range want {
-		if _, err := ParsePosition(slices.Replace([]byte(want), i, i+1, 'X')); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("with byte %d changed: got %v, want %v", i, err, ErrCorrupt)
-		}
+		expect.Error(t, expect.Err(ParsePosition(slices.Replace([]byte(want), i, i+1, 'X'))), ErrCorrupt, "with byte %d changed", i)
 	}
-	if _, err := ParsePosition([]byte(want[1:])); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("one byte shorter: got %v", err)
-	}
+	expect.Error(t, expect.Err(ParsePosition([]byte(want[1:]))), ErrCorrupt, "one byte shorter")
 }
 
 func TestAnIDIsReadAsItIsWritten(t *testing.T) {
 	id := NewID()
-	if got, err := ParseID([]byte(id.String())); err != nil || got != id {
-		t.Errorf("got %v, %v; want %v", got, err, id)
-	}
+	got, err := ParseID([]byte(id.String()))
+	expect.That(t, err == nil && got == id, "got %v, %v; want %v", got, err, id)
 	for _, text := range []string{"", strings.Repeat("A", 32), id.String() + "0", strings.Repeat("g", 32)} {
-		if _, err := ParseID([]byte(text)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%q: got %v, want %v", text, err, ErrCorrupt)
-		}
+		expect.Error(t, expect.Err(ParseID([]byte(text))), ErrCorrupt, "%q", text)
 	}
-	if one, other := NewBatchID(), NewBatchID(); one == other {
-		t.Error("two batches have one id")
-	}
+	one, other := NewBatchID(), NewBatchID()
+	expect.That(t, one != other, "two batches have one id")
 }
 
 func TestAFingerprintIsReadAsItIsWritten(t *testing.T) {
 	f := FingerprintOf([16]byte([]byte("the visitors key")))
-	if got, err := ParseFingerprint([]byte(f.String())); err != nil || got != f {
-		t.Errorf("got %v, %v; want %v", got, err, f)
-	}
-	if other := FingerprintOf([16]byte([]byte("the visitors kez"))); other == f {
-		t.Errorf("two keys have the fingerprint %v", f)
-	}
+	got, err := ParseFingerprint([]byte(f.String()))
+	expect.That(t, err == nil && got == f, "got %v, %v; want %v", got, err, f)
+	expect.That(t, FingerprintOf([16]byte([]byte("the visitors kez"))) != f, "two keys have the fingerprint %v", f)
 	for _, text := range []string{"", f.String()[1:], f.String() + "0", strings.ToUpper(f.String()[:31]) + "x"} {
-		if _, err := ParseFingerprint([]byte(text)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%q: got %v, want %v", text, err, ErrCorrupt)
-		}
+		expect.Error(t, expect.Err(ParseFingerprint([]byte(text))), ErrCorrupt, "%q", text)
 	}
 }

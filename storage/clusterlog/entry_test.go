@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 var goldenEntry = Entry{
@@ -26,13 +28,9 @@ func TestAnEntryHasTheseBytes(t *testing.T) {
 		hex.EncodeToString([]byte("a hash has thirty-two bytes, yes")), hex.EncodeToString([]byte("the hash of a part for full ones")), "00000007", hex.EncodeToString([]byte("payload")), "b08a5419",
 	}, "")
 	got := AppendEntry(nil, &goldenEntry)
-	if hex.EncodeToString(got) != want {
-		t.Fatalf("got  %x\nwant %s", got, want)
-	}
+	expect.MustEqual(t, hex.EncodeToString(got), want, "got  %x", got)
 	e, err := DecodeEntry(got)
-	if err != nil || !equal(e, goldenEntry) {
-		t.Errorf("got %+v, %v; want %+v", e, err, goldenEntry)
-	}
+	expect.That(t, err == nil && equal(e, goldenEntry), "got %+v, %v; want %+v", e, err, goldenEntry)
 }
 
 func equal(a, b Entry) bool {
@@ -45,14 +43,10 @@ func TestEveryFlippedBitOfAnEntryIsFound(t *testing.T) {
 	for bit := range 8 * len(whole) {
 		damaged := slices.Clone(whole)
 		damaged[bit/8] ^= 1 << (bit % 8)
-		if _, err := DecodeEntry(damaged); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("bit %d: got %v, want %v", bit, err, ErrCorrupt)
-		}
+		expect.Error(t, expect.Err(DecodeEntry(damaged)), ErrCorrupt, "bit %d", bit)
 	}
 	for n := range whole {
-		if _, err := DecodeEntry(whole[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%d bytes of it: got %v, want %v", n, err, ErrCorrupt)
-		}
+		expect.Error(t, expect.Err(DecodeEntry(whole[:n])), ErrCorrupt, "%d bytes of it", n)
 	}
 }
 
@@ -81,13 +75,9 @@ func TestEntriesThatNobodyWroteAreRefused(t *testing.T) {
 		"empty":                       {nil, ErrCorrupt},
 		"of a version and a checksum": {withChecksum(append([]byte{9}, 0, 0, 0, 0)), ErrNewerVersion},
 	} {
-		if _, err := DecodeEntry(c.entry); !errors.Is(err, c.want) {
-			t.Errorf("an entry %s: got %v, want %v", name, err, c.want)
-		}
+		expect.Error(t, expect.Err(DecodeEntry(c.entry)), c.want, "an entry %s", name)
 	}
-	if _, err := DecodeEntry(AppendEntry(nil, &Entry{Payload: make([]byte, MaxPayloadBytes)})); err != nil {
-		t.Errorf("the largest entry: %v", err)
-	}
+	expect.NoError(t, expect.Err(DecodeEntry(AppendEntry(nil, &Entry{Payload: make([]byte, MaxPayloadBytes)}))), "the largest entry")
 }
 
 // FuzzDecodeEntry decodes any bytes, and any entry with one changed byte: only what AppendEntry makes
@@ -104,9 +94,8 @@ func FuzzDecodeEntry(f *testing.F) {
 		}
 		payload := v[:min(len(v), MaxPayloadBytes)]
 		entry := AppendEntry(nil, &Entry{Epoch: uint64(at), Sequence: uint64(flip), Payload: payload})
-		if e, err := DecodeEntry(entry); err != nil || !bytes.Equal(e.Payload, payload) {
-			t.Fatalf("its own entry: %v", err)
-		}
+		e, err := DecodeEntry(entry)
+		expect.MustThat(t, err == nil && bytes.Equal(e.Payload, payload), "its own entry: %v", err)
 		entry[at%uint(len(entry))] ^= flip
 		if _, err := DecodeEntry(entry); (err == nil) != (flip == 0) {
 			t.Fatalf("byte %d changed by %02x: got %v", at%uint(len(entry)), flip, err)

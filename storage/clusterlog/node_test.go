@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 var goldenNode = Node{
@@ -17,22 +19,18 @@ func TestANodeHasTheseBytes(t *testing.T) {
 		`"reads":1,"applied":18446744073709551615,"since_ms":1767225600000,"clock_ms":1767225601234}`
 	claim := Claim([]byte("16 random bytes!"))
 	node, err := EncodeNode(&goldenNode)
-	if want := `{"version":1,` + rest; string(node) != want || err != nil {
-		t.Errorf("got  %s, %v\nwant %s", node, err, want)
-	}
+	want := `{"version":1,` + rest
+	expect.That(t, string(node) == want && err == nil, "got  %s, %v\nwant %s", node, err, want)
 	claimed, err := EncodeClaim(&goldenNode, claim)
 	if want := `{"version":1,"claim":"31362072616e646f6d20627974657321",` + rest; string(claimed) != want || err != nil {
 		t.Errorf("got  %s, %v\nwant %s", claimed, err, want)
 	}
-	if n, err := DecodeNode(node); n != goldenNode || err != nil {
-		t.Errorf("got %+v, %v", n, err)
-	}
+	n, err := DecodeNode(node)
+	expect.That(t, n == goldenNode && err == nil, "got %+v, %v", n, err)
 	if n, c, err := DecodeClaim(claimed); n != goldenNode || c != claim || err != nil {
 		t.Errorf("got %+v, %x, %v", n, c, err)
 	}
-	if _, err := DecodeNode(claimed); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a claim as a node: got %v, want %v", err, ErrCorrupt)
-	}
+	expect.Error(t, expect.Err(DecodeNode(claimed)), ErrCorrupt, "a claim as a node")
 	if _, _, err := DecodeClaim(node); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a node as a claim: got %v, want %v", err, ErrCorrupt)
 	}
@@ -65,9 +63,8 @@ func TestANodeThatIsNotValidIsNotWritten(t *testing.T) {
 	} {
 		n := goldenNode
 		change(&n)
-		if v, err := EncodeNode(&n); v != nil || !errors.Is(err, ErrInvalidNode) {
-			t.Errorf("%s: got %s, %v, want %v", name, v, err, ErrInvalidNode)
-		}
+		v, err := EncodeNode(&n)
+		expect.That(t, v == nil && errors.Is(err, ErrInvalidNode), "%s: got %s, %v, want %v", name, v, err, ErrInvalidNode)
 	}
 	for _, address := range []string{"https://node.example:7443", "https://[::1]:1", "https://h:65535"} {
 		n := Node{Name: strings.Repeat("a", 63), Advertise: address, Role: Edge, Reads: 1}
@@ -81,13 +78,9 @@ func TestANodeThatIsNotValidIsNotWritten(t *testing.T) {
 
 func TestNodesThatNobodyWroteAreRefused(t *testing.T) {
 	whole, err := EncodeNode(&goldenNode)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	edit := func(old, new string) string {
-		if !bytes.Contains(whole, []byte(old)) {
-			t.Fatalf("%s has no %s", whole, old)
-		}
+		expect.MustThat(t, bytes.Contains(whole, []byte(old)), "%s has no %s", whole, old)
 		return strings.Replace(string(whole), old, new, 1)
 	}
 	for name, c := range map[string]struct {
@@ -115,9 +108,8 @@ func TestNodesThatNobodyWroteAreRefused(t *testing.T) {
 		"a large one":         {edit("node-1", strings.Repeat("a", MaxNodeBytes)), ErrCorrupt},
 		"invalid UTF-8":       {edit("10.0.0.1", "\xff"), ErrCorrupt},
 	} {
-		if n, err := DecodeNode([]byte(c.text)); n != (Node{}) || !errors.Is(err, c.want) {
-			t.Errorf("%s: got %+v, %v; want %v", name, n, err, c.want)
-		}
+		n, err := DecodeNode([]byte(c.text))
+		expect.That(t, n == (Node{}) && errors.Is(err, c.want), "%s: got %+v, %v; want %v", name, n, err, c.want)
 	}
 }
 
@@ -140,10 +132,6 @@ func FuzzDecodeNode(f *testing.F) {
 
 func checkDecoded(t *testing.T, v, again []byte, decoding, encoding error) {
 	t.Helper()
-	if decoding == nil && (encoding != nil || !bytes.Equal(v, again)) {
-		t.Fatalf("%q decodes and is encoded as %q, %v", v, again, encoding)
-	}
-	if decoding != nil && !errors.Is(decoding, ErrCorrupt) && !errors.Is(decoding, ErrNewerVersion) {
-		t.Fatalf("%q: an error without a name: %v", v, decoding)
-	}
+	expect.MustThat(t, decoding != nil || encoding == nil && bytes.Equal(v, again), "%q decodes and is encoded as %q, %v", v, again, encoding)
+	expect.MustThat(t, decoding == nil || errors.Is(decoding, ErrCorrupt) || errors.Is(decoding, ErrNewerVersion), "%q: an error without a name: %v", v, decoding)
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestAFlippedBitIsNeverSilentlyWrong flips one bit of one file of a data folder at a time, opens
@@ -21,9 +23,8 @@ import (
 func TestAFlippedBitIsNeverSilentlyWrong(t *testing.T) {
 	trials := number(t, "SHUNTTEST_FLIPS", 40)
 	p := &flipProof{t: t, folder: t.TempDir(), seed: seed(t), results: map[string]map[string]int{}, texts: map[string]int{}}
-	if out, err := childCommand(context.Background(), "folder", p.folder).CombinedOutput(); err != nil {
-		t.Fatalf("building the folder: %v\n%s", err, out)
-	}
+	out, err := childCommand(context.Background(), "folder", p.folder).CombinedOutput()
+	expect.MustThat(t, err == nil, "building the folder: %v\n%s", err, out)
 	var wg sync.WaitGroup
 	for i := range uint64(children) {
 		wg.Go(func() { p.trials(t.TempDir(), trials*i/children, trials*(i+1)/children) })
@@ -110,9 +111,7 @@ func (p *flipProof) note(where, outcome string) {
 		}
 	}
 	short, text, _ := strings.Cut(outcome, ": ")
-	if strings.HasPrefix(short, "!") {
-		p.t.Errorf("bit %s flipped: %s", where, outcome)
-	}
+	expect.That(p.t, !strings.HasPrefix(short, "!"), "bit %s flipped: %s", where, outcome)
 	if p.results[file] == nil {
 		p.results[file] = map[string]int{}
 	}

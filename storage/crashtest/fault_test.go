@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -34,9 +36,7 @@ func TestAFailedFileOperationIsHarmlessOrClear(t *testing.T) {
 	p := &faultProof{t: t, seed: seed(t)}
 	dry := p.play(0, notDone)
 	total, err := strconv.Atoi(dry.last("operations"))
-	if err != nil || dry.exit != 0 {
-		t.Fatalf("the run without a fault: exit code %d, %v\n%s", dry.exit, err, dry.stderr)
-	}
+	expect.MustThat(t, err == nil && dry.exit == 0, "the run without a fault: exit code %d, %v\n%s", dry.exit, err, dry.stderr)
 	every := int(number(t, "SHUNTTEST_FAULT_STEP", uint64(total/8)))
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -132,9 +132,7 @@ func (p *faultProof) play(k int, mode faultMode) *run {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		p.t.Errorf("operation %d, %s: %v", k, mode, err)
-	}
+	expect.That(p.t, err == nil || errors.As(err, &exit), "operation %d, %s: %v", k, mode, err)
 	r.endedAt, r.hung, r.exit = time.Now(), ctx.Err() != nil, cmd.ProcessState.ExitCode()
 	r.stdout, r.stderr = stdout.String(), stderr.String()
 	return r
@@ -150,17 +148,13 @@ func (p *faultProof) judge(k int, mode faultMode) {
 	outcome := r.outcome()
 	p.note(mode, outcome, r)
 	f := &oneFault{T: p.t, p: p, what: fmt.Sprintf("operation %d, %s, fault %q, which %s", k, mode, r.last("fault"), outcome), said: tail(r.stderr)}
-	if strings.HasPrefix(outcome, "!") {
-		f.Errorf("exit code %d", r.exit)
-	}
+	expect.That(f, !strings.HasPrefix(outcome, "!"), "exit code %d", r.exit)
 	h := newHistory(f, p.seed, new(crashTable))
 	reserved, err := h.retell(newScript(p.seed), r.stdout)
 	if err == nil {
 		err = h.lookAt(r.dir, reserved)
 	}
-	if err != nil {
-		f.Errorf("%v", err)
-	}
+	expect.NoError(f, err)
 }
 
 func tail(text string) string { return text[max(0, len(text)-3000):] }

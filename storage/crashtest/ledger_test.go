@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // attempt is one change that was asked for: what a row was to become.
@@ -276,20 +278,12 @@ func (h *hits) recovered(n, visitors uint64) {
 func TestTheLedgerFollowsStepsOfUnknownOutcome(t *testing.T) {
 	l := newLedger()
 	unknown := l.begin(attempt{row: "x", state: "made", hits: new(hits)})
-	if got := l.latest("x"); got != unknown {
-		t.Errorf("after a creation of unknown outcome: got %+v", got)
-	}
+	expect.Equal(t, l.latest("x"), unknown, "after a creation of unknown outcome")
 	l.begin(attempt{row: "x"})
-	if got := l.latest("x"); got != unknown {
-		t.Errorf("after a deletion of unknown outcome: got %+v", got)
-	}
+	expect.Equal(t, l.latest("x"), unknown, "after a deletion of unknown outcome")
 	deleted := l.begin(attempt{row: "x"})
 	l.acknowledge(deleted, "x", 0, 0)
-	if got := l.latest("x"); got != deleted {
-		t.Errorf("after a deletion: got %+v", got)
-	}
+	expect.Equal(t, l.latest("x"), deleted, "after a deletion")
 	l.refuse(l.begin(attempt{row: "x", state: "again", hits: new(hits)}))
-	if got := l.latest("x"); got != deleted {
-		t.Errorf("after a creation that was refused: got %+v", got)
-	}
+	expect.Equal(t, l.latest("x"), deleted, "after a creation that was refused")
 }

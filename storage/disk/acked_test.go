@@ -3,10 +3,10 @@ package disk
 import (
 	"encoding/hex"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestTheAckedFileIsAsPinned(t *testing.T) {
-	if got := hex.EncodeToString(encodeAcked([16]byte{1}, 300)); got != "2c01000000000000"+"86e19138" {
-		t.Errorf("acked: got %s", got)
-	}
+	expect.Equal(t, hex.EncodeToString(encodeAcked([16]byte{1}, 300)), "2c01000000000000"+"86e19138", "acked")
 }

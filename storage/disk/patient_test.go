@@ -13,6 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"shunt/engine/expect"
 )
 
 // sick is a file system in memory on which each operation of some kinds fails for a while.
@@ -50,19 +52,13 @@ func TestAFullDiskIsWaitedForWithoutWritingTwice(t *testing.T) {
 		s := newSick(syscall.ENOSPC, 100, errorfs.OpFileWrite)
 		s.Waits.Store(true)
 		f, err := s.Create("/a", vfs.WriteCategoryUnspecified)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		start := time.Now()
-		if n, err := f.Write([]byte("whole")); n != 5 || err != nil {
-			t.Errorf("got %d, %v", n, err)
-		}
-		if took := time.Since(start); took != 100*retryPause || s.wasFull != 100 {
-			t.Errorf("it took %v, and %d times the disk was full", took, s.wasFull)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		n, err := f.Write([]byte("whole"))
+		expect.That(t, n == 5 && err == nil, "got %d, %v", n, err)
+		took := time.Since(start)
+		expect.That(t, took == 100*retryPause && s.wasFull == 100, "it took %v, and %d times the disk was full", took, s.wasFull)
+		expect.OK(t, f.Close())
 		wantContent(t, s, "/a", "whole")
 	})
 }
@@ -70,13 +66,10 @@ func TestAFullDiskIsWaitedForWithoutWritingTwice(t *testing.T) {
 func wantContent(t *testing.T, s *sick, name, want string) {
 	t.Helper()
 	f, err := s.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
-	if got, err := io.ReadAll(f); string(got) != want || err != nil {
-		t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
-	}
+	got, err := io.ReadAll(f)
+	expect.That(t, string(got) == want && err == nil, "%s: got %q, %v, want %q", name, got, err, want)
 }
 
 // shortFile writes two bytes at a time and then finds the disk full.
@@ -99,9 +92,8 @@ func TestAWriteGoesOnWhereSpaceRanOut(t *testing.T) {
 		s := newSick(nil, 0)
 		s.Waits.Store(true)
 		short := new(shortFile)
-		if n, err := (patientFile{short, s.PatientFS, "file"}).Write([]byte("1234567")); n != 7 || err != nil || string(short.got) != "1234567" {
-			t.Errorf("got %d, %v, %q", n, err, short.got)
-		}
+		n, err := (patientFile{short, s.PatientFS, "file"}).Write([]byte("1234567"))
+		expect.That(t, n == 7 && err == nil && string(short.got) == "1234567", "got %d, %v, %q", n, err, short.got)
 	})
 }
 
@@ -122,14 +114,11 @@ func TestEveryChangingOperationWaitsForSpaceAndForDescriptors(t *testing.T) {
 			t.Run(name+" "+errno.Error(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newSick(errno, 3)
-					if err := closed(s.Create("/old", "")); err != nil {
-						t.Fatal(err)
-					}
+					expect.OK(t, closed(s.Create("/old", "")))
 					s.Waits.Store(true)
 					s.kinds = []errorfs.OpKind{c.kind}
-					if err := c.do(s); err != nil || s.attempts != 4 {
-						t.Errorf("got %v after %d attempts", err, s.attempts)
-					}
+					err := c.do(s)
+					expect.That(t, err == nil && s.attempts == 4, "got %v after %d attempts", err, s.attempts)
 				})
 			})
 		}
@@ -145,9 +134,8 @@ func closed(f vfs.File, err error) error {
 
 func TestWhileOpeningAnOperationIsTriedTwice(t *testing.T) {
 	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
-	if err := closed(s.Create("/a", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 2 || s.wasFull != 2 {
-		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
-	}
+	err := closed(s.Create("/a", ""))
+	expect.That(t, errors.Is(err, syscall.ENOSPC) && s.attempts == 2 && s.wasFull == 2, "got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
 }
 
 func TestOnlyOperationsInTheStoresFolderWait(t *testing.T) {
@@ -158,16 +146,13 @@ func TestOnlyOperationsInTheStoresFolderWait(t *testing.T) {
 		{"/a/b", "/a/b", true}, {"/a/b", "/a/b/db/1.log", true}, {"/a/b", "/a/bc", false}, {"/a/b", "/a", false}, {"/a/b", "/c", false},
 		{"./b", "b/db/1.log", true}, {".", "db/1.log", true}, {"b", "../b/1.log", false}, {"b", "c", false}, {"b/", "b/..c", true},
 	} {
-		if got := (&PatientFS{Dir: c.dir}).concerns(c.name); got != c.want {
-			t.Errorf("%s in %s: got %v", c.name, c.dir, got)
-		}
+		expect.Equal(t, (&PatientFS{Dir: c.dir}).concerns(c.name), c.want, "%s in %s", c.name, c.dir)
 	}
 	s := newSick(syscall.ENOSPC, -1, errorfs.OpCreate)
 	s.Dir = "/store"
 	s.Waits.Store(true)
-	if err := closed(s.Create("/backup", "")); !errors.Is(err, syscall.ENOSPC) || s.attempts != 1 || s.wasFull != 0 {
-		t.Errorf("got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
-	}
+	err := closed(s.Create("/backup", ""))
+	expect.That(t, errors.Is(err, syscall.ENOSPC) && s.attempts == 1 && s.wasFull == 0, "got %v after %d attempts, %d times full", err, s.attempts, s.wasFull)
 }
 
 func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
@@ -179,29 +164,21 @@ func TestOtherErrorsAndFailedSyncsAreNotTriedAgain(t *testing.T) {
 	s = newSick(syscall.ENOSPC, -1, errorfs.OpFileSync)
 	s.Waits.Store(true)
 	f, err := s.Create("/a", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Sync(); !errors.Is(err, syscall.ENOSPC) || s.attempts != 1 {
-		t.Errorf("sync: got %v after %d attempts", err, s.attempts)
-	}
+	expect.OK(t, err)
+	err = f.Sync()
+	expect.That(t, errors.Is(err, syscall.ENOSPC) && s.attempts == 1, "sync: got %v after %d attempts", err, s.attempts)
 }
 
 func TestAReaderWaitsForADescriptorForALimitedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSick(syscall.EMFILE, 5, errorfs.OpOpen)
 		s.Waits.Store(true)
-		if err := closed(s.Create("/a", "")); err != nil {
-			t.Fatal(err)
-		}
-		if err := closed(s.Open("/a")); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, closed(s.Create("/a", "")))
+		expect.NoError(t, closed(s.Open("/a")))
 		s.left = -1
 		start := time.Now()
-		if err := closed(s.Open("/a")); !errors.Is(err, syscall.EMFILE) || time.Since(start) > 2*readPatience {
-			t.Errorf("got %v after %v", err, time.Since(start))
-		}
+		err := closed(s.Open("/a"))
+		expect.That(t, errors.Is(err, syscall.EMFILE) && time.Since(start) <= 2*readPatience, "got %v after %v", err, time.Since(start))
 	})
 }
 
@@ -230,13 +207,9 @@ func TestErrorsThatMakePebblePanicEndTheProcessCleanly(t *testing.T) {
 			for _, open := range []bool{false, true} {
 				s := newSick(syscall.EIO, -1, c.kind)
 				said := s.fatal()
-				if err := s.MkdirAll("/db", 0o700); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, s.MkdirAll("/db", 0o700))
 				s.Waits.Store(open)
-				if err := c.do(s.PatientFS); !errors.Is(err, syscall.EIO) {
-					t.Errorf("got %v", err)
-				}
+				expect.Error(t, c.do(s.PatientFS), syscall.EIO)
 				if want := !c.goesOn && (open || c.endsNow); len(*said) > 0 != want {
 					t.Errorf("open %v: ends the process: %q, want %v", open, *said, want)
 				}
@@ -268,24 +241,12 @@ func TestABackupEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s.PatientFS.Backup.Store(&ctx)
 	f, err := s.Create("/backup", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("a")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(f.Write([]byte("a"))))
 	cancel()
-	if _, err := f.Write([]byte("b")); !errors.Is(err, context.Canceled) {
-		t.Errorf("write: got %v", err)
-	}
-	if err := closed(s.Create("/backup2", "")); !errors.Is(err, context.Canceled) {
-		t.Errorf("create: got %v", err)
-	}
+	expect.Error(t, expect.Err(f.Write([]byte("b"))), context.Canceled, "write")
+	expect.Error(t, closed(s.Create("/backup2", "")), context.Canceled, "create")
 	s.Waits.Store(true)
-	if err := s.MkdirAll("/store", 0o700); err != nil {
-		t.Error(err)
-	}
-	if err := closed(s.Create("/store/a", "")); err != nil {
-		t.Errorf("in the store: %v", err)
-	}
+	expect.NoError(t, s.MkdirAll("/store", 0o700))
+	expect.NoError(t, closed(s.Create("/store/a", "")), "in the store")
 }

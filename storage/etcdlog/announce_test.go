@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -27,28 +28,21 @@ func TestANodeThatIsCutOffIsDeadUntilItReturns(t *testing.T) {
 		proxies[0].Hold(true)
 		start := time.Now()
 		eventually(t, "its lease has ended", func() bool { return !s.live(l, "a") })
-		if took := time.Since(start); took < nodeTTL-2*nodeRenewInterval || took > nodeTTL+3*time.Second {
-			t.Errorf("its lease ended after %v", took)
-		}
-		if m, _ := s.member(l, "a"); m.Applied != 7 || m.Outbox != [16]byte{9} {
-			t.Errorf("it is known as %+v", m)
-		}
+		took := time.Since(start)
+		expect.That(t, took >= nodeTTL-2*nodeRenewInterval && took <= nodeTTL+3*time.Second, "its lease ended after %v", took)
+		m, _ := s.member(l, "a")
+		expect.That(t, m.Applied == 7 && m.Outbox == [16]byte{9}, "it is known as %+v", m)
 	}
 	cutOff()
 	proxies[0].Hold(false)
 	eventually(t, "it is live again", func() bool { return s.live(l, "a") })
 	cutOff()
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatalf("Forget: %v", err)
-	}
+	expect.OK(t, l.Forget(within(t), "a"))
 	proxies[0].Hold(false)
 	await(t, "it ends", a.ended)
-	if err := a.stop(); !errors.Is(err, clusterlog.ErrForgotten) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
-	}
-	if m, ok := s.member(l, "a"); ok {
-		t.Errorf("it is a member again: %+v", m)
-	}
+	expect.Error(t, a.stop(), clusterlog.ErrForgotten, "the error")
+	m, ok := s.member(l, "a")
+	expect.That(t, !ok, "it is a member again: %+v", m)
 }
 
 func TestANodeTellsItsClockAsOfNow(t *testing.T) {
@@ -77,9 +71,7 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	copied := testNode("a")
 	copied.Advertise = "https://copy.example:7443"
 	a, err := s.open().Announce(within(t), copied, clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	const left = 2 * time.Second
 	a.(*announcement).waits = time.Now().Add(left - predecessorPatience)
 	start := time.Now()
@@ -88,12 +80,9 @@ func TestASecondProcessOfANodeIsRefused(t *testing.T) {
 	if err := second.stop(); !errors.Is(err, clusterlog.ErrNameTaken) || !strings.Contains(err.Error(), "copy") || time.Since(start) < left {
 		t.Errorf("after %v: got %v, want %v", time.Since(start), err, clusterlog.ErrNameTaken)
 	}
-	if m, _ := s.member(l, "a"); m != (clusterlog.Member{Node: testNode("a"), Live: true}) {
-		t.Errorf("the first is known as %+v", m)
-	}
-	if err := first.stop(); err != nil {
-		t.Errorf("the first: %v", err)
-	}
+	m, _ := s.member(l, "a")
+	expect.Equal(t, m, clusterlog.Member{Node: testNode("a"), Live: true}, "the first is known as")
+	expect.Error(t, first.stop(), nil, "the first")
 }
 
 // Elections of the servers keep the lease of a process that crashed for as long as they go on.
@@ -103,27 +92,18 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 	client := s.Client()
 	defer client.Close()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	lease, err := client.Grant(within(t), 600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	crashed := testNode("a")
 	crashed.Advertise = "https://before.example:7443"
 	value, err := clusterlog.EncodeNode(&crashed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	_, err = client.Put(within(t), l.keys.node("a"), string(value), clientv3.WithLease(lease.ID))
+	expect.OK(t, err)
 	second := a.(*announcement)
 	got, err := client.Get(within(t), l.keys.node("a"))
-	if err != nil || len(got.Kvs) != 1 {
-		t.Fatalf("got %v, %v", got, err)
-	}
+	expect.MustThat(t, err == nil && len(got.Kvs) == 1, "got %v, %v", got, err)
 	second.waits, second.wrote = time.Now().Add(-10*predecessorPatience), got.Kvs[0].ModRevision
 	running := s.run(a)
 	select {
@@ -131,13 +111,10 @@ func TestANodeWaitsForTheLeaseOfACrashedProcessHoweverLongItLasts(t *testing.T) 
 		t.Errorf("it has ended: %v", running.stop())
 	case <-time.After(4 * saidInterval):
 	}
-	if _, err := client.Revoke(within(t), lease.ID); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Revoke(within(t), lease.ID)
+	expect.OK(t, err)
 	eventually(t, "it is announced", func() bool { m, ok := s.member(l, "a"); return ok && m.Live && m.Node == testNode("a") })
-	if err := running.stop(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, running.stop())
 }
 
 // A holder is alive if it writes, not if its lease lasts.
@@ -157,9 +134,8 @@ func TestAHolderThatWritesIsAlive(t *testing.T) {
 		{100*predecessorPatience + sayAgain, 7, true},
 		{100*predecessorPatience + sayAgain + signOfLife + 1, 7, false},
 	} {
-		if err := a.await(c.wrote, begin.Add(c.at)); (err != nil) != c.alive || err != nil && !errors.Is(err, clusterlog.ErrNameTaken) {
-			t.Errorf("after %v, at revision %d: %v", c.at, c.wrote, err)
-		}
+		err := a.await(c.wrote, begin.Add(c.at))
+		expect.That(t, (err != nil) == c.alive && (err == nil || errors.Is(err, clusterlog.ErrNameTaken)), "after %v, at revision %d: %v", c.at, c.wrote, err)
 	}
 }
 
@@ -176,15 +152,11 @@ func TestANodeStaysLiveWhileAServerIsPaused(t *testing.T) {
 	defer m.Resume()
 	n := uint64(0)
 	for start := time.Now(); time.Since(start) < nodeTTL+4*time.Second; time.Sleep(100 * time.Millisecond) {
-		if !s.live(observer, "a") {
-			t.Fatalf("dead after %v", time.Since(start))
-		}
+		expect.MustThat(t, s.live(observer, "a"), "dead after %v", time.Since(start))
 		n++
 		a.Applied(n)
 	}
-	if l.counts.renewFailures.Load() == 0 {
-		t.Error("no renewal failed, so nothing was tested")
-	}
+	expect.That(t, l.counts.renewFailures.Load() != 0, "no renewal failed, so nothing was tested")
 	eventually(t, "what it said last is known", func() bool { m, _ := s.member(observer, "a"); return m.Applied == n })
 }
 
@@ -203,45 +175,31 @@ func TestWhatANodeSaysIsSentTwiceASecondAtMost(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	got, err := client.Get(within(t), l.keys.node("a"))
-	if err != nil || len(got.Kvs) != 1 {
-		t.Fatalf("got %v, %v", got, err)
-	}
-	if writes := got.Kvs[0].Version; writes < 3 || writes > int64(took/saidInterval)+2 {
-		t.Errorf("%d values were sent for %d changes in %v", writes, last, took)
-	}
+	expect.MustThat(t, err == nil && len(got.Kvs) == 1, "got %v, %v", got, err)
+	writes := got.Kvs[0].Version
+	expect.That(t, writes >= 3 && writes <= int64(took/saidInterval)+2, "%d values were sent for %d changes in %v", writes, last, took)
 	before := got.Kvs[0].ModRevision
 	for name, change := range map[string]func(*clusterlog.Node){
 		"another name": func(n *clusterlog.Node) { n.Name = "b" }, "no role": func(n *clusterlog.Node) { n.Role = "" },
 	} {
-		if err := a.Update(change); !errors.Is(err, clusterlog.ErrInvalidNode) {
-			t.Errorf("%s: got %v, want %v", name, err, clusterlog.ErrInvalidNode)
-		}
+		expect.Error(t, a.Update(change), clusterlog.ErrInvalidNode, "%s", name)
 	}
 	time.Sleep(2 * saidInterval)
-	if got, err := client.Get(within(t), l.keys.node("a")); err != nil || got.Kvs[0].ModRevision != before {
-		t.Errorf("something was sent though nothing changed: %v, %v", got, err)
-	}
+	got, err = client.Get(within(t), l.keys.node("a"))
+	expect.That(t, err == nil && got.Kvs[0].ModRevision == before, "something was sent though nothing changed: %v, %v", got, err)
 }
 
 func TestANodeForgottenBeforeItIsLiveIsTold(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	a, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{2}); err != nil { // another takes its name
 		t.Fatal(err)
 	}
-	if err := a.Run(within(t)); !errors.Is(err, clusterlog.ErrForgotten) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrForgotten)
-	}
-	if s.live(l, "a") {
-		t.Error("it is live, though the name is another's")
-	}
+	expect.Error(t, a.Run(within(t)), clusterlog.ErrForgotten, "the error")
+	expect.That(t, !s.live(l, "a"), "it is live, though the name is another's")
 }
 
 func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
@@ -256,19 +214,14 @@ func TestANodeThatCrashedIsLiveAgainOnceItsOldLeaseEnds(t *testing.T) {
 	restarted.SinceMs = 2
 	start := time.Now()
 	again := s.announce(l, restarted, clusterlog.Claim{1})
-	if !s.live(l, "a") {
-		t.Error("its old lease has ended at once, so nothing was tested")
-	}
+	expect.That(t, s.live(l, "a"), "its old lease has ended at once, so nothing was tested")
 	eventually(t, "it is live again", func() bool {
 		m, _ := s.member(l, "a")
 		return m == clusterlog.Member{Node: restarted, Live: true}
 	})
-	if took := time.Since(start); took > nodeTTL+3*time.Second {
-		t.Errorf("after %v", took)
-	}
-	if err := again.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	took := time.Since(start)
+	expect.That(t, took <= nodeTTL+3*time.Second, "after %v", took)
+	expect.Error(t, again.stop(), nil, "Run")
 }
 
 // Each request is executed, and its answer is lost.
@@ -278,13 +231,9 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	l, observer := s.open(endpoints...), s.open()
 	claim := clusterlog.Claim{1}
 	value, err := clusterlog.EncodeClaim(&clusterlog.Node{Name: "a", Advertise: "https://h:1", Role: clusterlog.Edge, Reads: 1}, claim)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	before, err := l.claimOf(within(t), "a")
-	if err != nil || before.kv != nil {
-		t.Fatalf("got %+v, %v", before, err)
-	}
+	expect.MustThat(t, err == nil && before.kv == nil, "got %+v, %v", before, err)
 	lost := func(f func(ctx context.Context)) {
 		t.Helper()
 		proxies[0].DropAnswers(true)
@@ -294,32 +243,21 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 		proxies[0].DropAnswers(false)
 	}
 	lost(func(ctx context.Context) {
-		if err := l.makeClaim(ctx, "a", string(value), before.revision); !errors.Is(err, clusterlog.ErrUnavailable) {
-			t.Errorf("got %v, want %v", err, clusterlog.ErrUnavailable)
-		}
+		expect.Error(t, l.makeClaim(ctx, "a", string(value), before.revision), clusterlog.ErrUnavailable, "the error")
 	})
-	if _, err := observer.Announce(within(t), testNode("a"), clusterlog.Claim{2}); !errors.Is(err, clusterlog.ErrNameTaken) {
-		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
-	}
+	_, err = observer.Announce(within(t), testNode("a"), clusterlog.Claim{2})
+	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")
 	made, err := l.Announce(within(t), testNode("a"), claim)
-	if err != nil {
-		t.Fatalf("the same again: %v", err)
-	}
+	expect.OK(t, err, "the same again")
 	a := made.(*announcement)
-	if err := a.begin(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, a.begin(within(t)))
 	lost(func(ctx context.Context) {
-		if err := a.say(ctx); err != nil || a.said.Name != "" {
-			t.Errorf("got %v, and it believes that it said %+v", err, a.said)
-		}
+		err := a.say(ctx)
+		expect.That(t, err == nil && a.said.Name == "", "got %v, and it believes that it said %+v", err, a.said)
 	})
-	if !s.live(observer, "a") {
-		t.Fatal("the request did not arrive, so nothing was tested")
-	}
-	if err := a.say(within(t)); err != nil || a.said != testNode("a") {
-		t.Errorf("again: %v, and it believes that it said %+v", err, a.said)
-	}
+	expect.MustThat(t, s.live(observer, "a"), "the request did not arrive, so nothing was tested")
+	err = a.say(within(t))
+	expect.That(t, err == nil && a.said == testNode("a"), "again: %v, and it believes that it said %+v", err, a.said)
 	a.Applied(3)
 	p := s.run(a)
 	eventually(t, "the next value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 3 })
@@ -329,7 +267,5 @@ func TestAnAnnouncementIsMadeOnceWhenAnswersAreLost(t *testing.T) {
 	})
 	a.Applied(5)
 	eventually(t, "the last value is known", func() bool { m, _ := s.member(observer, "a"); return m.Live && m.Applied == 5 })
-	if err := p.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	expect.Error(t, p.stop(), nil, "Run")
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -71,20 +72,14 @@ type childNode struct {
 func (s *site) startChild(name string, endpoints []string) *childNode {
 	s.t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	c := &childNode{Cmd: exec.Command(self), t: s.t, leads: make(chan struct{}), ended: make(chan struct{})}
 	c.mu.results = make(map[clusterlog.BatchID]string)
 	c.Env = append(os.Environ(), fmt.Sprintf("%s=%v %s %s", childEnv, s.id, name, strings.Join(endpoints, ",")))
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
+	expect.OK(s.t, c.Start())
 	go c.listen(out)
 	s.t.Cleanup(func() {
 		_ = c.Process.Kill() // it may have ended

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -22,9 +23,8 @@ func TestAnAppendWhoseAnswerIsLostIsWrittenOnce(t *testing.T) {
 	proxies[at].DropAnswers(false)
 	r.mustAppend("third")
 	s.wantPayloads(s.open(), "first", "second", "third")
-	if c := &l.counts; c.ambiguous.Load() == 0 || c.retries.Load() == 0 || c.unknown.Load() != 0 {
-		t.Errorf("got %+v", c)
-	}
+	c := &l.counts
+	expect.That(t, c.ambiguous.Load() != 0 && c.retries.Load() != 0 && c.unknown.Load() == 0, "got %+v", c)
 }
 
 func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
@@ -42,9 +42,7 @@ func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
 	}
 	ctx, cancel := short()
 	defer cancel()
-	if _, err := r.Append(ctx, batch, []byte("second"), privateOf("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) {
-		t.Fatalf("got %v, want %v", err, clusterlog.ErrUnknownOutcome)
-	}
+	expect.MustError(t, expect.Err(r.Append(ctx, batch, []byte("second"), privateOf("second"))), clusterlog.ErrUnknownOutcome)
 	ctx, cancel = short()
 	defer cancel()
 	if _, err := r.Append(ctx, clusterlog.NewBatchID(), []byte("never"), nil); !errors.Is(err, clusterlog.ErrUnavailable) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
@@ -53,9 +51,8 @@ func TestAnUnknownOutcomeIsSettledByTheNextAppend(t *testing.T) {
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
-	if p, err := r.Append(within(t), batch, []byte("second"), privateOf("second")); err != nil || p.Sequence != 2 {
-		t.Errorf("the same again: %v, %v", p, err)
-	}
+	p, err := r.Append(within(t), batch, []byte("second"), privateOf("second"))
+	expect.That(t, err == nil && p.Sequence == 2, "the same again: %v, %v", p, err)
 	r.mustAppend("third")
 	s.wantPayloads(s.open(), "first", "second", "third")
 }
@@ -76,13 +73,9 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		t.Fatalf("while answers are lost: got %v, want %v alone", err, clusterlog.ErrUnknownOutcome)
 	}
 	next := s.lead(s.open(), "b")
-	if next.Head().Sequence != 2 {
-		t.Fatalf("the head of the next leader is %v", next.Head())
-	}
+	expect.MustEqual(t, next.Head().Sequence, 2, "the head of the next leader is %v", next.Head())
 	next.mustAppend("third")
-	if err := next.Trim(within(t), 2); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, next.Trim(within(t), 2))
 	for _, p := range proxies {
 		p.DropAnswers(false)
 	}
@@ -90,9 +83,8 @@ func TestAnEntryThatWasTrimmedMeanwhileStaysUnknown(t *testing.T) {
 		if _, err := r.Append(within(t), batch, []byte("second"), privateOf("second")); !errors.Is(err, clusterlog.ErrUnknownOutcome) || !errors.Is(err, clusterlog.ErrBelowFloor) || errors.Is(err, clusterlog.ErrDeposed) {
 			t.Errorf("the same again: got %v, want %v and %v", err, clusterlog.ErrUnknownOutcome, clusterlog.ErrBelowFloor)
 		}
-		if _, err := r.Append(within(t), clusterlog.NewBatchID(), nil, nil); !errors.Is(err, clusterlog.ErrDeposed) || errors.Is(err, clusterlog.ErrUnknownOutcome) {
-			t.Errorf("another: got %v, want %v alone", err, clusterlog.ErrDeposed)
-		}
+		_, err := r.Append(within(t), clusterlog.NewBatchID(), nil, nil)
+		expect.That(t, errors.Is(err, clusterlog.ErrDeposed) && !errors.Is(err, clusterlog.ErrUnknownOutcome), "another: got %v, want %v alone", err, clusterlog.ErrDeposed)
 	}
 }
 
@@ -113,15 +105,11 @@ func TestAppendsGoOnWithin3sWithoutTheLeaderOfTheServers(t *testing.T) {
 			for i := 0; time.Since(start) < 5*time.Second; i++ {
 				sent := time.Now()
 				want = append(want, numbered(i))
-				if _, err := r.Append(within(t), clusterlog.NewBatchID(), []byte(numbered(i)), privateOf(numbered(i))); err != nil {
-					t.Fatalf("after %v: %v", time.Since(start), err)
-				}
+				expect.OK(t, expect.Err(r.Append(within(t), clusterlog.NewBatchID(), []byte(numbered(i)), privateOf(numbered(i)))), "after %v", time.Since(start))
 				longest = max(longest, time.Since(sent))
 				time.Sleep(10 * time.Millisecond)
 			}
-			if longest > 3*time.Second {
-				t.Errorf("an append took %v", longest)
-			}
+			expect.That(t, longest <= 3*time.Second, "an append took %v", longest)
 			t.Logf("the longest append took %v; %d appends, %+v", longest, len(want), &l.counts)
 			end()
 			s.wantPayloads(s.open(), want...)
@@ -146,9 +134,7 @@ func TestALeaderKeepsItsLeaseWhileAServerIsPaused(t *testing.T) {
 		t.Fatalf("the leader is deposed: %v", r.stop())
 	case <-time.After(6 * time.Second):
 	}
-	if !r.Valid() || l.counts.renewFailures.Load() == 0 {
-		t.Errorf("valid: %v; %+v", r.Valid(), &l.counts)
-	}
+	expect.That(t, r.Valid() && l.counts.renewFailures.Load() != 0, "valid: %v; %+v", r.Valid(), &l.counts)
 	r.mustAppend("x")
 }
 
@@ -160,22 +146,15 @@ func TestALeaderWithoutServersStopsBeforeItsLeaseEnds(t *testing.T) {
 	proxies[0].Hold(true)
 	start := time.Now()
 	await(t, "it is deposed", r.Done())
-	if took := time.Since(start); took < leaseTTL-leaseMargin-renewInterval-renewTimeout || took > leaseTTL {
-		t.Errorf("after %v", took)
-	}
-	if r.Valid() {
-		t.Error("it is valid")
-	}
-	if err := r.stop(); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	took := time.Since(start)
+	expect.That(t, took >= leaseTTL-leaseMargin-renewInterval-renewTimeout && took <= leaseTTL, "after %v", took)
+	expect.That(t, !r.Valid(), "it is valid")
+	expect.Error(t, r.stop(), clusterlog.ErrDeposed, "the error")
 	next := s.lead(s.open(), "b")
 	if took := time.Since(start); took > leaseTTL+3*time.Second {
 		t.Errorf("the next leads after %v", took)
 	}
-	if next.Head().Sequence != 1 {
-		t.Errorf("its head is %v", next.Head())
-	}
+	expect.Equal(t, next.Head().Sequence, 1, "its head is %v", next.Head())
 }
 
 func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
@@ -209,15 +188,11 @@ func TestAFollowerOfAPausedServerGetsEntriesFromAnother(t *testing.T) {
 			longest = max(longest, lag())
 		}
 		t.Logf("server %d held: lag at most %v", i, longest)
-		if longest > 3*time.Second {
-			t.Errorf("server %d held: lag %v", i, longest)
-		}
+		expect.That(t, longest <= 3*time.Second, "server %d held: lag %v", i, longest)
 		proxies[i].Hold(false)
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	expect.Error(t, <-ended, context.Canceled, "the error")
 }
 
 func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {
@@ -232,9 +207,7 @@ func TestAByteThatAServerChangesIsReadElsewhere(t *testing.T) {
 		p.Edit(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("original"), []byte("0riginal")) })
 		s.wantPayloads(follower, "the original", "the original", "the original", "the original", "the original")
 		p.Edit(nil)
-		if follower.counts.corruptReads.Load() == 0 {
-			t.Errorf("server %d: nothing was noticed", i)
-		}
+		expect.That(t, follower.counts.corruptReads.Load() != 0, "server %d: nothing was noticed", i)
 	}
 }
 
@@ -249,15 +222,12 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 	defer client.Close()
 	key := l.keys.entry(3)
 	right, err := client.Get(within(t), key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	good := right.Kvs[0].Value
 	wrong := bytes.Clone(good)
 	wrong[40] ^= 1
-	if _, err := client.Put(within(t), key, string(wrong)); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Put(within(t), key, string(wrong))
+	expect.OK(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	var got []clusterlog.Entry
@@ -267,12 +237,10 @@ func TestAnEntryThatIsWrongEverywhereIsNeverApplied(t *testing.T) {
 		}
 		return nil
 	}
-	if err := l.Follow(ctx, clusterlog.Origin(s.id), apply); !errors.Is(err, context.DeadlineExceeded) || len(got) != 2 {
-		t.Errorf("got %d entries and %v", len(got), err)
-	}
-	if n := l.counts.corruptReads.Load(); n < 3 {
-		t.Errorf("%d wrong answers were noticed", n)
-	}
+	err = l.Follow(ctx, clusterlog.Origin(s.id), apply)
+	expect.That(t, errors.Is(err, context.DeadlineExceeded) && len(got) == 2, "got %d entries and %v", len(got), err)
+	n := l.counts.corruptReads.Load()
+	expect.That(t, n >= 3, "%d wrong answers were noticed", n)
 	if _, err := client.Put(within(t), key, string(good)); err != nil { // an operator repaired it
 		t.Fatal(err)
 	}

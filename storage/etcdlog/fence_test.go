@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -20,9 +21,7 @@ func rounds(t *testing.T) int {
 		return 2
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", roundsEnv, err)
-	}
+	expect.OK(t, err, roundsEnv)
 	return n
 }
 
@@ -49,9 +48,7 @@ func (s *site) stopALeader(round int) {
 		p.Hold(true)
 	}
 	time.Sleep(time.Duration(round%5) * 300 * time.Millisecond) // repeats at other servers are held, too
-	if err := old.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, old.Process.Signal(syscall.SIGSTOP))
 	own := s.open()
 	next := s.lead(own, "next")
 	for i := range 5 {
@@ -62,15 +59,11 @@ func (s *site) stopALeader(round int) {
 			}
 		}
 	}
-	if err := old.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, old.Process.Signal(syscall.SIGCONT))
 	await(t, "the child ends", old.ended)
 	next.mustAppend("last")
 	s.compare(own, old, next)
-	if err := next.stop(); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, next.stop())
 }
 
 func await(t testing.TB, what string, done <-chan struct{}) {
@@ -89,9 +82,7 @@ func (s *site) compare(l *Log, old *childNode, next *reign) {
 	epoch := uint64(0)
 	for _, e := range s.all(l) {
 		written[e.Batch]++
-		if e.Epoch < epoch {
-			s.t.Errorf("entry %d of epoch %d after one of %d", e.Sequence, e.Epoch, epoch)
-		}
+		expect.That(s.t, e.Epoch >= epoch, "entry %d of epoch %d after one of %d", e.Sequence, e.Epoch, epoch)
 		epoch = e.Epoch
 	}
 	counts := make(map[string]int)
@@ -102,9 +93,7 @@ func (s *site) compare(l *Log, old *childNode, next *reign) {
 		}
 	}
 	s.t.Logf("the old leader: %v; next is %s", counts, describe(next))
-	if counts["wrote"] == 0 || counts["deposed"] != 1 {
-		s.t.Errorf("the old leader had %v", counts)
-	}
+	expect.That(s.t, counts["wrote"] != 0 && counts["deposed"] == 1, "the old leader had %v", counts)
 }
 
 func describe(r *reign) string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -29,24 +30,18 @@ func TestAppendsToFullServersAreWrittenOnceOrNotAtAll(t *testing.T) {
 			t.Fatalf("entry %d is at %v", written, p)
 		}
 	}
-	if !errors.Is(failed, clusterlog.ErrNoSpace) || errors.Is(failed, clusterlog.ErrUnknownOutcome) {
-		t.Errorf("after %d entries: %v, want %v, and no doubt", written, failed, clusterlog.ErrNoSpace)
-	}
+	expect.That(t, errors.Is(failed, clusterlog.ErrNoSpace) && !errors.Is(failed, clusterlog.ErrUnknownOutcome),
+		"after %d entries: %v, want %v, and no doubt", written, failed, clusterlog.ErrNoSpace)
 	for range 2 {
-		if _, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil); !errors.Is(err, clusterlog.ErrNoSpace) {
-			t.Errorf("again: %v, want %v", err, clusterlog.ErrNoSpace)
-		}
+		_, err := r.Append(within(t), clusterlog.NewBatchID(), payload, nil)
+		expect.Error(t, err, clusterlog.ErrNoSpace, "again")
 	}
-	if found := s.all(l); len(found) != written {
-		t.Errorf("the log has %d entries; %d were acknowledged", len(found), written)
-	}
+	found := s.all(l)
+	expect.That(t, len(found) == written, "the log has %d entries; %d were acknowledged", len(found), written)
 	status, err := l.Status(within(t))
-	if use := status.QuotaUse(); err != nil || use < .8 {
-		t.Errorf("%f of the quota is in use, %v", use, err)
-	}
-	if !r.Valid() {
-		t.Error("the lease is not renewed")
-	}
+	use := status.QuotaUse()
+	expect.That(t, err == nil && use >= .8, "%f of the quota is in use, %v", use, err)
+	expect.That(t, r.Valid(), "the lease is not renewed")
 	t.Logf("%d entries; %+v; %+v", written, status.Servers, &l.counts)
 }
 
@@ -63,13 +58,9 @@ func TestACandidateWaitsWhileTheServersAreFull(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(full, clusterlog.ErrNoSpace) {
-		t.Fatalf("the servers are not full: %v", full)
-	}
+	expect.MustError(t, full, clusterlog.ErrNoSpace, "the servers are not full")
 	l.revoke(within(t), r.Leadership.(*leadership).lease)
 	standing, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if _, err := s.open().Campaign(standing, "b"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a candidate at full servers: %v, want that it waits", err)
-	}
+	expect.Error(t, expect.Err(s.open().Campaign(standing, "b")), context.DeadlineExceeded, "a candidate at full servers")
 }

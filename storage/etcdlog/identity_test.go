@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -25,26 +26,19 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 	defer client.Close()
 	before := s.dump(client)
 
-	if err := Create(within(t), own); err != nil {
-		t.Errorf("to make the same log again: %v", err)
-	}
-	if err := Create(within(t), other); !errors.Is(err, clusterlog.ErrForeignLog) {
-		t.Errorf("to make another in its place: got %v, want %v", err, clusterlog.ErrForeignLog)
-	}
+	expect.Error(t, Create(within(t), own), nil, "to make the same log again")
+	expect.Error(t, Create(within(t), other), clusterlog.ErrForeignLog, "to make another in its place")
 	if err := Create(within(t), otherKey); !errors.Is(err, clusterlog.ErrForeignLog) || !strings.Contains(err.Error(), "visitor key") {
 		t.Errorf("to make it again with another visitor key: got %v, want %v", err, clusterlog.ErrForeignLog)
 	}
 	if id, key, err := Find(within(t), other); err != nil || id != s.id || key != (clusterlog.Fingerprint{}) {
 		t.Errorf("Find: got %v, %v; want %v", id, err, s.id)
 	}
-	if _, _, err := Find(within(t), elsewhere); !errors.Is(err, clusterlog.ErrForeignLog) {
-		t.Errorf("Find where nothing is: got %v, want %v", err, clusterlog.ErrForeignLog)
-	}
+	_, _, err := Find(within(t), elsewhere)
+	expect.Error(t, err, clusterlog.ErrForeignLog, "Find where nothing is")
 	for name, o := range map[string]Options{"of another cluster": other, "of an empty prefix": elsewhere, "of another visitor key": otherKey} {
 		l, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		_, campaign := l.Campaign(within(t), "a")
 		_, status := l.Status(within(t))
 		follow := l.Follow(within(t), clusterlog.Origin(o.ID), func(clusterlog.Progress) error { return errEnough })
@@ -52,29 +46,20 @@ func TestALogOfAnotherClusterIsRefused(t *testing.T) {
 		_, announce := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
 		forget := l.Forget(within(t), "a")
 		for call, err := range map[string]error{"Nodes": nodes, "Announce": announce, "Forget": forget, "Check": l.Check(within(t)), "Campaign": campaign, "Status": status, "Follow": follow} {
-			if !errors.Is(err, clusterlog.ErrForeignLog) {
-				t.Errorf("%s %s: got %v, want %v", call, name, err, clusterlog.ErrForeignLog)
-			}
+			expect.Error(t, err, clusterlog.ErrForeignLog, "%s %s", call, name)
 		}
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, l.Close())
 	}
-	if after := s.dump(client); after != before {
-		t.Errorf("the servers have\n%s\nand had\n%s", after, before)
-	}
-	if err := s.open().Check(within(t)); err != nil {
-		t.Errorf("the own log: %v", err)
-	}
+	after := s.dump(client)
+	expect.That(t, after == before, "the servers have\n%s\nand had\n%s", after, before)
+	expect.Error(t, s.open().Check(within(t)), nil, "the own log")
 }
 
 // dump returns all keys and values.
 func (s *site) dump(client *clientv3.Client) string {
 	s.t.Helper()
 	all, err := client.Get(within(s.t), "", clientv3.WithPrefix())
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	var text strings.Builder
 	for _, kv := range all.Kvs {
 		text.WriteString(string(kv.Key) + " = " + string(kv.Value) + "\n")
@@ -90,12 +75,9 @@ func TestALogOfANewerProgramIsRefused(t *testing.T) {
 	for line, want := range map[string]error{
 		"shunt log, version 3": clusterlog.ErrNewerVersion, "shunt log, version 1": clusterlog.ErrForeignLog, "shunt log, version 0": clusterlog.ErrForeignLog, "something": clusterlog.ErrForeignLog,
 	} {
-		if _, err := client.Put(within(t), l.keys.format, line); err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Check(within(t)); !errors.Is(err, want) {
-			t.Errorf("%q: got %v, want %v", line, err, want)
-		}
+		_, err := client.Put(within(t), l.keys.format, line)
+		expect.OK(t, err)
+		expect.Error(t, l.Check(within(t)), want, "%q", line)
 	}
 }
 
@@ -105,28 +87,19 @@ func TestAnOldServerIsRefusedByItsVersion(t *testing.T) {
 		"3.6.15": true, "3.5.30": true, "2.9.99": true, "": true, "new": true,
 	} {
 		err := checkVersion("h1:2379", version)
-		if errors.Is(err, clusterlog.ErrOldServer) != old {
-			t.Errorf("%s: got %v", version, err)
-		}
-		if old && (!strings.Contains(err.Error(), "h1:2379") || !strings.Contains(err.Error(), version)) {
-			t.Errorf("%s: the error is %q", version, err)
-		}
+		expect.Equal(t, errors.Is(err, clusterlog.ErrOldServer), old, "%s: got %v", version, err)
+		expect.That(t, !old || strings.Contains(err.Error(), "h1:2379") && strings.Contains(err.Error(), version), "%s: the error is %q", version, err)
 	}
 }
 
 func TestServersThatDoNotAnswerAreNamed(t *testing.T) {
 	l, err := New(Options{Endpoints: []string{"127.0.0.1:1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer l.Close()
-	if err := l.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("got %v", err)
-	}
+	err = l.Check(within(t))
+	expect.That(t, errors.Is(err, clusterlog.ErrUnavailable) && strings.Contains(err.Error(), "127.0.0.1:1"), "got %v", err)
 	for _, o := range []Options{{}, {Endpoints: []string{"x"}, Prefix: "/shunt"}} {
-		if _, err := New(o); err == nil {
-			t.Errorf("%+v is accepted", o)
-		}
+		expect.That(t, expect.Err(New(o)) != nil, "%+v is accepted", o)
 	}
 }
 
@@ -137,15 +110,11 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 	l := s.open()
 	r := s.lead(l, "a")
 	first, second := r.mustAppend("first"), r.mustAppend("second")
-	if err := r.stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.stop())
 	client := s.Client()
 	defer client.Close()
 	_, err := client.Txn(within(t)).Then(clientv3.OpDelete(l.keys.entry(2)), clientv3.OpPut(l.keys.head, first.String())).Commit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	applied := 0
 	follow := func(from clusterlog.Position) error {
 		ctx, cancel := context.WithTimeout(within(t), 5*time.Second)
@@ -155,18 +124,13 @@ func TestAFollowerOfARestoredLogIsTold(t *testing.T) {
 			return nil
 		})
 	}
-	if err := follow(second); !errors.Is(err, clusterlog.ErrAhead) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrAhead)
-	}
+	expect.Error(t, follow(second), clusterlog.ErrAhead, "the error")
 	next := s.lead(l, "b")
 	next.mustAppend("another second")
-	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) {
-		t.Errorf("at the head: got %v, want %v", err, clusterlog.ErrDiverged)
-	}
+	expect.Error(t, follow(second), clusterlog.ErrDiverged, "at the head")
 	next.mustAppend("third")
-	if err := follow(second); !errors.Is(err, clusterlog.ErrDiverged) || applied != 0 {
-		t.Errorf("beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
-	}
+	err = follow(second)
+	expect.That(t, errors.Is(err, clusterlog.ErrDiverged) && applied == 0, "beyond it: got %v, want %v; %d entries applied", err, clusterlog.ErrDiverged, applied)
 	s.wantPayloads(l, "first", "another second", "third")
 }
 
@@ -183,18 +147,12 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	_, root := client.UserAdd(ctx, "root", "secret")
 	_, rootRole := client.UserGrantRole(ctx, "root", "root")
 	_, enabled := client.AuthEnable(ctx)
-	if err := errors.Join(role, grant, user, given, root, rootRole, enabled); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(role, grant, user, given, root, rootRole, enabled))
 	o := Options{Endpoints: s.Endpoints(), ID: s.id, Username: "shunt", Password: "secret"}
 	l, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	if err := l.Check(ctx); err != nil {
-		t.Fatalf("Check: %v", err)
-	}
+	expect.OK(t, l.Check(ctx))
 	r := s.lead(l, "a")
 	r.mustAppend("first")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
@@ -202,26 +160,17 @@ func TestAUserWithARoleOnThePrefixIsEnough(t *testing.T) {
 	if err := a.stop(); err != nil || s.live(l, "a") {
 		t.Errorf("the announcement: %v; live after its end: %t", err, s.live(l, "a"))
 	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Errorf("Forget: %v", err)
-	}
+	expect.Error(t, l.Forget(within(t), "a"), nil, "Forget")
 	leader.Kill()
 	r.mustAppend("second")
 	leader.Start()
 	s.wantPayloads(l, "first", "second")
-	if err := r.Trim(within(t), 1); err != nil {
-		t.Errorf("Trim: %v", err)
-	}
-	if err := r.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	expect.Error(t, r.Trim(within(t), 1), nil, "Trim")
+	expect.Error(t, r.stop(), nil, "Run")
 	o.Password = "wrong"
 	wrong, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer wrong.Close()
-	if err := wrong.Check(within(t)); !errors.Is(err, clusterlog.ErrUnavailable) || !strings.Contains(err.Error(), "authentication failed") {
-		t.Errorf("with a wrong password: %v", err)
-	}
+	err = wrong.Check(within(t))
+	expect.That(t, errors.Is(err, clusterlog.ErrUnavailable) && strings.Contains(err.Error(), "authentication failed"), "with a wrong password: %v", err)
 }

@@ -2,13 +2,13 @@ package etcdlog
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -23,15 +23,13 @@ func TestFollowersGetEveryEntryInOrder(t *testing.T) {
 	for i := range n {
 		payload := numbered(i) + strings.Repeat("x", i%7*2000)
 		want = append(want, payload)
-		if p := r.mustAppend(payload); p.Sequence != uint64(i+1) || p.Epoch != r.Epoch() {
-			t.Fatalf("entry %d is at %v", i+1, p)
-		}
+		p := r.mustAppend(payload)
+		expect.MustThat(t, p.Sequence == uint64(i+1) && p.Epoch == r.Epoch(), "entry %d is at %v", i+1, p)
 	}
 	following.Wait()
 	s.wantPayloads(s.open(), want...) // all at once
-	if c := &leader.counts; c.ambiguous.Load() != 0 || c.unknown.Load() != 0 {
-		t.Errorf("got %+v", c)
-	}
+	c := &leader.counts
+	expect.That(t, c.ambiguous.Load() == 0 && c.unknown.Load() == 0, "got %+v", c)
 }
 
 func TestTheLargestEntriesAreRead(t *testing.T) {
@@ -48,9 +46,8 @@ func TestTheLargestEntriesAreRead(t *testing.T) {
 		r.mustAppend(want[i])
 	}
 	s.wantPayloads(l, want...)
-	if _, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil); !errors.Is(err, clusterlog.ErrTooLarge) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrTooLarge)
-	}
+	_, err := r.Append(within(t), clusterlog.NewBatchID(), make([]byte, clusterlog.MaxPayloadBytes+1), nil)
+	expect.Error(t, err, clusterlog.ErrTooLarge, "the error")
 }
 
 func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
@@ -68,9 +65,8 @@ func TestAnIdleFollowerLearnsThatItIsUpToDate(t *testing.T) {
 		}
 		return nil
 	})
-	if took := time.Since(start); err != errEnough || took > 3*time.Second {
-		t.Errorf("got %v after %v", err, took)
-	}
+	took := time.Since(start)
+	expect.That(t, err == errEnough && took <= 3*time.Second, "got %v after %v", err, took)
 }
 
 func TestOfTwoCandidatesOneLeads(t *testing.T) {
@@ -82,16 +78,12 @@ func TestOfTwoCandidatesOneLeads(t *testing.T) {
 	if lead, err := b.Campaign(campaigning, "b"); lead != nil || err == nil {
 		t.Fatalf("a second leader: %v, %v", lead, err)
 	}
-	if !first.Valid() {
-		t.Error("a leader that renews its lease is not valid after 5 s")
-	}
+	expect.That(t, first.Valid(), "a leader that renews its lease is not valid after 5 s")
 	status, err := b.Status(within(t))
-	if err != nil || status.Leader != (clusterlog.Leader{Candidate: "a", Epoch: first.Epoch()}) || len(status.Servers) != 3 || status.ID != s.id {
-		t.Errorf("got %+v, %v", status, err)
-	}
-	if use := status.QuotaUse(); use <= 0 || use > .01 {
-		t.Errorf("%f of the quota is in use", use)
-	}
+	expect.That(t, err == nil && status.Leader == (clusterlog.Leader{Candidate: "a", Epoch: first.Epoch()}) && len(status.Servers) == 3 && status.ID == s.id,
+		"got %+v, %v", status, err)
+	use := status.QuotaUse()
+	expect.That(t, use > 0 && use <= .01, "%f of the quota is in use", use)
 }
 
 func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
@@ -104,21 +96,16 @@ func TestALeaderThatResignsHandsOverAtOnce(t *testing.T) {
 	waiting.Go(func() { second = s.lead(b, "b") })
 	time.Sleep(time.Second) // b has seen the leader
 	start := time.Now()
-	if err := first.stop(); err != nil {
-		t.Errorf("Run: %v", err)
-	}
+	expect.Error(t, first.stop(), nil, "Run")
 	waiting.Wait()
 	took := time.Since(start)
 	if took > time.Second || second.Head() != head || second.Epoch() <= first.Epoch() {
 		t.Errorf("after %v the head is %v, want %v; epoch %d after %d", took, second.Head(), head, second.Epoch(), first.Epoch())
 	}
 	t.Logf("handed over in %v", took)
-	if first.Valid() {
-		t.Error("a leader that has resigned is valid")
-	}
-	if _, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
+	expect.That(t, !first.Valid(), "a leader that has resigned is valid")
+	_, err := first.Append(within(t), clusterlog.NewBatchID(), nil, nil)
+	expect.Error(t, err, clusterlog.ErrDeposed, "the error")
 }
 
 func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
@@ -138,9 +125,7 @@ func TestConcurrentAppendsAllHaveAPlace(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
+	expect.Slices(t, got, want)
 }
 
 func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
@@ -151,33 +136,18 @@ func TestAFollowerBelowTheFloorIsTold(t *testing.T) {
 	for i := range 30 {
 		at = append(at, r.mustAppend(numbered(i)))
 	}
-	if err := r.Trim(within(t), 31); err == nil {
-		t.Error("entries that are not there can be trimmed")
-	}
+	expect.That(t, r.Trim(within(t), 31) != nil, "entries that are not there can be trimmed")
 	for range 2 { // a repeat changes nothing
-		if err := r.Trim(within(t), 20); err != nil {
-			t.Fatalf("Trim: %v", err)
-		}
+		expect.OK(t, r.Trim(within(t), 20))
 	}
-	if status, err := l.Status(within(t)); err != nil || status.Floor != 21 || status.Head != at[29] {
-		t.Errorf("got %+v, %v", status, err)
-	}
+	status, err := l.Status(within(t))
+	expect.That(t, err == nil && status.Floor == 21 && status.Head == at[29], "got %+v, %v", status, err)
 	nothing := func(p clusterlog.Progress) error { return errEnough }
-	if err := l.Follow(within(t), at[18], nothing); !errors.Is(err, clusterlog.ErrBelowFloor) {
-		t.Errorf("from entry 19: got %v, want %v", err, clusterlog.ErrBelowFloor)
-	}
-	if err := l.Follow(within(t), at[19], nothing); err != errEnough {
-		t.Errorf("from entry 20: got %v", err)
-	}
-	if err := r.Trim(within(t), 30); err != nil {
-		t.Fatalf("Trim: %v", err)
-	}
-	if err := l.Follow(within(t), at[29], nothing); err != errEnough {
-		t.Errorf("from the head of an empty log: got %v", err)
-	}
-	if n := l.counts.compactions.Load(); n != 1 {
-		t.Errorf("%d compactions", n)
-	}
+	expect.Error(t, l.Follow(within(t), at[18], nothing), clusterlog.ErrBelowFloor, "from entry 19")
+	expect.Equal(t, l.Follow(within(t), at[19], nothing), errEnough, "from entry 20")
+	expect.OK(t, r.Trim(within(t), 30))
+	expect.Equal(t, l.Follow(within(t), at[29], nothing), errEnough, "from the head of an empty log")
+	expect.Equal(t, l.counts.compactions.Load(), 1, "compactions")
 	r.mustAppend("after it")
 }
 
@@ -186,17 +156,10 @@ func TestALeaderOfAnOlderEpochCannotTrim(t *testing.T) {
 	a, b := s.open(), s.open()
 	first := s.lead(a, "a")
 	first.mustAppend("x")
-	if err := first.stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, first.stop())
 	second := s.lead(b, "b")
-	if err := first.Trim(within(t), 1); !errors.Is(err, clusterlog.ErrDeposed) {
-		t.Errorf("got %v, want %v", err, clusterlog.ErrDeposed)
-	}
-	if status, err := b.Status(within(t)); err != nil || status.Floor != 1 {
-		t.Errorf("got %+v, %v", status, err)
-	}
-	if err := second.Trim(within(t), 1); err != nil {
-		t.Errorf("the new leader: %v", err)
-	}
+	expect.Error(t, first.Trim(within(t), 1), clusterlog.ErrDeposed, "the error")
+	status, err := b.Status(within(t))
+	expect.That(t, err == nil && status.Floor == 1, "got %+v, %v", status, err)
+	expect.Error(t, second.Trim(within(t), 1), nil, "the new leader")
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog/etcdtest"
 )
@@ -43,9 +44,7 @@ type site struct {
 func newSite(t testing.TB, members int, args ...string) *site {
 	t.Helper()
 	s := &site{Cluster: etcdtest.Start(t, members, args...), t: t, id: clusterlog.NewID()}
-	if err := Create(within(t), Options{Endpoints: s.Endpoints(), ID: s.id}); err != nil {
-		t.Fatalf("Create: %v", err)
-	}
+	expect.OK(t, Create(within(t), Options{Endpoints: s.Endpoints(), ID: s.id}))
 	return s
 }
 
@@ -67,9 +66,7 @@ func (s *site) open(endpoints ...string) *Log {
 		o.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	l, err := New(o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	s.t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -84,9 +81,7 @@ type reign struct {
 func (s *site) lead(l *Log, name string) *reign {
 	s.t.Helper()
 	lead, err := l.Campaign(within(s.t), name)
-	if err != nil {
-		s.t.Fatalf("Campaign: %v", err)
-	}
+	expect.OK(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var result error
@@ -125,9 +120,7 @@ func (s *site) entries(l *Log, n int) (found []clusterlog.Entry) {
 		}
 		return nil
 	})
-	if err != errEnough || len(found) != n {
-		s.t.Fatalf("Follow: %d entries and %v, want %d", len(found), err, n)
-	}
+	expect.MustThat(s.t, err == errEnough && len(found) == n, "Follow: %d entries and %v, want %d", len(found), err, n)
 	return found
 }
 
@@ -135,9 +128,7 @@ func (s *site) entries(l *Log, n int) (found []clusterlog.Entry) {
 func (s *site) all(l *Log) []clusterlog.Entry {
 	s.t.Helper()
 	status, err := l.Status(within(s.t))
-	if err != nil {
-		s.t.Fatalf("Status: %v", err)
-	}
+	expect.OK(s.t, err)
 	if status.Head.Sequence == 0 {
 		return nil
 	}
@@ -157,9 +148,7 @@ func (s *site) wantPayloads(l *Log, want ...string) {
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "not in time: %s", what)
 	}
 }
 

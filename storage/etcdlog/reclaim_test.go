@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -44,9 +45,8 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 	defer client.Close()
 	for range 3 {
 		ops := []clientv3.Op{clientv3.OpDelete(l.keys.names, below(l.keys.names)), clientv3.OpDelete(l.keys.nodes, below(l.keys.nodes))}
-		if _, err := client.Txn(within(t)).Then(ops...).Commit(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Txn(within(t)).Then(ops...).Commit()
+		expect.OK(t, err)
 		deleted := time.Now()
 		eventually(t, "all are live again", all)
 		t.Logf("after %v", time.Since(deleted))
@@ -56,15 +56,10 @@ func TestNodesWhoseRowsAreDeletedClaimTheirNamesAgain(t *testing.T) {
 		})
 	}
 	for i, p := range running {
-		if err := p.stop(); err != nil {
-			t.Errorf("%s: %v", names[i], err)
-		}
-		if err := l.Forget(within(t), names[i]); err != nil {
-			t.Errorf("to forget %s: %v", names[i], err)
-		}
-		if m, ok := s.member(l, names[i]); ok {
-			t.Errorf("it was forgotten, and is %+v", m)
-		}
+		expect.Error(t, p.stop(), nil, "%s", names[i])
+		expect.Error(t, l.Forget(within(t), names[i]), nil, "to forget %s", names[i])
+		m, ok := s.member(l, names[i])
+		expect.That(t, !ok, "it was forgotten, and is %+v", m)
 	}
 }
 
@@ -75,9 +70,7 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			s := newSite(t, 1)
 			l := s.open()
 			announced, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			client := s.Client()
 			defer client.Close()
 			want := clusterlog.ErrNameTaken
@@ -86,16 +79,12 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 			} else {
 				_, err = client.Delete(within(t), l.keys.name("a"))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			s.announce(s.open(), testNode("a"), clusterlog.Claim{2})
 			eventually(t, "the other is live", func() bool { return s.live(l, "a") })
 			old := s.run(announced)
 			await(t, "it ends", old.ended)
-			if err := old.stop(); !errors.Is(err, want) {
-				t.Errorf("got %v, want %v", err, want)
-			}
+			expect.Error(t, old.stop(), want, "the error")
 		})
 	}
 }
@@ -104,26 +93,20 @@ func TestANodeWhoseNameWasGivenAwayStops(t *testing.T) {
 func TestAMarkIsOnlyOfClaimsBeforeIt(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
-	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	s.announce(s.open(), testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	client := s.Client()
 	defer client.Close()
-	if _, err := client.Delete(within(t), l.keys.name("a")); err != nil {
-		t.Fatal(err)
-	}
+	_, err = client.Delete(within(t), l.keys.name("a"))
+	expect.OK(t, err)
 	eventually(t, "it has claimed its name again", func() bool {
 		resp, err := client.Get(within(t), l.keys.name("a"))
 		return err == nil && len(resp.Kvs) == 1
 	})
-	if !s.live(l, "a") {
-		t.Error("it is not live")
-	}
+	expect.That(t, s.live(l, "a"), "it is not live")
 }
 
 func TestMarksHaveALimit(t *testing.T) {
@@ -132,27 +115,19 @@ func TestMarksHaveALimit(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	for i := range maxMarks + 3 {
-		if _, err := client.Put(within(t), l.keys.mark(fmt.Sprintf("n%d", i)), ""); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), l.keys.mark(fmt.Sprintf("n%d", i)), "")
+		expect.OK(t, err)
 	}
-	if _, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := l.Announce(within(t), testNode("a"), clusterlog.Claim{1})
+	expect.OK(t, err)
+	expect.OK(t, l.Forget(within(t), "a"))
 	resp, err := client.Get(within(t), l.keys.marks, below(l.keys.marks), clientv3.WithKeysOnly())
-	if err != nil || len(resp.Kvs) != maxMarks {
-		t.Fatalf("%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
-	}
+	expect.MustThat(t, err == nil && len(resp.Kvs) == maxMarks, "%d marks, %v; want %d", len(resp.Kvs), err, maxMarks)
 	has := make(map[string]bool)
 	for _, kv := range resp.Kvs {
 		has[strings.TrimPrefix(string(kv.Key), l.keys.marks)] = true
 	}
-	if has["n3"] || !has["n4"] || !has["a"] {
-		t.Errorf("n3 is there: %v, n4: %v, the last one: %v", has["n3"], has["n4"], has["a"])
-	}
+	expect.That(t, !has["n3"] && has["n4"] && has["a"], "n3 is there: %v, n4: %v, the last one: %v", has["n3"], has["n4"], has["a"])
 }
 
 // A node whose rows are gone counts for a minute, and one whose claim is bad as long as the claim is there.
@@ -160,9 +135,8 @@ func TestMissingNodesAreRemembered(t *testing.T) {
 	var s sightings
 	now := time.Now()
 	a, b := clusterlog.Member{Node: testNode("a"), Live: true}, clusterlog.Member{Node: testNode("b")}
-	if missing := s.note([]clusterlog.Member{a, b}, map[string]int64{"a": 5, "b": 7}, now); len(missing) != 0 {
-		t.Errorf("got %v", missing)
-	}
+	missing := s.note([]clusterlog.Member{a, b}, map[string]int64{"a": 5, "b": 7}, now)
+	expect.Equal(t, len(missing), 0, "got %v", missing)
 	bad := map[string]int64{"b": 9}
 	now = now.Add(missingGrace)
 	if missing := s.note(nil, bad, now); len(missing) != 2 || missing["a"].member != a || missing["a"].created != 5 || missing["b"].created != 7 {
@@ -186,9 +160,7 @@ func TestABadRowIsLoggedOnce(t *testing.T) {
 		now = now.Add(time.Second)
 		s.report(logger, nil, now)
 	}
-	if n := strings.Count(text.String(), row.Key); n != 1 {
-		t.Errorf("it was logged %d times: %s", n, &text)
-	}
+	expect.Equal(t, strings.Count(text.String(), row.Key), 1, "it was logged times: %s", &text)
 }
 
 // Other rows take no place from the nodes, and more nodes than there may be are not listed.
@@ -198,13 +170,9 @@ func TestMoreRowsThanNodes(t *testing.T) {
 	for i := range clusterlog.MaxNodes + 5 {
 		n := testNode(fmt.Sprintf("n%04d", i))
 		claim, err := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		names = append(names, &mvccpb.KeyValue{Key: []byte(k.name(n.Name)), Value: claim}, &mvccpb.KeyValue{Key: []byte(k.name(n.Name + "/x")), Value: claim})
 	}
 	members, bad := k.members(names, nil)
-	if len(members) != clusterlog.MaxNodes || len(bad) != clusterlog.MaxNodes+10 {
-		t.Errorf("%d nodes and %d bad rows", len(members), len(bad))
-	}
+	expect.That(t, len(members) == clusterlog.MaxNodes && len(bad) == clusterlog.MaxNodes+10, "%d nodes and %d bad rows", len(members), len(bad))
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -29,9 +30,7 @@ type presence struct {
 func (s *site) announce(l *Log, n clusterlog.Node, claim clusterlog.Claim) *presence {
 	s.t.Helper()
 	a, err := l.Announce(within(s.t), n, claim)
-	if err != nil {
-		s.t.Fatalf("Announce: %v", err)
-	}
+	expect.OK(s.t, err)
 	return s.run(a)
 }
 
@@ -49,9 +48,7 @@ func (s *site) run(a clusterlog.Announcement) *presence {
 func (s *site) member(l *Log, name string) (m clusterlog.Member, ok bool) {
 	s.t.Helper()
 	members, err := l.Nodes(within(s.t))
-	if err != nil {
-		s.t.Fatalf("Nodes: %v", err)
-	}
+	expect.OK(s.t, err)
 	at := slices.IndexFunc(members, func(m clusterlog.Member) bool { return m.Name == name })
 	if at < 0 {
 		return m, false
@@ -73,25 +70,16 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 	taken := func() {
 		t.Helper()
 		_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2})
-		if !errors.Is(err, clusterlog.ErrNameTaken) {
-			t.Fatalf("got %v, want %v", err, clusterlog.ErrNameTaken)
-		}
+		expect.MustError(t, err, clusterlog.ErrNameTaken)
 		for _, part := range []string{"https://a.example:7443", "--node-name", "shunt cluster forget a"} {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%q does not say %q", err, part)
-			}
+			expect.That(t, strings.Contains(err.Error(), part), "%q does not say %q", err, part)
 		}
 	}
 	taken()
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrStillLive) {
-		t.Errorf("to forget a live node: got %v, want %v", err, clusterlog.ErrStillLive)
-	}
-	if err := first.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
-	if m, ok := s.member(l, "a"); !ok || m.Live || m.Node != testNode("a") {
-		t.Errorf("a node that has ended is %+v, %v", m, ok)
-	}
+	expect.Error(t, l.Forget(within(t), "a"), clusterlog.ErrStillLive, "to forget a live node")
+	expect.OK(t, first.stop())
+	m, ok := s.member(l, "a")
+	expect.That(t, ok && !m.Live && m.Node == testNode("a"), "a node that has ended is %+v, %v", m, ok)
 	taken() // it is down, and not forgotten
 	again := testNode("a")
 	again.Advertise = "https://elsewhere.example:1"
@@ -100,20 +88,12 @@ func TestANameIsGivenToOneNode(t *testing.T) {
 		m, _ := s.member(l, "a")
 		return m == clusterlog.Member{Node: again, Live: true}
 	})
-	if err := first.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
-	if err := l.Forget(within(t), "a"); err != nil {
-		t.Fatalf("Forget: %v", err)
-	}
-	if err := l.Forget(within(t), "a"); !errors.Is(err, clusterlog.ErrUnknownNode) {
-		t.Errorf("to forget it again: got %v, want %v", err, clusterlog.ErrUnknownNode)
-	}
+	expect.OK(t, first.stop())
+	expect.OK(t, l.Forget(within(t), "a"))
+	expect.Error(t, l.Forget(within(t), "a"), clusterlog.ErrUnknownNode, "to forget it again")
 	second := s.announce(l, testNode("a"), clusterlog.Claim{2})
 	eventually(t, "the next of its name is live", func() bool { return s.live(l, "a") })
-	if err := second.stop(); err != nil {
-		t.Fatalf("Run: %v", err)
-	}
+	expect.OK(t, second.stop())
 }
 
 func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
@@ -135,9 +115,7 @@ func TestOfNodesThatRaceForANameOneGetsIt(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if won != 1 {
-			t.Errorf("%s was given to %d nodes", name, won)
-		}
+		expect.Equal(t, won, 1, "%s was given to nodes", name)
 	}
 }
 
@@ -160,9 +138,7 @@ func (s *site) observe(l *Log) *journal {
 	}()
 	s.t.Cleanup(func() {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			s.t.Errorf("Members: %v", err)
-		}
+		expect.Error(s.t, <-ended, context.Canceled, "Members")
 	})
 	return j
 }
@@ -189,9 +165,8 @@ func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
 		start := time.Now()
 		for i, j := range journals {
 			eventually(t, what, func() bool { return j.shows(want...) })
-			if took := time.Since(start); took > time.Second {
-				t.Errorf("%s: node %d saw it after %v", what, i, took)
-			}
+			took := time.Since(start)
+			expect.That(t, took <= time.Second, "%s: node %d saw it after %v", what, i, took)
 		}
 		t.Logf("%s: after %v", what, time.Since(start))
 	}
@@ -200,19 +175,13 @@ func TestThreeNodesSeeEachOthersChangesWithinASecond(t *testing.T) {
 	nodes[1].Applied(42)
 	want[1].Applied = 42
 	seen("one has applied entries")
-	if err := nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, nodes[2].Update(func(n *clusterlog.Node) { n.Role, n.Reads = clusterlog.Edge, 2 }))
 	want[2].Role, want[2].Reads = clusterlog.Edge, 2
 	seen("one has another role")
-	if err := nodes[0].stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, nodes[0].stop())
 	want[0].Live = false
 	seen("one has ended")
-	if err := s.open().Forget(within(t), "a"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.open().Forget(within(t), "a"))
 	want = want[1:]
 	seen("one was forgotten")
 }
@@ -248,16 +217,12 @@ func TestWhatOthersWroteAmongTheNodesIsSkippedAndReported(t *testing.T) {
 	defer client.Close()
 	for name, row := range foreign(&l.keys) {
 		key, value := row[0], row[1]
-		if _, err := client.Put(within(t), key, value); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), key, value)
+		expect.OK(t, err)
 		members, err := l.Nodes(within(t))
-		if err != nil || len(members) != 1 || members[0].Name != "a" {
-			t.Errorf("%s: got %+v, %v, want node a alone", name, members, err)
-		}
-		if bad := l.BadRows(); key != l.keys.node("a") && (len(bad) != 1 || bad[0].Key != shown([]byte(key)) || bad[0].Err == nil) {
-			t.Errorf("%s: reported as %+v", name, bad)
-		}
+		expect.That(t, err == nil && len(members) == 1 && members[0].Name == "a", "%s: got %+v, %v, want node a alone", name, members, err)
+		bad := l.BadRows()
+		expect.That(t, key == l.keys.node("a") || len(bad) == 1 && bad[0].Key == shown([]byte(key)) && bad[0].Err != nil, "%s: reported as %+v", name, bad)
 		if key == l.keys.name("b") {
 			if err := l.Forget(within(t), "b"); err != nil { // which is how an operator removes it
 				t.Errorf("%s: Forget: %v", name, err)
@@ -287,18 +252,15 @@ func TestANodeReplacesWhatOthersWroteInPlaceOfItsClaim(t *testing.T) {
 	defer client.Close()
 	put := func(key, value string) {
 		t.Helper()
-		if _, err := client.Put(within(t), key, value); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), key, value)
+		expect.OK(t, err)
 	}
 	put(l.keys.name("a"), "hello")
 	a := s.announce(l, testNode("a"), clusterlog.Claim{1})
 	eventually(t, "it is live", func() bool { return s.live(l, "a") })
 	put(l.keys.name("a"), "hello")
 	_, err := s.open().Announce(within(t), testNode("a"), clusterlog.Claim{2}) // once the first has written it again
-	if !errors.Is(err, clusterlog.ErrNameTaken) {
-		t.Errorf("another node: got %v, want %v", err, clusterlog.ErrNameTaken)
-	}
+	expect.Error(t, err, clusterlog.ErrNameTaken, "another node")
 	select {
 	case <-a.ended:
 		t.Errorf("the first ended: %v", a.stop())
@@ -315,9 +277,8 @@ func TestRowsThatAreTooLargeTogetherAreSkipped(t *testing.T) {
 	client := s.Client()
 	defer client.Close()
 	for i := range 5 {
-		if _, err := client.Put(within(t), l.keys.name(fmt.Sprintf("b%d", i)), strings.Repeat("x", 1400<<10)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Put(within(t), l.keys.name(fmt.Sprintf("b%d", i)), strings.Repeat("x", 1400<<10))
+		expect.OK(t, err)
 	}
 	members, err := l.Nodes(within(t))
 	if err != nil || len(members) != 1 || !members[0].Live || len(l.BadRows()) != 5 {
@@ -330,19 +291,14 @@ func TestAClaimIsMadeOnlyIfTheCountIsStillRight(t *testing.T) {
 	s := newSite(t, 1)
 	l := s.open()
 	counted, err := l.claimOf(within(t), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, name := range []string{"a", "b"} {
 		n := testNode(name)
 		value, _ := clusterlog.EncodeClaim(&n, clusterlog.Claim{1})
-		if err := l.makeClaim(within(t), name, string(value), counted.revision); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, l.makeClaim(within(t), name, string(value), counted.revision))
 	}
-	if members, err := l.Nodes(within(t)); err != nil || len(members) != 1 || members[0].Name != "a" {
-		t.Errorf("got %+v, %v", members, err)
-	}
+	members, err := l.Nodes(within(t))
+	expect.That(t, err == nil && len(members) == 1 && members[0].Name == "a", "got %+v, %v", members, err)
 }
 
 func TestAClusterHas256NodesAtMost(t *testing.T) {
@@ -372,9 +328,7 @@ func TestAClusterHas256NodesAtMost(t *testing.T) {
 		}
 	}
 	members, err := l.Nodes(within(t))
-	if refused != 4 || len(members) != clusterlog.MaxNodes || err != nil {
-		t.Errorf("%d were refused; %d are members, %v", refused, len(members), err)
-	}
+	expect.That(t, refused == 4 && len(members) == clusterlog.MaxNodes && err == nil, "%d were refused; %d are members, %v", refused, len(members), err)
 }
 
 // FuzzMembers reads any values as a claim and a node.
@@ -390,17 +344,13 @@ func FuzzMembers(f *testing.F) {
 		nodes := []*mvccpb.KeyValue{{Key: []byte(k.node(other)), Value: node, Lease: lease}}
 		members, bad := k.members(names, nodes)
 		for _, m := range members {
-			if want := map[bool]string{false: name, true: other}[m.Live]; m.Name != want || m.Live && lease == 0 {
-				t.Fatalf("got %+v of the rows of %q and %q", m, name, other)
-			}
+			want := map[bool]string{false: name, true: other}[m.Live]
+			expect.MustThat(t, m.Name == want && (!m.Live || lease != 0), "got %+v of the rows of %q and %q", m, name, other)
 		}
-		if rows := len(members) + len(bad); rows != 2 && (rows != 1 || name != other || !members[0].Live) {
-			t.Fatalf("of two rows, %d are nodes and %d are bad", len(members), len(bad))
-		}
+		rows := len(members) + len(bad)
+		expect.MustThat(t, rows == 2 || rows == 1 && name == other && members[0].Live, "of two rows, %d are nodes and %d are bad", len(members), len(bad))
 		for _, row := range bad {
-			if row.Err == nil || !strings.HasPrefix(row.Key, k.prefix) || strings.ContainsAny(row.Key, "\n\x00") {
-				t.Fatalf("%+v", row)
-			}
+			expect.MustThat(t, row.Err != nil && strings.HasPrefix(row.Key, k.prefix) && !strings.ContainsAny(row.Key, "\n\x00"), "%+v", row)
 		}
 	})
 }

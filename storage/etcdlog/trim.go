@@ -86,10 +86,12 @@ func (l *leadership) compact(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.log.counts.compactions.Add(1); forbidden {
+	if forbidden {
 		l.log.forbidden.Do(func() {
 			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=10s.")
 		})
+	} else {
+		l.log.counts.compactions.Add(1)
 	}
 	l.compacted = time.Now()
 	return nil

@@ -3,6 +3,8 @@ package kv
 import (
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestWaitsAreCountedFromTheLastAnswer(t *testing.T) {
@@ -14,8 +16,6 @@ func TestWaitsAreCountedFromTheLastAnswer(t *testing.T) {
 	}{{w.begin, 5 * time.Second}, {w.begin, 10 * time.Second}, {w.end, 5 * time.Second}, {w.end, 0}, {w.begin, 5 * time.Second}} {
 		step.do(at)
 		at = at.Add(5 * time.Second)
-		if got := w.Wait(at); got != step.want {
-			t.Errorf("step %d: got %v, want %v", i, got, step.want)
-		}
+		expect.Equal(t, w.Wait(at), step.want, "step %d", i)
 	}
 }

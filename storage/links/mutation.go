@@ -206,15 +206,15 @@ func (b *Batch) addCreation(m *engine.Mutation) {
 }
 
 // rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
-// two lengths, the numbers of its key, and those of its value. A cold row has the most, 73.
+// two lengths, the numbers of its key, and those of its value. A cold row has the most.
 const rowHeadBytes = 76
 
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. It takes the
 // target for its own host, up to the length that indexes keep, because looking for the host costs more.
 func creationBytes(m *engine.Mutation) int {
-	code, target, title := len(m.Hot.Code), len(m.Hot.Target), len(m.Cold.Title)
-	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + title
-	total := 2*rowHeadBytes + 2*code + target + title + indexed // hot, cold, by owner
+	code, target := len(m.Hot.Code), len(m.Hot.Target)
+	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + len(m.Cold.Title)
+	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
 	for _, tag := range m.Cold.Tags {
 		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
 	}

@@ -1,11 +1,11 @@
 package replica
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -20,9 +20,7 @@ func writeAccountSomewhere(t *testing.T, members []*member, key, value string) {
 			if err == nil {
 				return
 			}
-			if !errors.Is(err, engine.ErrNotLeader) {
-				t.Fatalf("%s: writing an account: %v", m.name, err)
-			}
+			expect.MustError(t, err, engine.ErrNotLeader, "%s: writing an account", m.name)
 		}
 	}
 	t.Fatal("no node leads")
@@ -43,9 +41,7 @@ func TestEveryFollowerIsToldThatAccountsHaveChanged(t *testing.T) {
 	createSomewhere(t, members, engine.Draft{Alias: "welcome", Owner: 1, Target: "https://example.com/"})
 	caughtUp(t, log, members)
 	for _, m := range members {
-		if n := m.toldOfAccounts(); n != 0 {
-			t.Errorf("%s was told of accounts %d times for a link", m.name, n)
-		}
+		expect.Equal(t, m.toldOfAccounts(), 0, "%s was told of accounts times for a link", m.name)
 	}
 	writeAccountSomewhere(t, members, "key", "value")
 	caughtUp(t, log, members)
@@ -54,11 +50,8 @@ func TestEveryFollowerIsToldThatAccountsHaveChanged(t *testing.T) {
 		if m.replica.Leads() {
 			want = 0 // it has made the change
 		}
-		if n := m.toldOfAccounts(); n != want {
-			t.Errorf("%s was told of accounts %d times, want %d", m.name, n, want)
-		}
-		if value, err := m.store.Accounts().Get([]byte("key")); err != nil || string(value) != "value" {
-			t.Errorf("%s has %q, %v", m.name, value, err)
-		}
+		expect.Equal(t, m.toldOfAccounts(), want, "%s was told of accounts times", m.name)
+		value, err := m.store.Accounts().Get([]byte("key"))
+		expect.That(t, err == nil && string(value) == "value", "%s has %q, %v", m.name, value, err)
 	}
 }

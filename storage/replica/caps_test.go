@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
 )
@@ -132,9 +133,7 @@ func (s *sharing) pullFrom(other *sharing) bool {
 		next = p.Next
 		return p.Hits, err
 	})
-	if err != nil && !errors.Is(err, replicate.ErrOutboxEarly) && !errors.Is(err, engine.ErrBehind) {
-		s.t.Error(err)
-	}
+	expect.That(s.t, err == nil || errors.Is(err, replicate.ErrOutboxEarly) || errors.Is(err, engine.ErrBehind), "%v", err)
 	return err == nil && !part.More && next >= part.First+uint64(len(part.Records))
 }
 
@@ -215,9 +214,8 @@ func exactWhileLeadersChange(t *testing.T, change bool, loses int) {
 	}
 	for code, want := range map[string]int64{"born": limit, "late": int64(last)} {
 		lost := lost + changes*(want/100+1)
-		if got := admitted[code].Load(); got > want || got < want-lost {
-			t.Errorf("%s was followed %d times, its cap is %d, and at most %d were lost", code, got, want, lost)
-		}
+		got := admitted[code].Load()
+		expect.That(t, got <= want && got >= want-lost, "%s was followed %d times, its cap is %d, and at most %d were lost", code, got, want, lost)
 	}
 	caughtUp(t, log, members)
 	alike(t, members)
@@ -247,13 +245,10 @@ func TestACapThatIsChangedAdmitsNoMoreAndNoLess(t *testing.T) {
 	hits := 0
 	eventually(t, "a redirect is granted", func() bool { return s.hit("x") })
 	for hits++; hits < 20; hits++ {
-		if !s.hit("x") {
-			t.Fatalf("hit %d of 5,000 is refused", hits+1)
-		}
+		expect.MustThat(t, s.hit("x"), "hit %d of 5,000 is refused", hits+1)
 	}
-	if at, _ := s.store.LogPosition(); at.Sequence > 10 {
-		t.Errorf("20 hits took %d entries of the log", at.Sequence)
-	}
+	at, _ := s.store.LogPosition()
+	expect.That(t, at.Sequence <= 10, "20 hits took %d entries of the log", at.Sequence)
 	for _, limit := range []int{21, 600, 300, 450} {
 		setCap(t, members, "x", uint64(limit))
 		for s.hit("x") {
@@ -263,9 +258,7 @@ func TestACapThatIsChangedAdmitsNoMoreAndNoLess(t *testing.T) {
 			t.Errorf("%d hits were admitted, the cap is %d, and it is used up: %t", hits, limit, s.usedUp("x"))
 		}
 	}
-	if hits != 600 {
-		t.Errorf("%d hits were admitted, and the highest cap was 600", hits)
-	}
+	expect.Equal(t, hits, 600, "hits were admitted, and the highest cap was 600")
 }
 
 // TestAGrantOfACapThatWasTakenAwayIsNotUsed has the cap of a link taken away while an answer of the leader is on its way.
@@ -284,9 +277,8 @@ func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 	eventually(t, "a redirect is granted", func() bool { return s.hit("x") })
 	old, _ := s.engine.Resolve(keyOf("x").View())
 	s.granted = func() { setCap(t, members, "x", 0) }
-	if admitted, decided := s.engine.HitAsked(old, engine.Visit{NowMs: time.Now().UnixMilli()}); admitted || decided {
-		t.Errorf("admitted %t, decided %t", admitted, decided)
-	}
+	admitted, decided := s.engine.HitAsked(old, engine.Visit{NowMs: time.Now().UnixMilli()})
+	expect.That(t, !admitted && !decided, "admitted %t, decided %t", admitted, decided)
 	s.granted = nil
 	setCap(t, members, "x", 3)
 	hits := 1
@@ -296,18 +288,14 @@ func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 		}
 		return s.usedUp("x")
 	})
-	if hits != 3 {
-		t.Errorf("%d hits were admitted, and the cap is 3", hits)
-	}
+	expect.Equal(t, hits, 3, "hits were admitted, and the cap is 3")
 }
 
 // pulled has all members pull everything.
 func pulled(t *testing.T, all []*sharing) {
 	t.Helper()
 	for _, s := range all {
-		if err := s.engine.FlushRecorded(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.engine.FlushRecorded(t.Context()))
 	}
 	for _, s := range all {
 		for _, other := range all {
@@ -330,9 +318,7 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 	hits := func(each int) {
 		for _, s := range all {
 			for range each {
-				if !s.hit("x") {
-					t.Errorf("%s does not redirect", s.name)
-				}
+				expect.That(t, s.hit("x"), "%s does not redirect", s.name)
 			}
 		}
 	}
@@ -365,9 +351,8 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 			r, err := s.engine.OwnerReport(ctx, []uint32{1}, "", engine.Query{})
 			return err == nil && r.Hits == 45
 		})
-		if got, err := s.engine.Stats(ctx, keyOf("x")); err != nil || got.Hits != 15 {
-			t.Errorf("%s, in the end: got %+v, %v, want 15 hits", s.name, got, err)
-		}
+		got, err := s.engine.Stats(ctx, keyOf("x"))
+		expect.That(t, err == nil && got.Hits == 15, "%s, in the end: got %+v, %v, want 15 hits", s.name, got, err)
 	}
 	alike(t, members)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
@@ -66,12 +67,8 @@ func newMembersFlushing(
 		o.Name = name
 		m := &member{t: t, name: name, options: o, flushInterval: flushInterval, disk: vfs.NewMem()}
 		s := m.openStore(true)
-		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.JoinLog(id, clusterlog.Origin(id)))
+		expect.OK(t, s.Close())
 		m.start(log)
 		members = append(members, m)
 	}
@@ -82,9 +79,7 @@ func (m *member) openStore(create bool) *sharedStore {
 	m.t.Helper()
 	key := [16]byte{1, 2, 3}
 	s, err := storage.Open("data", storage.Options{Create: create, FS: m.disk, Logger: slog.New(slog.DiscardHandler), VisitorKey: &key, Replicate: replicate.New})
-	if err != nil {
-		m.t.Fatalf("%s: %v", m.name, err)
-	}
+	expect.OK(m.t, err, m.name)
 	return &sharedStore{s, replicate.Of(s)}
 }
 
@@ -102,20 +97,14 @@ func (m *member) start(log clusterlog.Log) {
 	m.engine, err = engine.Open(m.store.Store, engine.Options{
 		JournalDir: m.t.TempDir(), Cluster: true, ClockSettles: -1, FlushInterval: m.flushInterval, RingRecords: 256, Rings: 1,
 	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if err := m.engine.Load(context.Background(), nil); err != nil {
-		m.t.Fatal(err)
-	}
+	expect.OK(m.t, err)
+	expect.OK(m.t, m.engine.Load(context.Background(), nil))
 	m.replica = New(log, m.store.Rows, m, m.options)
 	replicating, stopReplica := context.WithCancel(context.Background())
 	running, stopRunning := context.WithCancel(context.Background())
 	var replica, rest sync.WaitGroup
 	replica.Go(func() {
-		if err := m.replica.Run(replicating); err != nil {
-			m.t.Errorf("%s: %v", m.name, err)
-		}
+		expect.Error(m.t, m.replica.Run(replicating), nil, "%s", m.name)
 	})
 	rest.Go(func() { _ = m.store.Run(running) })
 	rest.Go(func() { _ = m.engine.Run(running) })
@@ -124,9 +113,7 @@ func (m *member) start(log clusterlog.Log) {
 		replica.Wait()
 		stopRunning()
 		rest.Wait()
-		if err := errors.Join(m.engine.Close(), m.store.Close()); err != nil {
-			m.t.Errorf("%s: closing: %v", m.name, err)
-		}
+		expect.Error(m.t, errors.Join(m.engine.Close(), m.store.Close()), nil, "%s: closing", m.name)
 	})
 	m.t.Cleanup(m.stop)
 }
@@ -147,9 +134,7 @@ func caughtUp(t testing.TB, log *memLog, members []*member) {
 		if behind == "" {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(behind)
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "%v", behind)
 	}
 }
 
@@ -157,25 +142,18 @@ func caughtUp(t testing.TB, log *memLog, members []*member) {
 func alike(t *testing.T, members []*member) {
 	t.Helper()
 	want, err := members[0].store.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, m := range members[1:] {
-		if got, err := m.store.SharedHash(); err != nil || got != want {
-			t.Errorf("hash of the rows of %s: %x, %v; that of %s is %x", m.name, got, err, members[0].name, want)
-		}
+		got, err := m.store.SharedHash()
+		expect.That(t, err == nil && got == want, "hash of the rows of %s: %x, %v; that of %s is %x", m.name, got, err, members[0].name, want)
 	}
 	wantLinks := linksOf(members[0])
 	for _, m := range members[1:] {
 		got := linksOf(m)
 		for code, target := range wantLinks {
-			if got[code] != target {
-				t.Errorf("%s: %q leads to %q, in memory of %s to %q", m.name, code, got[code], members[0].name, target)
-			}
+			expect.That(t, got[code] == target, "%s: %q leads to %q, in memory of %s to %q", m.name, code, got[code], members[0].name, target)
 		}
-		if len(got) != len(wantLinks) {
-			t.Errorf("%s has %d links in memory, %s has %d", m.name, len(got), members[0].name, len(wantLinks))
-		}
+		expect.That(t, len(got) == len(wantLinks), "%s has %d links in memory, %s has %d", m.name, len(got), members[0].name, len(wantLinks))
 	}
 }
 
@@ -190,9 +168,7 @@ func linksOf(m *member) map[string]string {
 		}
 		return nil
 	}))
-	if err != nil {
-		m.t.Error(err)
-	}
+	expect.NoError(m.t, err)
 	return links
 }
 
@@ -205,16 +181,11 @@ func TestOneNodeLeadsAndTheOthersHaveItsLinks(t *testing.T) {
 	caughtUp(t, log, members)
 	for _, m := range members {
 		got, err := m.engine.Read(keyOf("welcome"))
-		if err != nil || got.ID != detail.ID || got.Target != "https://example.com/" {
-			t.Errorf("%s: Read: %+v, %v", m.name, got, err)
-		}
+		expect.That(t, err == nil && got.ID == detail.ID && got.Target == "https://example.com/", "%s: Read: %+v, %v", m.name, got, err)
 		_, _, err = m.engine.Create(context.Background(), engine.Draft{Alias: "welcome", Owner: 2, Target: "https://example.com/2"})
-		if want := engine.ErrTaken; m.replica.Leads() && !errors.Is(err, want) {
-			t.Errorf("the leader: Create of a taken alias: %v, want %v", err, want)
-		}
-		if !m.replica.Leads() && !errors.Is(err, engine.ErrNotLeader) {
-			t.Errorf("%s: Create: %v, want %v", m.name, err, engine.ErrNotLeader)
-		}
+		want := engine.ErrTaken
+		expect.That(t, !m.replica.Leads() || errors.Is(err, want), "the leader: Create of a taken alias: %v, want %v", err, want)
+		expect.That(t, m.replica.Leads() || errors.Is(err, engine.ErrNotLeader), "%s: Create: %v, want %v", m.name, err, engine.ErrNotLeader)
 	}
 	alike(t, members)
 }
@@ -228,9 +199,7 @@ func createSomewhere(t testing.TB, members []*member, d engine.Draft) engine.Det
 			if err == nil {
 				return detail
 			}
-			if !errors.Is(err, engine.ErrNotLeader) && !errors.Is(err, engine.ErrOverloaded) {
-				t.Fatalf("%s: Create: %v", m.name, err)
-			}
+			expect.MustThat(t, errors.Is(err, engine.ErrNotLeader) || errors.Is(err, engine.ErrOverloaded), "%s: Create: %v", m.name, err)
 		}
 	}
 	t.Fatal("no node leads")
@@ -268,18 +237,14 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 	for c, links := range made {
 		for code, id := range links {
 			total++
-			if other, twice := ids[id]; twice {
-				t.Errorf("id %d was given to %q and %q", id, other, code)
-			}
+			other, twice := ids[id]
+			expect.That(t, !twice, "id %d was given to %q and %q", id, other, code)
 			ids[id] = code
-			if detail, err := members[0].engine.Read(keyOf(code)); err != nil || detail.ID != id {
-				t.Errorf("client %d: %q was acknowledged with id %d; now %d, %v", c, code, id, detail.ID, err)
-			}
+			detail, err := members[0].engine.Read(keyOf(code))
+			expect.That(t, err == nil && detail.ID == id, "client %d: %q was acknowledged with id %d; now %d, %v", c, code, id, detail.ID, err)
 		}
 	}
-	if total < 100 {
-		t.Errorf("only %d links were acknowledged", total)
-	}
+	expect.That(t, total >= 100, "only %d links were acknowledged", total)
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	t.Logf("%d links, %d entries, %d leaderships", total, log.head.Sequence, log.epoch)
@@ -291,29 +256,17 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 func TestANodeThatIsSucceededBeforeItLeadsGoesOn(t *testing.T) {
 	log := newMemLog(clusterlog.NewID())
 	won, err := log.Campaign(within(t), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	_, _, beyond := won.Head().Next(won.Epoch(), clusterlog.BatchID{1}, []byte("entry"), nil)
 	lead := &leadership{Leadership: won}
-	if err := lead.reached(beyond); !errors.Is(err, clusterlog.ErrAhead) {
-		t.Errorf("while it leads: got %v, want %v", err, clusterlog.ErrAhead)
-	}
+	expect.Error(t, lead.reached(beyond), clusterlog.ErrAhead, "while it leads")
 	log.depose()
 	next, err := log.Campaign(within(t), "b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	after, err := next.Append(within(t), clusterlog.BatchID{2}, []byte("entry"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lead.reached(after); !errors.Is(err, errSucceeded) {
-		t.Errorf("after another was elected: got %v, want %v", err, errSucceeded)
-	}
-	if err := lead.reached(won.Head()); !errors.Is(err, errElected) {
-		t.Errorf("at its own election: got %v, want %v", err, errElected)
-	}
+	expect.OK(t, err)
+	expect.Error(t, lead.reached(after), errSucceeded, "after another was elected")
+	expect.Error(t, lead.reached(won.Head()), errElected, "at its own election")
 }
 
 // client makes links at random nodes, each alias once, until stop is closed. It changes and deletes some of
@@ -401,19 +354,14 @@ func TestRacingClientsOfAnAliasHaveOneWinner(t *testing.T) {
 	alike(t, members)
 	won := 0
 	for i, w := range winners {
-		if len(w) > 1 {
-			t.Errorf("alias %d was given to %v", i, w)
-		}
+		expect.That(t, len(w) <= 1, "alias %d was given to %v", i, w)
 		if len(w) == 1 {
 			won++
-			if d, err := members[0].engine.Read(keyOf(fmt.Sprintf("alias-%d", i))); err != nil || d.Owner != uint32(w[0]) {
-				t.Errorf("alias %d was given to %d and is %d's, %v", i, w[0], d.Owner, err)
-			}
+			d, err := members[0].engine.Read(keyOf(fmt.Sprintf("alias-%d", i)))
+			expect.That(t, err == nil && d.Owner == uint32(w[0]), "alias %d was given to %d and is %d's, %v", i, w[0], d.Owner, err)
 		}
 	}
-	if won < aliases/2 {
-		t.Errorf("only %d aliases were won", won)
-	}
+	expect.That(t, won >= aliases/2, "only %d aliases were won", won)
 }
 
 // TestANodeThatIsAheadOfTheLogDoesNotLead takes the last entries of the log away from its leader, as a
@@ -437,18 +385,14 @@ func TestANodeThatIsAheadOfTheLogDoesNotLead(t *testing.T) {
 			createSomewhere(t, []*member{m}, engine.Draft{Alias: "two", Owner: 1, Target: "https://example.com/"})
 			m.stop()
 			log.mu.Lock()
-			if got := len(log.entries) - entries; got != 1 {
-				t.Fatalf("a link took %d entries, want 1", got)
-			}
+			expect.MustEqual(t, len(log.entries)-entries, 1, "a link took entries")
 			log.entries, log.head = log.entries[:entries], head
 			change(log)
 			log.mu.Unlock()
 			store := m.openStore(false)
 			defer store.Close()
 			err := New(log, store.Rows, m, Options{Name: "a", Logger: slog.New(slog.DiscardHandler)}).Run(within(t))
-			if !errors.Is(err, clusterlog.ErrAhead) && !errors.Is(err, clusterlog.ErrDiverged) {
-				t.Errorf("Run: %v, want ErrAhead or ErrDiverged", err)
-			}
+			expect.That(t, errors.Is(err, clusterlog.ErrAhead) || errors.Is(err, clusterlog.ErrDiverged), "Run: %v, want ErrAhead or ErrDiverged", err)
 		})
 	}
 }

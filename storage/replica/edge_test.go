@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -20,9 +21,7 @@ func TestANodeThatNeverLeadsFollows(t *testing.T) {
 	edge := newMembersWith(t, log, id, Options{NeverLeads: true, Logger: quiet}, "edge")[0]
 	time.Sleep(50 * time.Millisecond)
 	log.mu.Lock()
-	if log.epoch != 0 {
-		t.Error("a node that never leads was elected")
-	}
+	expect.Equal(t, log.epoch, 0, "a node that never leads was elected")
 	log.mu.Unlock()
 	full := newMembers(t, log, id, "full")[0]
 	for i := range 30 {
@@ -35,24 +34,18 @@ func TestANodeThatNeverLeadsFollows(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if ctx.Err() != nil {
-				t.Fatal(err)
-			}
+			expect.MustThat(t, ctx.Err() == nil, "%v", err)
 			time.Sleep(time.Millisecond)
 		}
 		cancel()
-		if edge.replica.Leads() {
-			t.Fatal("it leads")
-		}
+		expect.MustThat(t, !edge.replica.Leads(), "it leads")
 	}
 	caughtUp(t, log, []*member{edge, full})
-	if got, want := len(linksOf(edge)), len(linksOf(full)); got != want || got != 30 {
-		t.Errorf("it has %d links, the leader %d, want 30", got, want)
-	}
+	got, want := len(linksOf(edge)), len(linksOf(full))
+	expect.That(t, got == want && got == 30, "it has %d links, the leader %d, want 30", got, want)
 	full.stop()
 	stopped := time.Now()
 	edge.stop()
-	if took := time.Since(stopped); took > 5*time.Second {
-		t.Errorf("it took %v to stop", took)
-	}
+	took := time.Since(stopped)
+	expect.That(t, took <= 5*time.Second, "it took %v to stop", took)
 }

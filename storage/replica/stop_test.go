@@ -2,11 +2,11 @@ package replica
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -46,7 +46,5 @@ func TestAStopDoesNotWaitForALogThatIsGone(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // it is under way
 	log.depose()
 	m.stop()
-	if err := <-outcome; !errors.Is(err, engine.ErrOutcomeUnknown) {
-		t.Errorf("the write: %v, want ErrOutcomeUnknown", err)
-	}
+	expect.Error(t, <-outcome, engine.ErrOutcomeUnknown, "the write")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -75,9 +76,8 @@ func TestEntriesAreTrimmedOnceNobodyNeedsThem(t *testing.T) {
 		for _, n := range passed {
 			names = append(names, n.Name)
 		}
-		if got := strings.Join(names, " "); through != c.through || got != c.passed {
-			t.Errorf("%s: got %d past %q, want %d past %q", name, through, got, c.through, c.passed)
-		}
+		got := strings.Join(names, " ")
+		expect.That(t, through == c.through && got == c.passed, "%s: got %d past %q, want %d past %q", name, through, got, c.through, c.passed)
 	}
 }
 
@@ -159,9 +159,7 @@ func (l *memLog) span() (floor, head uint64) {
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
+		expect.MustThat(t, !time.Now().After(deadline), "not in time: %s", what)
 	}
 }
 
@@ -184,15 +182,13 @@ func TestALeaderTrimsTheLog(t *testing.T) {
 	create(0, 1150)
 	eventually(t, "it is trimmed up to the laggard", func() bool { floor, _ := log.span(); return floor == 101 })
 	time.Sleep(2 * trimInterval)
-	if floor, _ := log.span(); floor != 101 || logged.count("must join again") != 0 {
-		t.Errorf("the first entry is %d; logged: %s", floor, logged.text.String())
-	}
+	floor, _ := log.span()
+	expect.That(t, floor == 101 && logged.count("must join again") == 0, "the first entry is %d; logged: %s", floor, logged.text.String())
 	create(1150, 1500)
 	eventually(t, "it is trimmed past the laggard", func() bool { floor, head := log.span(); return floor == head-mostKept+1 })
 	time.Sleep(2 * trimInterval)
-	if n := logged.count("must join again"); n != 1 || logged.count("node=laggard") != 1 {
-		t.Errorf("it was reported %d times: %s", n, logged.text.String())
-	}
+	n := logged.count("must join again")
+	expect.That(t, n == 1 && logged.count("node=laggard") == 1, "it was reported %d times: %s", n, logged.text.String())
 	nodes.set(members, dead("laggard", 100))
 	eventually(t, "the dead are not waited for", func() bool { floor, head := log.span(); return floor == head-minKept+1 })
 	log.depose() // the next leader trims, too
@@ -225,9 +221,8 @@ func TestALeaderKnowsThatTheServersAreFull(t *testing.T) {
 	eventually(t, "the leader says so", func() bool { return full() == 1 })
 	for _, m := range members {
 		_, _, err := m.engine.Create(context.Background(), engine.Draft{Alias: "full", Owner: 1, Target: "https://example.com/"})
-		if want := engine.ErrReadOnly; m.replica.Full() && !errors.Is(err, want) {
-			t.Errorf("%s, whose servers are full: Create: %v, want %v", m.name, err, want)
-		}
+		want := engine.ErrReadOnly
+		expect.That(t, !m.replica.Full() || errors.Is(err, want), "%s, whose servers are full: Create: %v, want %v", m.name, err, want)
 	}
 	use(10)
 	eventually(t, "and that there is room again", func() bool { return full() == 0 })

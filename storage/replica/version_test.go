@@ -3,6 +3,7 @@ package replica
 import (
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -26,8 +27,6 @@ func TestEntriesAreOfAVersionThatAllNodesRead(t *testing.T) {
 		"one that is newer":    {reads(1, 1, 2), 1},
 		"an older one is down": {down, 1},
 	} {
-		if got := oldestReader(c.nodes); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
+		expect.Equal(t, oldestReader(c.nodes), c.want, "%s", name)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/clusterlog"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 )
 
@@ -23,21 +23,15 @@ func capped(id uint64, c engine.Cap) engine.Mutation {
 func wantCaps(t *testing.T, s *Store, want map[uint64]engine.Cap) {
 	t.Helper()
 	got := make(map[uint64]engine.Cap)
-	if err := s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }); err != nil {
-		t.Fatal(err)
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("the store has caps %+v, want %+v", got, want)
-	}
-	if n := len(rows(t, s, row.TableCaps)); n != len(want) {
-		t.Errorf("the store has %d rows of caps, want %d", n, len(want))
-	}
+	expect.OK(t, s.Rows.LoadCaps(context.Background(), func(id uint64, c engine.Cap) { got[id] = c }))
+	expect.That(t, maps.Equal(got, want), "the store has caps %+v, want %+v", got, want)
+	expect.Equal(t, len(rows(t, s, row.TableCaps)), len(want), "the store rows of caps")
 }
 
 // TestCapsAreSharedRows makes, changes and purges caps at the node that leads and at one that learns it, restarts, and
 // leaves the cluster.
 func TestCapsAreSharedRows(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	disk := vfs.NewMem()
 	s, other := openMember(t, disk), openMember(t, vfs.NewMem())
 	stop := start(t, s)
@@ -46,9 +40,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 		t.Helper()
 		done := make(chan error, 1)
 		s.Apply(m, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, <-done)
 	}
 	apply(capped(1, engine.Cap{Generation: 1, Open: true}))
 	apply(capped(2, engine.Cap{Generation: 1, Used: 7, Open: true}))
@@ -73,9 +65,7 @@ func TestCapsAreSharedRows(t *testing.T) {
 
 	s = openMem(t, disk)
 	wantCaps(t, s, want)
-	if err := s.LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.LeaveLog())
 	wantCaps(t, s, nil)
 	closeStore(t, s)
 }

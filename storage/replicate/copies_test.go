@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/disk"
 )
@@ -18,25 +19,19 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 	open := func() *Store {
 		t.Helper()
 		s, err := Open("data", Options{Create: true, FS: fs, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return s
 	}
 	s := open()
 	join := func(id clusterlog.ID) {
 		t.Helper()
-		if err := s.JoinLog(id, clusterlog.Origin(id)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.JoinLog(id, clusterlog.Origin(id)))
 	}
 	join(clusterlog.ID{1})
 	check := func(when string, want []Copy) {
 		t.Helper()
 		got, err := s.Copies()
-		if err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: got %+v, %v, want %+v", when, got, err, want)
-		}
+		expect.That(t, err == nil && len(got) == len(want) && (len(want) == 0 || reflect.DeepEqual(got, want)), "%s: got %+v, %v, want %+v", when, got, err, want)
 	}
 	check("at first", nil)
 	copies := []Copy{
@@ -44,33 +39,19 @@ func TestCopiesAreRememberedByTheirHistoryAlone(t *testing.T) {
 		{Name: "c", BegunMs: 1767225600999, Others: map[clusterlog.OutboxID]uint64{}},
 	}
 	for _, now := range [][]Copy{copies[:1], copies} {
-		if err := s.NoteCopies(now); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.NoteCopies(now))
 		check("noted", now)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	s = open()
 	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, s.Close())
 	}()
 	check("after a restart", copies)
-	if err := s.folder.WriteSynced(disk.CopiesName, `{"outbox":`); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Copies(); err == nil {
-		t.Error("half of the file is no error")
-	}
-	if err := s.NoteCopies(copies); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.folder.WriteSynced(disk.CopiesName, `{"outbox":`))
+	expect.That(t, expect.Err(s.Copies()) != nil, "half of the file is no error")
+	expect.OK(t, s.NoteCopies(copies))
+	expect.OK(t, s.LeaveLog())
 	join(clusterlog.ID{2})
 	check("of another history", nil)
 }

@@ -21,8 +21,8 @@
 // audit entry, and no figures, of others or its own: whoever takes its machine finds links and the
 // visitor key. So what it counts is only in its outbox, until all full nodes have it. Tally rows of its
 // own would do no harm, but nobody can ask for them, because full nodes answer the API. They would cost a
-// second copy of each row and its roll-up: of 40 flushes of 50,000 rows, each took 189 ms of CPU and 19
-// MB with them, and 12 ms and 5 MB without (BenchmarkFlushOfAnEdge, 2 cores). A counter in an edge's
+// second copy of each row and its roll-up: a flush of 50,000 rows wrote 19 MB with them, and 5 MB without
+// (BenchmarkFlushOfAnEdge has the rest). A counter in an edge's
 // memory has what this process has counted: a cap needs more than that, and must not rely on it.
 //
 // # The outbox

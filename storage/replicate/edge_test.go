@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -24,23 +25,15 @@ import (
 func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
 	t.Helper()
 	made, err := full.LinksToStream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	disk := vfs.Root(full.folder.FS).(*vfs.MemFS)
-	if _, err := Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Restore(t.Context(), made.Dir, otherDir, RestoreOptions{FS: disk, Logger: quiet})
+	expect.OK(t, err)
 	edge := vfs.NewMem()
-	if _, err := vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync); err != nil {
-		t.Fatal(err)
-	}
-	if err := disk.RemoveAll(otherDir); err != nil {
-		t.Fatal(err)
-	}
-	if err := full.RemoveStream(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync)
+	expect.OK(t, err)
+	expect.OK(t, disk.RemoveAll(otherDir))
+	expect.OK(t, full.RemoveStream())
 	return edge
 }
 
@@ -50,16 +43,12 @@ func linksOf(t testing.TB, s *Store, wantEdge bool) string {
 	v := s.Inspect()
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
-	if found, total := faults.Found(); total > 0 {
-		t.Errorf("edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
-	}
+	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+	expect.OK(t, err)
+	found, total := faults.Found()
+	expect.That(t, total <= 0, "edge: %v: %d faults, the first: %v", wantEdge, total, found[0])
 	state, err := State(v)
-	if err != nil || state.Edge != wantEdge {
-		t.Fatalf("edge: %+v, %v, want %v", state, err, wantEdge)
-	}
+	expect.MustThat(t, err == nil && state.Edge == wantEdge, "edge: %+v, %v, want %v", state, err, wantEdge)
 	return state.Links
 }
 
@@ -123,9 +112,7 @@ func (m *edgeModel) step() {
 	default:
 		done := make(chan error, 1)
 		m.s.Accounts().Write([][2][]byte{{fmt.Appendf(nil, "user-%d", m.rng.IntN(5)), []byte("secret-account")}}, nil, nil, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			m.t.Fatal(err)
-		}
+		expect.OK(m.t, <-done)
 	}
 }
 
@@ -134,13 +121,12 @@ func (m *edgeModel) step() {
 // the full node at the end, and no other row.
 func TestAnEdgeHasTheLinksOfAFullNodeAndNothingElse(t *testing.T) {
 	for seed := range uint64(5) {
-		log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+		log := newLog()
 		full := openMember(t, vfs.NewMem())
 		stop := start(t, full)
 		full.Lead(log)
-		if _, err := full.AllocateIDs(1000); err != nil {
-			t.Fatal(err)
-		}
+		_, err := full.AllocateIDs(1000)
+		expect.OK(t, err)
 		m := &edgeModel{
 			t: t, rng: rand.New(rand.NewPCG(seed, 1)), s: full, next: 1, links: make(map[uint64]engine.Record), dead: make(map[uint64]engine.Record),
 		}
@@ -170,52 +156,35 @@ func wantEdgeOf(t *testing.T, m *edgeModel, log *chainLog, disk *vfs.MemFS, want
 	t.Helper()
 	s, seen := openMem(t, disk), &told{}
 	defer func() { closeStore(t, s) }()
-	if !s.Edge() {
-		t.Fatalf("%s: the store is not that of an edge", name)
-	}
+	expect.MustThat(t, s.Edge(), "%s: the store is not that of an edge", name)
 	for until := int(s.AppliedSequence()); until < len(log.entries); {
 		until = min(until+1+m.rng.IntN(9), len(log.entries))
 		learnEach(t, s, log, until, seen)
-		if got := s.AppliedSequence(); got != uint64(until) {
-			t.Fatalf("%s: it has applied %d, want %d", name, got, until)
-		}
+		expect.MustEqual(t, s.AppliedSequence(), uint64(until), "%s: it has applied, want %d", name, until)
 		if m.rng.IntN(3) == 0 {
 			closeStore(t, s)
 			s = openMem(t, disk)
 		}
 	}
-	if got := linksOf(t, s, true); got != want {
-		t.Errorf("%s: other links than the full node has", name)
-	}
-	if at, _ := s.LogPosition(); at != log.head {
-		t.Errorf("%s: it is at %v, the log at %v", name, at, log.head)
-	}
-	if seen.accounts > 0 || seen.receipts != 0 {
-		t.Errorf("%s: it was told of %d accounts and %d receipts", name, seen.accounts, seen.receipts)
-	}
+	expect.Equal(t, linksOf(t, s, true), want, "%s: other links than the full node has", name)
+	at, _ := s.LogPosition()
+	expect.That(t, at == log.head, "%s: it is at %v, the log at %v", name, at, log.head)
+	expect.That(t, seen.accounts <= 0 && seen.receipts == 0, "%s: it was told of %d accounts and %d receipts", name, seen.accounts, seen.receipts)
 	v := s.Inspect()
 	defer closeInspection(t, v)
 	for key, value := range allRows(t, v) {
-		if key[0] != row.TableHot && key[0] != row.TableCold && key[0] != row.TableMeta && key[0] != row.TablePulled {
-			t.Errorf("%s: it has the row %x", name, key)
-		}
-		if strings.Contains(value, "secret") {
-			t.Errorf("%s: the row %x has %q", name, key, value)
-		}
+		expect.That(t, key[0] == row.TableHot || key[0] == row.TableCold || key[0] == row.TableMeta || key[0] == row.TablePulled, "%s: it has the row %x", name, key)
+		expect.That(t, !strings.Contains(value, "secret"), "%s: the row %x has %q", name, key, value)
 	}
 	for _, path := range everyFile(t, disk, storeDir) {
-		if bytes.Contains(bytesOf(t, disk, path), []byte("secret-")) {
-			t.Errorf("%s: %s has what an edge may not", name, path)
-		}
+		expect.That(t, !bytes.Contains(bytesOf(t, disk, path), []byte("secret-")), "%s: %s has what an edge may not", name, path)
 	}
 }
 
 func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 	t.Helper()
 	names, err := disk.List(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, name := range names {
 		path := disk.PathJoin(dir, name)
 		info, err := disk.Stat(path)
@@ -234,24 +203,19 @@ func everyFile(t *testing.T, disk vfs.FS, dir string) (all []string) {
 func bytesOf(t *testing.T, disk vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := disk.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	b := make([]byte, info.Size())
-	if n, err := f.ReadAt(b, 0); n != len(b) {
-		t.Fatal(err)
-	}
+	n, err := f.ReadAt(b, 0)
+	expect.MustThat(t, n == len(b), "%v", err)
 	return b
 }
 
 // TestHitsOfAnEdgeAreInItsOutboxOnly flushes at an edge, restarts it, and has a full node pull.
 func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	disk := edgeOf(t, full)
 	edge := openMem(t, disk)
@@ -268,9 +232,8 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 			total[id].Add(m)
 		}
 		flush(t, edge, seq, f)
-		if more, err := edge.RollUp(engine.RollUpLimits{OpenHour: 24*800 + uint32(seq)}); more || err != nil {
-			t.Errorf("an edge has hours to roll up: %v, %v", more, err)
-		}
+		more, err := edge.RollUp(engine.RollUpLimits{OpenHour: 24*800 + uint32(seq)})
+		expect.That(t, !more && err == nil, "an edge has hours to roll up: %v, %v", more, err)
 		if seq == 3 {
 			closeStore(t, edge)
 			edge = openMem(t, disk)
@@ -288,16 +251,13 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 	p := posted(t, edge, 0)
 	for next := p.First; next < p.First+uint64(len(p.Records)); {
 		done, err := full.ApplyPulled(p.ID, p.First, p.Records)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		next = done.Next
 	}
 	for more := true; more; {
 		var err error
-		if more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900}); err != nil {
-			t.Fatal(err)
-		}
+		more, err = full.RollUp(engine.RollUpLimits{OpenHour: 24 * 900})
+		expect.OK(t, err)
 	}
 	for id, want := range total {
 		wantTally(t, full, id, want)
@@ -305,37 +265,24 @@ func TestHitsOfAnEdgeAreInItsOutboxOnly(t *testing.T) {
 }
 
 func TestAnEdgeIsNeverAnythingElse(t *testing.T) {
-	full := openMem(t, newCluster(t, newTestLog(), 1)[0])
+	full := openMem(t, newCluster(t, newLog(), 1)[0])
 	defer closeStore(t, full)
 	edge := openMem(t, edgeOf(t, full))
 	defer closeStore(t, edge)
-	if full.Edge() {
-		t.Error("a full node is an edge")
-	}
-	if err := edge.LeaveLog(); err == nil || !edge.Edge() {
-		t.Errorf("it left its cluster: %v", err)
-	}
-	if _, err := edge.LinksToStream(t.Context()); err == nil {
-		t.Error("an edge gives a copy for another one")
-	}
-	if _, err := edge.AllocateIDs(1); err == nil {
-		t.Error("an edge gives ids")
-	}
-	if err := edge.JoinLog(clusterlog.ID{2}, clusterlog.Origin(clusterlog.ID{2})); err == nil {
-		t.Error("it joined another cluster")
-	}
-	if a, b := edge.Identity(), full.Identity(); a.VisitorKey != b.VisitorKey || a.StoreID != b.StoreID {
-		t.Error("it has another visitor key than the full node, or is of another store")
-	}
+	expect.That(t, !full.Edge(), "a full node is an edge")
+	err := edge.LeaveLog()
+	expect.That(t, err != nil && edge.Edge(), "it left its cluster: %v", err)
+	expect.That(t, expect.Err(edge.LinksToStream(t.Context())) != nil, "an edge gives a copy for another one")
+	expect.That(t, expect.Err(edge.AllocateIDs(1)) != nil, "an edge gives ids")
+	expect.That(t, edge.JoinLog(clusterlog.ID{2}, clusterlog.Origin(clusterlog.ID{2})) != nil, "it joined another cluster")
+	a, b := edge.Identity(), full.Identity()
+	expect.That(t, a.VisitorKey == b.VisitorKey && a.StoreID == b.StoreID, "it has another visitor key than the full node, or is of another store")
 	x, _ := edge.OutboxID()
-	if y, _ := full.OutboxID(); x == y {
-		t.Error("it has the outbox of the full node")
-	}
+	y, _ := full.OutboxID()
+	expect.That(t, x != y, "it has the outbox of the full node")
 	alone := openMem(t, vfs.NewMem())
 	defer closeStore(t, alone)
-	if _, err := alone.LinksToStream(t.Context()); err == nil {
-		t.Error("a store of no cluster gives a copy for an edge")
-	}
+	expect.That(t, expect.Err(alone.LinksToStream(t.Context())) != nil, "a store of no cluster gives a copy for an edge")
 }
 
 // BenchmarkFlushOfAnEdge commits flushes of 50,000 rows, whose records are pulled and dropped after each, and
@@ -346,9 +293,7 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 			s := open(b, filepath.Join(b.TempDir(), "store"), Options{})
 			defer closeStore(b, s)
 			defer start(b, s)()
-			if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-				b.Fatal(err)
-			}
+			expect.OK(b, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 			s.shared.edge = edge
 			for seq := uint64(1); b.Loop(); seq++ {
 				b.StopTimer()
@@ -360,9 +305,8 @@ func BenchmarkFlushOfAnEdge(b *testing.B) {
 				flush(b, s, seq, f)
 				for more := true; more; {
 					var err error
-					if more, err = s.DropOutbox(s.outbox.next.Load() - 1); err != nil {
-						b.Fatal(err)
-					}
+					more, err = s.DropOutbox(s.outbox.next.Load() - 1)
+					expect.OK(b, err)
 				}
 				for more := true; more; {
 					var err error

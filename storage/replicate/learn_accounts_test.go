@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/clusterlog"
+	"shunt/engine/expect"
 )
 
 // accountsWatcher notes what it is told, and what the store shows at that moment.
@@ -31,17 +31,14 @@ func (w *accountsWatcher) AccountsChanged() {
 	w.told = append(w.told, fmt.Sprintf("accounts %v; entry %d is shown", rows, w.s.AppliedSequence()))
 	after := openMem(w.t, w.disk.CrashClone(vfs.CrashCloneCfg{}))
 	defer closeStore(w.t, after)
-	if kept := scanAccounts(w.t, after.Accounts(), ""); !slices.Equal(kept, rows) {
-		w.t.Errorf("it is told of accounts %v, and after a crash there are %v", rows, kept)
-	}
+	kept := scanAccounts(w.t, after.Accounts(), "")
+	expect.That(w.t, slices.Equal(kept, rows), "it is told of accounts %v, and after a crash there are %v", rows, kept)
 }
 
 // wantTold fails unless w was told that, and forgets it.
 func (w *accountsWatcher) wantTold(when string, want ...string) {
 	w.t.Helper()
-	if !slices.Equal(w.told, want) {
-		w.t.Errorf("%s: it was told %q, want %q", when, w.told, want)
-	}
+	expect.Slices(w.t, w.told, want, "%s: it was told", when)
 	w.told = nil
 }
 
@@ -49,9 +46,8 @@ func (w *accountsWatcher) wantTold(when string, want ...string) {
 // and made another link: four entries. disk has a store of the same cluster, which has none of them.
 func accountEntries(t *testing.T) (log *chainLog, disk *vfs.MemFS) {
 	t.Helper()
-	origin := clusterlog.Origin(clusterlog.ID{1})
-	disks := newCluster(t, &testLog{head: origin}, 2)
-	log = &chainLog{head: origin, failAt: -1}
+	log = newLog()
+	disks := newCluster(t, log, 2)
 	leader := openMem(t, disks[0])
 	defer closeStore(t, leader)
 	defer start(t, leader)()
@@ -64,9 +60,8 @@ func accountEntries(t *testing.T) (log *chainLog, disk *vfs.MemFS) {
 		func() error { return writeAccounts(table, nil, [][]byte{[]byte("a")}) },
 		func() error { return writeBulk(t, leader, madeLinks(102, 1, 10)) },
 	} {
-		if err := write(); err != nil || len(log.entries) != n+1 {
-			t.Fatalf("write %d: %v; the log has %d entries, want one more", n+1, err, len(log.entries))
-		}
+		err := write()
+		expect.MustThat(t, err == nil && len(log.entries) == n+1, "write %d: %v; the log has %d entries, want one more", n+1, err, len(log.entries))
 	}
 	return log, disks[1]
 }
@@ -87,9 +82,7 @@ func TestANodeIsToldOfAccountsOnceTheyCanBeReadAndBeforeTheyAreShown(t *testing.
 	} {
 		learnEach(t, s, log, n+1, w)
 		w.wantTold(fmt.Sprintf("entry %d", n+1), want...)
-		if shown := s.AppliedSequence(); shown != uint64(n+1) {
-			t.Errorf("after entry %d, entry %d is shown", n+1, shown)
-		}
+		expect.Equal(t, s.AppliedSequence(), uint64(n+1), "after entry %d, entry is shown", n+1)
 	}
 }
 
@@ -98,8 +91,6 @@ func TestANodeIsToldOnceOfTheAccountsOfSeveralEntries(t *testing.T) {
 	s := openMem(t, disk)
 	defer closeStore(t, s)
 	w := &accountsWatcher{t: t, s: s, disk: disk}
-	if err := s.Learn(log.entries, log.head, w); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Learn(log.entries, log.head, w))
 	w.wantTold("all entries at once", "accounts [b=2]; entry 0 is shown", "links; entry 0 is shown")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -22,6 +23,8 @@ type chainLog struct {
 	entries []clusterlog.Entry
 	failAt  int // appends that are left until one fails with ErrDeposed; negative: none fails
 }
+
+func newLog() *chainLog { return &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1} }
 
 func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
 	if l.failAt == 0 {
@@ -38,6 +41,24 @@ func (l *chainLog) Append(_ context.Context, batch clusterlog.BatchID, payload, 
 	}
 	l.entries, l.head = append(l.entries, e), after
 	return after, nil
+}
+
+// newRunningLeader returns a store that leads and runs until the test ends, and its log.
+func newRunningLeader(t testing.TB) (*Store, *chainLog) {
+	t.Helper()
+	log, s := newLog(), openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	t.Cleanup(start(t, s))
+	s.Lead(log)
+	return s, log
+}
+
+// newFollower returns a store of the same cluster until the test ends.
+func newFollower(t testing.TB) *Store {
+	t.Helper()
+	s := openMember(t, vfs.NewMem())
+	t.Cleanup(func() { closeStore(t, s) })
+	return s
 }
 
 // told keeps what a store tells of what it learned.
@@ -63,9 +84,7 @@ func (t *told) AccountsChanged() { t.accounts++ }
 func openMember(t testing.TB, disk vfs.FS) *Store {
 	t.Helper()
 	s := openMem(t, disk)
-	if err := s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 	return s
 }
 
@@ -96,63 +115,39 @@ func madeLinks(from, n uint64, targetBytes int) (all []engine.Mutation) {
 // replaced in the middle of them. Another node applies the first whole and nothing of the second, also if
 // it is restarted between any two entries.
 func TestALargeBatchIsAppliedWholeOrNotAtAll(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader := openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
-	if err := writeBulk(t, leader, madeLinks(1, 200, 4000)); err != nil {
-		t.Fatal(err)
-	}
+	leader, log := newRunningLeader(t)
+	expect.OK(t, writeBulk(t, leader, madeLinks(1, 200, 4000)))
 	whole := len(log.entries)
-	if whole < 3 {
-		t.Fatalf("a bulk of 800 KB took %d entries, want several", whole)
-	}
+	expect.MustThat(t, whole >= 3, "a bulk of 800 KB took %d entries, want several", whole)
 	log.failAt = 2
-	if err := writeBulk(t, leader, madeLinks(1000, 200, 4000)); !errors.Is(err, engine.ErrNotLeader) {
-		t.Fatalf("a bulk whose leader was replaced: %v, want ErrNotLeader", err)
-	}
-	if len(log.entries) != whole+2 {
-		t.Fatalf("%d entries, want %d: two parts without an end", len(log.entries), whole+2)
-	}
+	expect.MustError(t, writeBulk(t, leader, madeLinks(1000, 200, 4000)), engine.ErrNotLeader, "a bulk whose leader was replaced")
+	expect.MustEqual(t, len(log.entries), whole+2, "entries: two parts without an end")
 	log.failAt = -1
-	if err := writeBulk(t, leader, madeLinks(2000, 1, 10)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writeBulk(t, leader, madeLinks(2000, 1, 10)))
 	leader.StopLeading()
 	want, err := leader.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for restartAfter := range len(log.entries) {
 		disk := vfs.NewMem()
 		s, seen := openMember(t, disk), &told{}
 		learnEach(t, s, log, restartAfter, seen)
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Close())
 		s = openMem(t, disk)
 		learnEach(t, s, log, len(log.entries), seen)
-		if got, err := s.SharedHash(); err != nil || got != want {
-			t.Errorf("restarted after entry %d: hash %x, %v, want %x", restartAfter, got, err, want)
-		}
+		got, err := s.SharedHash()
+		expect.That(t, err == nil && got == want, "restarted after entry %d: hash %x, %v, want %x", restartAfter, got, err, want)
 		for _, code := range seen.codes {
-			if strings.HasPrefix(code, "code-10") && len(code) == len("code-1000") {
-				t.Fatalf("restarted after entry %d: it was told of %s, which is in no whole batch", restartAfter, code)
-			}
+			expect.MustThat(t, !strings.HasPrefix(code, "code-10") || len(code) != len("code-1000"),
+				"restarted after entry %d: it was told of %s, which is in no whole batch", restartAfter, code)
 		}
-		if at, _ := s.LogPosition(); at != log.head {
-			t.Errorf("restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		at, _ := s.LogPosition()
+		expect.That(t, at == log.head, "restarted after entry %d: it is at %v, the log at %v", restartAfter, at, log.head)
+		expect.OK(t, s.Close())
 	}
 }
 
 // learnEach gives a store the entries after its position, one at a time, up to a number of all.
-func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
+func learnEach(t testing.TB, s *Store, log *chainLog, until int, to Learner) {
 	t.Helper()
 	at, _ := s.LogPosition()
 	for i := int(at.Sequence); i < until; i++ {
@@ -161,38 +156,24 @@ func learnEach(t *testing.T, s *Store, log *chainLog, until int, to Learner) {
 		if i+1 < len(log.entries) {
 			after = clusterlog.Position{Sequence: e.Sequence, Epoch: e.Epoch, Hash: log.entries[i+1].Previous}
 		}
-		if err := s.Learn([]clusterlog.Entry{e}, after, to); err != nil {
-			t.Fatalf("entry %d: %v", e.Sequence, err)
-		}
+		expect.OK(t, s.Learn([]clusterlog.Entry{e}, after, to), "entry %d", e.Sequence)
 	}
 }
 
 func TestAStoreThatDoesNotLeadWritesNoSharedRow(t *testing.T) {
-	s := openMember(t, vfs.NewMem())
-	defer closeStore(t, s)
-	stop := start(t, s)
-	defer stop()
+	s := newFollower(t)
+	defer start(t, s)()
 	before, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writeBulk(t, s, madeLinks(1, 1, 10)); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("a link: %v, want ErrNotLeader", err)
-	}
-	if _, err := s.AllocateIDs(10); !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("ids: %v, want ErrNotLeader", err)
-	}
+	expect.OK(t, err)
+	expect.Error(t, writeBulk(t, s, madeLinks(1, 1, 10)), engine.ErrNotLeader, "a link")
+	_, err = s.AllocateIDs(10)
+	expect.Error(t, err, engine.ErrNotLeader, "ids")
 	done := make(chan error, 1)
 	s.Accounts().Write([][2][]byte{{{'u'}, {1}}}, nil, nil, func(err error) { done <- err })
-	if err := <-done; !errors.Is(err, engine.ErrNotLeader) {
-		t.Errorf("an account: %v, want ErrNotLeader", err)
-	}
-	if err := s.NoteBaseURL("https://sho.rt"); err != nil {
-		t.Errorf("a row of its own: %v", err)
-	}
-	if after, err := s.SharedHash(); err != nil || after != before {
-		t.Errorf("the shared rows have changed: %x, %v, want %x", after, err, before)
-	}
+	expect.Error(t, <-done, engine.ErrNotLeader, "an account")
+	expect.Error(t, s.NoteBaseURL("https://sho.rt"), nil, "a row of its own")
+	after, err := s.SharedHash()
+	expect.That(t, err == nil && after == before, "the shared rows have changed: %x, %v, want %x", after, err, before)
 }
 
 // watcher looks at a store while it tells what it has learned.
@@ -211,23 +192,14 @@ func (w *watcher) AccountsChanged() {}
 // TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
 // not read it yet.
 func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	s := newFollower(t)
+	leader, log := newRunningLeader(t)
 	for i := range uint64(3) {
-		if err := writeBulk(t, leader, madeLinks(1+i, 1, 10)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, writeBulk(t, leader, madeLinks(1+i, 1, 10)))
 	}
 	w := &watcher{s: s}
 	learnEach(t, s, log, 1, &told{})
-	if err := s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Learn(log.entries[1:2], clusterlog.Position{Sequence: 2, Epoch: 1, Hash: log.entries[2].Previous}, w))
 	if len(w.seen) != 1 || w.seen[0] != 1 || s.AppliedSequence() != 2 {
 		t.Errorf("while the second entry was told of, %v was applied, and then %d", w.seen, s.AppliedSequence())
 	}
@@ -235,51 +207,37 @@ func TestAnEntryIsAppliedWhenTheEngineKnowsIt(t *testing.T) {
 
 // TestLearningDoesNotWaitForWhoeverAllocatesIDs: that one may wait for the turn that learning has.
 func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
-	leader, s := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, s)
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader.Lead(log)
-	if _, err := leader.AllocateIDs(10); err != nil {
-		t.Fatal(err)
-	}
+	s := newFollower(t)
+	leader, log := newLeader(t)
+	_, err := leader.AllocateIDs(10)
+	expect.OK(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
-	if got, want := s.IDBound(), leader.IDBound(); got != want {
-		t.Errorf("ids are given up to %d, want %d", got, want)
-	}
+	got, want := s.IDBound(), leader.IDBound()
+	expect.Equal(t, got, want, "ids are given up to")
 }
 
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.
 func TestAnEntryOfANewerVersionChangesNothing(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	leader.WriteEntries(ReadsEntries + 1) // more than it can write
-	if err := writeBulk(t, leader, madeLinks(1, 1, 30)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, writeBulk(t, leader, madeLinks(1, 1, 30)))
 	leader.StopLeading()
-	stop()
-	closeStore(t, leader)
 	seen := &told{}
 	learnEach(t, follower, log, 1, seen)
 	at, _ := follower.LogPosition()
 	payload := append([]byte{ReadsEntries + 1}, log.entries[0].Payload[1:]...)
 	_, _, after := at.Next(1, clusterlog.NewBatchID(), payload, nil)
 	err := follower.Learn([]clusterlog.Entry{{Epoch: 1, Sequence: at.Sequence + 1, Previous: at.Hash, Payload: payload}}, after, seen)
-	if !errors.Is(err, clusterlog.ErrNewerVersion) || !strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)) {
-		t.Errorf("got %v, want ErrNewerVersion and the entry's number", err)
-	}
-	if now, _ := follower.LogPosition(); now != at || len(seen.codes) != 1 {
-		t.Errorf("it is at %v, was at %v, and was told of %q", now, at, seen.codes)
-	}
+	expect.That(t, errors.Is(err, clusterlog.ErrNewerVersion) && strings.Contains(err.Error(), fmt.Sprintf("entry %d ", at.Sequence+1)),
+		"got %v, want ErrNewerVersion and the entry's number", err)
+	now, _ := follower.LogPosition()
+	expect.That(t, now == at && len(seen.codes) == 1, "it is at %v, was at %v, and was told of %q", now, at, seen.codes)
 }
 
 // FuzzLearn gives a store any payload: it is an error that changes nothing, or rows that all nodes share.
 func FuzzLearn(f *testing.F) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
+	log := newLog()
 	f.Add([]byte{})
 	f.Add([]byte{1, 3})
 	f.Add([]byte{2, 3, 0})
@@ -289,9 +247,7 @@ func FuzzLearn(f *testing.F) {
 	f.Cleanup(func() { closeStore(f, s) })
 	stop := start(f, s)
 	s.Lead(log)
-	if err := writeBulk(f, s, madeLinks(1, 1, 30)); err != nil {
-		f.Fatal(err)
-	}
+	expect.OK(f, writeBulk(f, s, madeLinks(1, 1, 30)))
 	s.StopLeading()
 	stop()
 	f.Add(bytes.Clone(log.entries[0].Payload))
@@ -304,12 +260,9 @@ func FuzzLearn(f *testing.F) {
 		if err == nil {
 			return
 		}
-		if len(seen.codes)+len(seen.freed)+seen.accounts > 0 {
-			t.Errorf("%v, and it was told of %+v", err, seen)
-		}
-		if now, _ := s.LogPosition(); now != at {
-			t.Errorf("%v, and the position is %v, was %v", err, now, at)
-		}
+		expect.That(t, len(seen.codes)+len(seen.freed)+seen.accounts == 0, "%v, and it was told of %+v", err, seen)
+		now, _ := s.LogPosition()
+		expect.That(t, now == at, "%v, and the position is %v, was %v", err, now, at)
 	})
 }
 
@@ -319,13 +272,8 @@ var secretWords = []string{"title-of-a-link", "tag-of-a-link", "name-of-a-user",
 // What an edge may read of the log has no row that it does not keep, and no part of a record that it does not
 // keep; and a full node that reads both parts has what the leader has.
 func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	leader, follower := openMember(t, vfs.NewMem()), openMember(t, vfs.NewMem())
-	defer closeStore(t, leader)
-	defer closeStore(t, follower)
-	stop := start(t, leader)
-	defer stop()
-	leader.Lead(log)
+	follower := newFollower(t)
+	leader, log := newRunningLeader(t)
 	link := madeLink(1, 30)
 	link.Cold.Title, link.Cold.Tags = secretWords[0], []string{secretWords[1]}
 	if err := writeBulk(t, leader, append(madeLinks(2, 60, 7000), link)); err != nil { // more than an entry
@@ -335,9 +283,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 	defer b.Close()
 	kv.Set(b, append([]byte{row.TableAccounts}, "user"...), []byte(secretWords[2]))
 	kv.Set(b, row.AppendAuditKey(nil, 7), []byte(secretWords[3]))
-	if err := leader.share(b, "test"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, leader.share(b, "test"))
 	leader.StopLeading()
 	var open, private []byte
 	for i := range log.entries {
@@ -348,19 +294,14 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 			t.Errorf("%s: in what edges read: %v, in the rest: %v", word, bytes.Contains(open, []byte(word)), bytes.Contains(private, []byte(word)))
 		}
 	}
-	if !bytes.Contains(open, []byte("https://example.com/")) {
-		t.Error("what edges read has no target")
-	}
+	expect.That(t, bytes.Contains(open, []byte("https://example.com/")), "what edges read has no target")
 	learnEach(t, follower, log, len(log.entries), &told{})
-	if got, want := hashOf(t, follower), hashOf(t, leader); got != want {
-		t.Errorf("the follower has %x, the leader %x", got, want)
-	}
+	got, want := hashOf(t, follower), hashOf(t, leader)
+	expect.That(t, got == want, "the follower has %x, the leader %x", got, want)
 	cut := log.entries[len(log.entries)-1]
 	cut.Private = nil
 	at, _ := follower.LogPosition()
-	if err := follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("an entry without its private part: got %v, want %v", err, ErrCorrupt)
-	}
+	expect.Error(t, follower.Learn([]clusterlog.Entry{cut}, at, deafLearner{}), ErrCorrupt, "an entry without its private part")
 }
 
 // A batch may set a record several times: only the last one counts, on both sides.
@@ -383,15 +324,11 @@ func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
 		if err == nil {
 			err = errors.Join(s.collectRows(again, open), s.collectRows(again, private), again.Commit(nil))
 		}
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		expect.OK(t, err, name)
 		if got, err := s.writer.Get(key); err != nil || !bytes.Equal(got, steps[len(steps)-1]) {
 			t.Errorf("%s: got %x, %v, want %x", name, got, err, steps[len(steps)-1])
 		}
-		if bytes.Contains(open, titled) {
-			t.Errorf("%s: edges read the title", name)
-		}
+		expect.That(t, !bytes.Contains(open, titled), "%s: edges read the title", name)
 		kv.Must(errors.Join(b.Close(), again.Close()))
 		closeStore(t, s)
 	}

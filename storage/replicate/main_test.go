@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/accounts"
 	"shunt/storage/audit"
@@ -82,9 +83,7 @@ func allRows(t testing.TB, v *Inspection) map[string]string {
 
 func closeInspection(t testing.TB, v *Inspection) {
 	t.Helper()
-	if err := v.Close(); err != nil {
-		t.Errorf("closing the inspection: %v", err)
-	}
+	expect.Error(t, v.Close(), nil, "closing the inspection")
 }
 
 func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.Remove(b, key) } }
@@ -92,9 +91,7 @@ func delRow(key []byte) func(*pebble.Batch) { return func(b *pebble.Batch) { kv.
 func inspect(t testing.TB, dir string, fs vfs.FS) *Inspection {
 	t.Helper()
 	v, err := Inspect(dir, Options{Logger: quiet, FS: fs})
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	expect.OK(t, err)
 	return v
 }
 
@@ -109,9 +106,7 @@ func open(t testing.TB, dir string, o Options) *Store {
 		o.Logger = quiet
 	}
 	s, err := Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	expect.OK(t, err)
 	return s
 }
 
@@ -125,9 +120,7 @@ func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	defer closeStore(t, s)
 	b := s.db.NewBatch()
 	write(b)
-	if err := s.db.Apply(b, pebble.Sync); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.db.Apply(b, pebble.Sync))
 }
 
 func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
@@ -146,9 +139,7 @@ func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []s
 		found = append(found, string(key)+"="+string(value))
 		return true, nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return found
 }
 
@@ -159,9 +150,8 @@ func wantNoFaults(t *testing.T, v *Inspection) {
 	t.Helper()
 	defer closeInspection(t, v)
 	faults := new(engine.Faults)
-	if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+	expect.OK(t, err)
 	if first, total := faults.Found(); total > 0 {
 		t.Errorf("got %d faults:\n%s", total, tell(first))
 	}

@@ -2,7 +2,6 @@ package replicate
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,49 +15,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
 
-// testLog is a cluster's log in memory with one leader, which always succeeds.
-type testLog struct {
-	head    clusterlog.Position
-	entries [][]byte
-	sealed  [][]byte // of each entry: its private part
-}
-
-func newTestLog() *testLog { return &testLog{head: clusterlog.Origin(clusterlog.NewID())} }
-
-// Append implements Appender.
-func (l *testLog) Append(_ context.Context, batch clusterlog.BatchID, payload, private []byte) (clusterlog.Position, error) {
-	encoded, sealed, after := l.head.Next(1, batch, payload, private)
-	l.entries, l.sealed, l.head = append(l.entries, encoded), append(l.sealed, sealed), after
-	return after, nil
-}
-
 type deafLearner struct{}
 
 func (deafLearner) Learn(*engine.Learned) error { return nil }
 func (deafLearner) AccountsChanged()            {}
-
-// feed has s apply the whole log.
-func (l *testLog) feed(t testing.TB, s *Store) {
-	t.Helper()
-	for at, _ := s.LogPosition(); at.Sequence < l.head.Sequence; {
-		e, next, err := at.Follow(l.entries[at.Sequence])
-		if sealed := l.sealed[at.Sequence]; err == nil && sealed != nil && !s.Edge() {
-			err = e.Attach(sealed)
-		}
-		if err == nil {
-			err = s.Learn([]clusterlog.Entry{e}, next, deafLearner{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		at = next
-	}
-}
 
 // clusterLinks is the number of links of newCluster: link n has id n and the owner n%3+1.
 const clusterLinks = 12
@@ -67,40 +33,32 @@ func clusterOwner(id uint64) uint32 { return uint32(id%3) + 1 }
 
 // newCluster returns the file systems of n nodes of one cluster, with the same links and outboxes of
 // their own.
-func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
+func newCluster(t testing.TB, log *chainLog, n int) (disks []*vfs.MemFS) {
 	t.Helper()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)
 	stop := start(t, s)
-	if _, err := s.AllocateIDs(100); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.AllocateIDs(100)
+	expect.OK(t, err)
 	for id := uint64(1); id <= clusterLinks; id++ {
 		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprintf("code%d", id), id, clusterOwner(id))))
 	}
 	stop()
-	if err := s.JoinLog(clusterlog.ID{1}, log.head); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.JoinLog(clusterlog.ID{1}, log.head))
 	closeStore(t, s)
 	for range n {
 		disk := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
+		_, err := vfs.Clone(mem, disk, "/data/store", "/data/store", vfs.CloneSync)
+		expect.OK(t, err)
 		for _, dir := range []string{"/", "/data", "/data/store", "/data/store/db"} { // else a crash loses their names
 			d, err := disk.OpenDir(dir)
 			if err == nil {
 				err = errors.Join(d.Sync(), d.Close())
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 		}
 		s := openMem(t, disk)
-		if err := s.RenewOutbox(); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.RenewOutbox())
 		closeStore(t, s)
 		disks = append(disks, disk)
 	}
@@ -108,7 +66,7 @@ func newCluster(t testing.TB, log *testLog, n int) (disks []*vfs.MemFS) {
 }
 
 // openCluster opens all nodes of a new cluster until the test ends.
-func openCluster(t testing.TB, log *testLog, n int) (nodes []*Store) {
+func openCluster(t testing.TB, log *chainLog, n int) (nodes []*Store) {
 	t.Helper()
 	for _, disk := range newCluster(t, log, n) {
 		s := openMem(t, disk)
@@ -122,9 +80,7 @@ func openCluster(t testing.TB, log *testLog, n int) (nodes []*Store) {
 func posted(t testing.TB, s *Store, after uint64) Posted {
 	t.Helper()
 	p, err := s.Outbox(after, 1<<30)
-	if err != nil {
-		t.Fatalf("Outbox(%d): %v", after, err)
-	}
+	expect.OK(t, err, "Outbox(%d)", after)
 	return p
 }
 
@@ -133,17 +89,13 @@ func pull(t testing.TB, to, from *Store) (hits uint64) {
 	t.Helper()
 	for {
 		next, err := to.PulledNext(posted(t, from, 0).ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		p := posted(t, from, next-1)
 		if len(p.Records) == 0 {
 			return hits
 		}
 		got, err := to.ApplyPulled(p.ID, p.First, p.Records)
-		if err != nil {
-			t.Fatalf("ApplyPulled: %v", err)
-		}
+		expect.OK(t, err)
 		for _, h := range got.Hits {
 			hits += h.Hits
 		}
@@ -162,7 +114,7 @@ func everything(t testing.TB, s *Store) map[string]string {
 }
 
 func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
 	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
@@ -170,13 +122,9 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	flush(t, s, 1, f)
 	flush(t, s, 2, rowtest.NewFlush()) // nothing to post
 	p := posted(t, s, 0)
-	if len(p.Records) != 1 || p.First != 1 || p.More {
-		t.Fatalf("got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
-	}
+	expect.MustThat(t, len(p.Records) == 1 && p.First == 1 && !p.More, "got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
 	o, h, err := row.ReadOutbox(p.Records[0])
-	if err != nil || h.Position != 1 || h.MadeMs == 0 {
-		t.Fatalf("got %+v, %v", h, err)
-	}
+	expect.MustThat(t, err == nil && h.Position == 1 && h.MadeMs != 0, "got %+v, %v", h, err)
 	var got []string
 	for o.Next() {
 		got = append(got, fmt.Sprintf("%+v", o.Row()))
@@ -191,12 +139,10 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	} {
 		want = append(want, fmt.Sprintf("%+v", r))
 	}
-	if err := o.Err(); err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %v, %v\nwant %v", got, err, want)
-	}
-	if m := s.Rows.Metrics(); m.OutboxNext != 2 || m.OutboxBytes != uint64(len(p.Records[0])) || m.OutboxOldest.UnixMilli() != h.MadeMs {
-		t.Errorf("got metrics %+v", m)
-	}
+	err = o.Err()
+	expect.That(t, err == nil && slices.Equal(got, want), "got %v, %v\nwant %v", got, err, want)
+	m := s.Rows.Metrics()
+	expect.That(t, m.OutboxNext == 2 && m.OutboxBytes == uint64(len(p.Records[0])) && m.OutboxOldest.UnixMilli() == h.MadeMs, "got metrics %+v", m)
 }
 
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
@@ -206,21 +152,13 @@ func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 1, rowtest.Hit(1))
 	flush(t, s, 1, f)
-	if n := len(rows(t, s, row.TableOutbox)) + len(rows(t, s, row.TablePulled)); n != 0 {
-		t.Errorf("got %d rows", n)
-	}
-	if _, err := s.Outbox(0, 1); err == nil {
-		t.Error("it has an outbox")
-	}
-	if _, err := s.ApplyPulled([16]byte{1}, 1, nil); !errors.Is(err, ErrOwnOutbox) {
-		t.Errorf("ApplyPulled: got %v", err)
-	}
-	if err := s.RenewOutbox(); err == nil {
-		t.Error("an outbox was renewed")
-	}
-	if m := s.Rows.Metrics(); m.OutboxNext != 0 || m.OutboxBytes != 0 || !m.OutboxOldest.IsZero() {
-		t.Errorf("got metrics %+v", m)
-	}
+	expect.Equal(t, len(rows(t, s, row.TableOutbox))+len(rows(t, s, row.TablePulled)), 0, "rows")
+	expect.That(t, expect.Err(s.Outbox(0, 1)) != nil, "it has an outbox")
+	_, err := s.ApplyPulled([16]byte{1}, 1, nil)
+	expect.Error(t, err, ErrOwnOutbox, "ApplyPulled")
+	expect.That(t, s.RenewOutbox() != nil, "an outbox was renewed")
+	m := s.Rows.Metrics()
+	expect.That(t, m.OutboxNext == 0 && m.OutboxBytes == 0 && m.OutboxOldest.IsZero(), "got metrics %+v", m)
 }
 
 // denseFlush is a flush of many visitors, whose rows of 16 KB fill records quickly.
@@ -241,7 +179,7 @@ func denseFlush(hour uint32, links uint64) *rowtest.Flush {
 }
 
 func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	for hour := range uint32(20) {
 		flush(t, s, uint64(hour+1), denseFlush(hour, clusterLinks))
@@ -260,34 +198,22 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 	}
 	p := posted(t, s, before.OutboxNext-1)
 	for _, r := range p.Records {
-		if len(r) > row.MaxOutboxRecordBytes {
-			t.Errorf("a record has %d bytes", len(r))
-		}
+		expect.That(t, len(r) <= row.MaxOutboxRecordBytes, "a record has %d bytes", len(r))
 	}
 	some, err := s.Outbox(0, 3*len(p.Records[3]))
-	if err != nil || len(some.Records) < 2 || !some.More {
-		t.Errorf("got %d records, more: %v, %v", len(some.Records), some.More, err)
-	}
+	expect.That(t, err == nil && len(some.Records) >= 2 && some.More, "got %d records, more: %v, %v", len(some.Records), some.More, err)
 	one, err := s.Outbox(before.OutboxNext-1, 1)
-	if err != nil || len(one.Records) != 1 || !one.More {
-		t.Errorf("got %d records, more: %v, %v", len(one.Records), one.More, err)
-	}
+	expect.That(t, err == nil && len(one.Records) == 1 && one.More, "got %d records, more: %v, %v", len(one.Records), one.More, err)
 	last, err := s.Outbox(m.OutboxNext-2, 1)
-	if err != nil || len(last.Records) != 1 || last.More {
-		t.Errorf("the last one: got %d records, more: %v, %v", len(last.Records), last.More, err)
-	}
+	expect.That(t, err == nil && len(last.Records) == 1 && !last.More, "the last one: got %d records, more: %v, %v", len(last.Records), last.More, err)
 	got, err := nodes[1].ApplyPulled(p.ID, 1, posted(t, s, 0).Records)
-	if err != nil || got.Next < 2 || got.Next >= m.OutboxNext {
-		t.Errorf("everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
-	}
+	expect.That(t, err == nil && got.Next >= 2 && got.Next < m.OutboxNext, "everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
 	pull(t, nodes[1], s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
-		t.Error("the rows differ")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)), "the rows differ")
 }
 
 func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	s := openMem(t, disk)
 	restart := func() {
 		t.Helper()
@@ -308,26 +234,18 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 	restart()
 	for _, through := range []uint64{0, 1, 1, 3, 40, 41} {
 		all := posted(t, s, 41)
-		if more, err := s.DropOutbox(through); err != nil || more {
-			t.Fatalf("DropOutbox(%d): %v, %v", through, more, err)
-		}
-		if n := uint64(len(rows(t, s, row.TableOutbox))); n != 60-through {
-			t.Errorf("after a drop through %d there are %d records", through, n)
-		}
-		if got := posted(t, s, 41); !slices.EqualFunc(got.Records, all.Records, bytes.Equal) {
-			t.Error("the records after it have changed")
-		}
+		more, err := s.DropOutbox(through)
+		expect.MustThat(t, err == nil && !more, "DropOutbox(%d): %v, %v", through, more, err)
+		expect.Equal(t, uint64(len(rows(t, s, row.TableOutbox))), 60-through, "after a drop through %d records", through)
+		expect.That(t, slices.EqualFunc(posted(t, s, 41).Records, all.Records, bytes.Equal), "the records after it have changed")
 		restart()
 	}
-	if _, err := s.Outbox(40, 1); !errors.Is(err, ErrOutboxDropped) {
-		t.Errorf("after 40: got %v, want ErrOutboxDropped", err)
-	}
-	if p, err := s.Outbox(60, 1); err != nil || len(p.Records) != 0 || p.More {
-		t.Errorf("after 60: got %+v, %v", p, err)
-	}
-	if _, err := s.Outbox(61, 1); !errors.Is(err, ErrOutboxUnknown) {
-		t.Errorf("after 61: got %v, want ErrOutboxUnknown", err)
-	}
+	_, err := s.Outbox(40, 1)
+	expect.Error(t, err, ErrOutboxDropped, "after 40")
+	p, err := s.Outbox(60, 1)
+	expect.That(t, err == nil && len(p.Records) == 0 && !p.More, "after 60: got %+v, %v", p, err)
+	_, err = s.Outbox(61, 1)
+	expect.Error(t, err, ErrOutboxUnknown, "after 61")
 	if more, err := s.DropOutbox(1000); err != nil || more {
 		t.Fatalf("DropOutbox of all: %v, %v", more, err)
 	}
@@ -345,23 +263,19 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 }
 
 func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	for seq := range uint64(100) {
 		flush(t, s, seq+1, denseFlush(100, clusterLinks)) // 200 KB
 	}
 	calls := 0
 	for more := true; more; calls++ {
 		var err error
-		if more, err = s.DropOutbox(99); err != nil {
-			t.Fatal(err)
-		}
-		if m := s.Rows.Metrics(); m.OutboxOldest.IsZero() {
-			t.Error("there is no oldest record")
-		}
+		more, err = s.DropOutbox(99)
+		expect.OK(t, err)
+		expect.That(t, !s.Rows.Metrics().OutboxOldest.IsZero(), "there is no oldest record")
 	}
-	if p := posted(t, s, 99); calls != 2 || len(p.Records) != 1 {
-		t.Errorf("%d calls left %d records", calls, len(p.Records))
-	}
+	p := posted(t, s, 99)
+	expect.That(t, calls == 2 && len(p.Records) == 1, "%d calls left %d records", calls, len(p.Records))
 	wantSound(t, s)
 }
 
@@ -374,7 +288,7 @@ func wantSound(t *testing.T, s *Store) {
 // TestARecordThatIsNotDurableIsNotGivenAway holds the sync of a flush back, and looks at the outbox when
 // its rows can be read already.
 func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
-	disk := newCluster(t, newTestLog(), 1)[0]
+	disk := newCluster(t, newLog(), 1)[0]
 	var hold chan struct{} // set while nothing else syncs
 	s := openMem(t, errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if c := hold; c != nil && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo) {
@@ -398,19 +312,16 @@ func TestARecordThatIsNotDurableIsNotGivenAway(t *testing.T) {
 		t.Errorf("got %d records, more: %v", len(p.Records), p.More)
 	}
 	close(hold)
-	if err := <-flushed; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-flushed)
 	hold = nil
-	if p := posted(t, s, 0); len(p.Records) != 1 {
-		t.Errorf("got %d records after the sync", len(p.Records))
-	}
+	p := posted(t, s, 0)
+	expect.Equal(t, len(p.Records), 1, "records after the sync")
 	closeStore(t, s)
 }
 
 // TestAFullOutboxLosesDetailsAndNeverCounts fills a small outbox that nobody pulls from.
 func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	const bound = 400_000
 	s := open(t, "/data/store", Options{FS: disks[0]})
 	s.outbox.maxBytes = bound
@@ -419,9 +330,7 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		flush(t, s, seq+1, denseFlush(100+uint32(seq), 4)) // some 64 KB
 	}
 	m := s.Rows.Metrics()
-	if m.OutboxBytes < bound+bound/4 || m.OutboxBytes > bound+bound/4+80<<10 {
-		t.Errorf("the outbox has %d bytes", m.OutboxBytes)
-	}
+	expect.That(t, m.OutboxBytes >= bound+bound/4 && m.OutboxBytes <= bound+bound/4+80<<10, "the outbox has %d bytes", m.OutboxBytes)
 	pull(t, other, s)
 	var withoutBreakdowns, withoutVisitors uint64
 	here, elsewhere := rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)
@@ -429,14 +338,10 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 		for id := uint64(1); id <= 4; id++ {
 			key := row.AppendLinkHourKey(nil, 100+hour, id)
 			own, err := row.ParseTally([]byte(here[string(key)]))
-			if err != nil || own.Hits != 3000 || own.LeastVisitors() < 2800 {
-				t.Fatalf("this node: %+v, %v", own, err)
-			}
+			expect.MustThat(t, err == nil && own.Hits == 3000 && own.LeastVisitors() >= 2800, "this node: %+v, %v", own, err)
 			pulled := elsewhere[string(key)]
 			there, err := row.ParseTally([]byte(pulled))
-			if err != nil || there.Hits != 3000 {
-				t.Fatalf("the other node: %+v, %v", there, err)
-			}
+			expect.MustThat(t, err == nil && there.Hits == 3000, "the other node: %+v, %v", there, err)
 			if there.LeastVisitors() == 0 {
 				withoutVisitors++
 			}
@@ -445,26 +350,21 @@ func TestAFullOutboxLosesDetailsAndNeverCounts(t *testing.T) {
 			}
 		}
 	}
-	if withoutVisitors == 0 || withoutBreakdowns <= withoutVisitors || withoutBreakdowns == 120 {
-		t.Errorf("%d rows without breakdowns, %d without visitors", withoutBreakdowns, withoutVisitors)
-	}
-	if m.OutboxWithoutBreakdowns != withoutBreakdowns || m.OutboxWithoutVisitors != withoutVisitors {
-		t.Errorf("counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
-	}
-	if _, err := s.DropOutbox(m.OutboxNext); err != nil {
-		t.Fatal(err)
-	}
+	expect.That(t, withoutVisitors != 0 && withoutBreakdowns > withoutVisitors && withoutBreakdowns != 120,
+		"%d rows without breakdowns, %d without visitors", withoutBreakdowns, withoutVisitors)
+	expect.That(t, m.OutboxWithoutBreakdowns == withoutBreakdowns && m.OutboxWithoutVisitors == withoutVisitors,
+		"counted %d and %d, want %d and %d", m.OutboxWithoutBreakdowns, m.OutboxWithoutVisitors, withoutBreakdowns, withoutVisitors)
+	_, err := s.DropOutbox(m.OutboxNext)
+	expect.OK(t, err)
 	flush(t, s, 31, denseFlush(200, 1))
-	if got := s.Rows.Metrics(); got.OutboxWithoutBreakdowns != withoutBreakdowns {
-		t.Error("a row was reduced although there was room again")
-	}
+	expect.Equal(t, s.Rows.Metrics().OutboxWithoutBreakdowns, withoutBreakdowns, "a row was reduced although there was room again")
 	closeStore(t, s)
 	closeStore(t, other)
 }
 
 // TestAFlushThatIsTooLargePostsNothing has a flush fail after some of its records were made.
 func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	before := s.MaxFlushBytes
 	s.MaxFlushBytes = 1 << 20
@@ -476,22 +376,16 @@ func TestAFlushThatIsTooLargePostsNothing(t *testing.T) {
 	}
 	err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1}))
 	s.MaxFlushBytes = before
-	if !errors.Is(err, engine.ErrFlushTooLarge) {
-		t.Fatalf("got %v", err)
-	}
-	if n := len(rows(t, s, row.TableOutbox)); n != 0 {
-		t.Errorf("%d records were posted", n)
-	}
+	expect.MustError(t, err, engine.ErrFlushTooLarge)
+	expect.Equal(t, len(rows(t, s, row.TableOutbox)), 0, "records were posted")
 	flush(t, s, 1, f)
 	pull(t, nodes[1], s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)) {
-		t.Error("the rows differ")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)), "the rows differ")
 	wantSound(t, s)
 }
 
 func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
-	s := openCluster(t, newTestLog(), 1)[0]
+	s := openCluster(t, newLog(), 1)[0]
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.Hit(1))
 	flush(t, s, 1, f)
@@ -499,37 +393,28 @@ func TestACopyOfAStoreHasAnOutboxOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	backup, restored := filepath.Join(dir, "backup"), filepath.Join(dir, "restored")
 	disk := vfs.NewMem()
-	if err := disk.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, disk.MkdirAll(dir, 0o700))
+	_, err := s.Backup(t.Context(), "/backup")
+	expect.OK(t, err)
+	_, err = vfs.Clone(vfs.Root(s.folder.FS), disk, "/backup", backup)
+	expect.OK(t, err)
+	_, err = Restore(t.Context(), backup, restored, RestoreOptions{FS: disk, Logger: quiet})
+	expect.OK(t, err)
 	other := open(t, restored, Options{FS: disk})
 	defer closeStore(t, other)
-	if p := posted(t, other, 0); p.ID == original.ID || len(p.Records) != 0 {
-		t.Errorf("it has the outbox %x with %d records, the original %x", p.ID, len(p.Records), original.ID)
-	}
-	if next, err := other.PulledNext(original.ID); err != nil || next != 2 {
-		t.Errorf("the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
-	}
+	p := posted(t, other, 0)
+	expect.That(t, p.ID != original.ID && len(p.Records) == 0, "it has the outbox %x with %d records, the original %x", p.ID, len(p.Records), original.ID)
+	next, err := other.PulledNext(original.ID)
+	expect.That(t, err == nil && next == 2, "the original's outbox is applied up to %d, %v; want 2, what the copy contains", next, err)
 	f.Add(100, 1, 2, rowtest.Hit(2))
 	flush(t, s, 2, f)
 	pull(t, other, s)
-	if !maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)) {
-		t.Error("the copy has not got the same figures")
-	}
+	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, other, row.TableLinkHours)), "the copy has not got the same figures")
 	wantSound(t, other)
 }
 
 func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	for i, s := range nodes {
 		f := rowtest.NewFlush()
 		f.Add(100, 1, 2, rowtest.Hit(uint64(i)))
@@ -537,25 +422,18 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 	}
 	pull(t, nodes[0], nodes[1])
 	id := posted(t, nodes[0], 0).ID
-	if err := nodes[0].LeaveLog(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(rows(t, nodes[0], row.TableOutbox)) + len(rows(t, nodes[0], row.TablePulled)); n != 0 {
-		t.Errorf("%d rows are left", n)
-	}
+	expect.OK(t, nodes[0].LeaveLog())
+	expect.Equal(t, len(rows(t, nodes[0], row.TableOutbox))+len(rows(t, nodes[0], row.TablePulled)), 0, "rows are left")
 	wantSound(t, nodes[0])
-	if err := nodes[0].JoinLog(clusterlog.ID{1}, newTestLog().head); err != nil {
-		t.Fatal(err)
-	}
-	if p := posted(t, nodes[0], 0); p.ID == id || len(p.Records) != 0 {
-		t.Error("it has its old outbox again")
-	}
+	expect.OK(t, nodes[0].JoinLog(clusterlog.ID{1}, newLog().head))
+	p := posted(t, nodes[0], 0)
+	expect.That(t, p.ID != id && len(p.Records) == 0, "it has its old outbox again")
 	wantSound(t, nodes[0])
 }
 
 func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	t.Parallel()
-	disks := newCluster(t, newTestLog(), 2)
+	disks := newCluster(t, newLog(), 2)
 	s, other := openMem(t, disks[0]), openMem(t, disks[1])
 	for seq := range uint64(3) {
 		f := rowtest.NewFlush()
@@ -564,9 +442,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 		flush(t, other, seq+1, f)
 	}
 	pull(t, s, other)
-	if _, err := s.DropOutbox(1); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.DropOutbox(1)
+	expect.OK(t, err)
 	wantSound(t, s)
 	record, state := posted(t, s, 1).Records[0], s.outbox.state
 	closeStore(t, s)
@@ -601,9 +478,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 			v := inspect(t, "/data/store", damaged)
 			defer closeInspection(t, v)
 			faults := new(engine.Faults)
-			if _, err := v.Check(t.Context(), CheckOptions{Faults: faults}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+			expect.OK(t, err)
 			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
 				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
 			}

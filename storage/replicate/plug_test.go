@@ -1,11 +1,11 @@
 package replicate
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -14,22 +14,15 @@ import (
 func TestAProgramWithoutClustersLeavesAStoreOfOneAlone(t *testing.T) {
 	disk := vfs.NewMem()
 	s := openMember(t, disk)
-	if _, err := s.Backup(t.Context(), "/backup"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := s.Backup(t.Context(), "/backup")
+	expect.OK(t, err)
 	closeStore(t, s)
-	if _, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet}); !errors.Is(err, storage.ErrOfCluster) {
-		t.Errorf("opening: got %v, want ErrOfCluster", err)
-	}
-	if _, err := storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet}); !errors.Is(err, storage.ErrOfCluster) {
-		t.Errorf("restoring: got %v, want ErrOfCluster", err)
-	}
+	_, err = storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet})
+	expect.Error(t, err, storage.ErrOfCluster, "opening")
+	_, err = storage.Restore(t.Context(), "/backup", otherDir, storage.RestoreOptions{FS: disk, Logger: quiet})
+	expect.Error(t, err, storage.ErrOfCluster, "restoring")
 	reader, err := storage.Open(storeDir, storage.Options{FS: disk, Logger: quiet, ReadOnly: true})
-	if err != nil {
-		t.Fatalf("reading: %v", err)
-	}
-	if err := reader.Close(); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, err, "reading")
+	expect.NoError(t, reader.Close())
 	closeStore(t, openMem(t, disk))
 }

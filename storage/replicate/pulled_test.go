@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -33,9 +34,8 @@ func TestAllNodesGetEqualFigures(t *testing.T) {
 			}
 			c.settle()
 			c.compare()
-			if c.crashes == 0 || c.repeats == 0 {
-				t.Errorf("%d crashes, %d repeated records", c.crashes, c.repeats)
-			}
+			c.compareHits("after it")
+			expect.That(t, c.crashes != 0 && c.repeats != 0, "%d crashes, %d repeated records", c.crashes, c.repeats)
 		})
 	}
 }
@@ -76,7 +76,7 @@ type pulledNode struct {
 
 func newPulledCluster(t *testing.T, seed uint64) *pulledCluster {
 	c := &pulledCluster{t: t, rng: rand.New(rand.NewPCG(seed, 4)), ledger: rowtest.NewFlush()}
-	for _, disk := range newCluster(t, newTestLog(), 3) {
+	for _, disk := range newCluster(t, newLog(), 3) {
 		n := &pulledNode{c: c, open: pulledHour}
 		n.start(disk)
 		c.nodes = append(c.nodes, n)
@@ -154,9 +154,7 @@ func (n *pulledNode) crashing(f func()) {
 	closeStore(n.c.t, n.store)
 	n.start(clone)
 	p, err := n.store.Positions()
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	expect.OK(n.c.t, err)
 	if p.FlushSeq != n.seq { // as from the journal
 		n.commit()
 	}
@@ -202,9 +200,7 @@ func (n *pulledNode) flush() {
 
 func (n *pulledNode) commit() {
 	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
-	if err != nil {
-		n.c.t.Fatalf("Flush: %v", err)
-	}
+	expect.OK(n.c.t, err)
 }
 
 func (n *pulledNode) rollUp(chunks int) {
@@ -213,9 +209,7 @@ func (n *pulledNode) rollUp(chunks int) {
 		l := engine.RollUpLimits{OpenHour: p.OpenHour, FirstHour: n.open - keptHours, FirstDay: n.open/24 - keptDays}
 		_, err = n.store.RollUp(l)
 	}
-	if err != nil {
-		n.c.t.Fatalf("RollUp: %v", err)
-	}
+	expect.OK(n.c.t, err)
 }
 
 // drop drops what all other nodes have applied.
@@ -224,15 +218,12 @@ func (n *pulledNode) drop() {
 	for _, other := range n.c.nodes {
 		if other != n {
 			next, err := other.store.PulledNext(id)
-			if err != nil {
-				n.c.t.Fatal(err)
-			}
+			expect.OK(n.c.t, err)
 			through = min(through, next-1)
 		}
 	}
-	if _, err := n.store.DropOutbox(through); err != nil {
-		n.c.t.Fatalf("DropOutbox: %v", err)
-	}
+	_, err := n.store.DropOutbox(through)
+	expect.OK(n.c.t, err)
 }
 
 // pull asks another node for records, and applies some answer: this one, or one that comes late, or one
@@ -240,26 +231,33 @@ func (n *pulledNode) drop() {
 func (n *pulledNode) pull(from *pulledNode) {
 	rng := n.c.rng
 	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
-	if err != nil {
-		n.c.t.Fatal(err)
-	}
+	expect.OK(n.c.t, err)
 	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
-	if err != nil {
-		n.c.t.Fatalf("Outbox(%d): %v", next-1, err)
-	}
+	expect.OK(n.c.t, err, "Outbox(%d)", next-1)
 	n.late = append(n.late, p)
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]
 		before, err := n.store.PulledNext(p.ID)
-		if err != nil {
-			n.c.t.Fatal(err)
-		}
+		expect.OK(n.c.t, err)
 		if p.First < before && len(p.Records) > 0 {
 			n.c.repeats++
 		}
-		if _, err := n.store.ApplyPulled(p.ID, p.First, p.Records); err != nil && (p.First <= before || !errors.Is(err, ErrOutboxGap)) {
-			n.c.t.Fatalf("ApplyPulled(from %d, the next is %d): %v", p.First, before, err)
+		_, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
+		expect.MustThat(n.c.t, err == nil || p.First > before && errors.Is(err, ErrOutboxGap), "ApplyPulled(from %d, the next is %d): %v", p.First, before, err)
+	}
+}
+
+// compareHits compares the hits that an engine would show of each link with the ledger.
+func (c *pulledCluster) compareHits(when string) {
+	want := map[uint64]uint64{}
+	for key, m := range c.ledger.Links {
+		if m.Hits > 0 {
+			want[key.ID] += m.Hits
 		}
+	}
+	for i, n := range c.nodes {
+		got := hitsOf(c.t, n.store)
+		expect.That(c.t, maps.Equal(got, want), "%s node %d has hits %v, want %v", when, i, got, want)
 	}
 }
 
@@ -276,12 +274,11 @@ func (c *pulledCluster) settle() {
 					pulled, err = n.store.ApplyPulled(p.ID, p.First, p.Records)
 					next = pulled.Next
 				}
-				if err != nil {
-					c.t.Fatal(err)
-				}
+				expect.OK(c.t, err)
 			}
 		}
 	}
+	c.compareHits("before the last roll-up")
 	for _, n := range c.nodes {
 		n.open, n.seq, n.pending = last+24, n.seq+1, rowtest.NewFlush()
 		n.commit()
@@ -342,14 +339,11 @@ func addModel(to map[rowtest.LinkHour]*rowtest.Model, key rowtest.LinkHour, m *r
 func compareRows(t *testing.T, node int, got, want map[string]string) {
 	t.Helper()
 	for key, value := range want {
-		if got[key] != value {
-			t.Errorf("node %d, row %x: got %x, want %x", node, key, got[key], value)
-		}
+		expect.Equal(t, got[key], value, "node %d, row %x", node, key)
 	}
 	for key := range got {
-		if _, ok := want[key]; !ok {
-			t.Errorf("node %d, row %x: %x, want none", node, key, got[key])
-		}
+		_, ok := want[key]
+		expect.That(t, ok, "node %d, row %x: %x, want none", node, key, got[key])
 	}
 }
 
@@ -357,25 +351,21 @@ func compareRows(t *testing.T, node int, got, want map[string]string) {
 // hours whose rows or days are deleted.
 func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	const hour, day = 24 * 1000, 1000
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	f := rowtest.NewFlush()
 	f.Add(hour, 4, 2, rowtest.Hit(1))
 	f.Add(hour, 9, 1, rowtest.Hit(1))
 	f.Add(hour-1000, 4, 2, rowtest.Hit(1)) // of a day that is deleted, and an hour
 	f.Add(hour-30, 4, 2, rowtest.Hit(1))   // of a deleted hour
-	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: 1, OpenHour: hour + 1})))
 	rollUpAll(t, s, engine.RollUpLimits{OpenHour: hour, FirstHour: hour - 20, FirstDay: day - 10}, nil)
 	mark := row.Mark{Hour: hour, Stage: row.StageLinks, Next: 5} // as a chunk that ended after link 4
 	merged := s.db.NewBatch()
 	kv.Merge(merged, row.AppendLinkDayKey(nil, 4, day), rowOf(rowtest.Hit(1)))
 	kv.Merge(merged, row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1)))
 	kv.Set(merged, row.MetaKey(row.MetaMark), row.AppendMark(nil, &mark))
-	if err := errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(s.writer.Sync(merged, "the chunk"), s.hits.Start()))
 
 	late := rowtest.NewFlush()
 	for id := range uint64(2) {
@@ -386,9 +376,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 	late.Add(hour-10, 4, 2, rowtest.Hit(2))
 	late.Add(hour+5, 4, 2, rowtest.Hit(2))
 	flush(t, nodes[1], 1, late)
-	if hits := pull(t, s, nodes[1]); hits != 6 {
-		t.Errorf("got %d hits of links, want 6", hits)
-	}
+	expect.Equal(t, pull(t, s, nodes[1]), 6, "hits of links")
 	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
 	life := &rowtest.Model{Hits: 7, Visitors: two.Visitors}
 	for name, c := range map[string]struct {
@@ -419,9 +407,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 		if c.want != nil {
 			want = rowOf(c.want)
 		}
-		if err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s: got %x, %v, want %x", name, got, err, want)
-		}
+		expect.That(t, err == nil && bytes.Equal(got, want), "%s: got %x, %v, want %x", name, got, err, want)
 	}
 	wantTally(t, s, 4, &rowtest.Model{Hits: 8, Visitors: two.Visitors})
 	wantTally(t, s, 9, two)
@@ -432,7 +418,7 @@ func TestALateRowIsWhereTheRollUpWouldHavePutIt(t *testing.T) {
 
 // TestRefusedRecordsChangeNothing gives records that cannot be applied, each with a good one before it.
 func TestRefusedRecordsChangeNothing(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	s := nodes[0]
 	for seq := range uint64(3) {
@@ -480,26 +466,20 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 	} {
 		before := everything(t, s)
 		pulled, err := s.ApplyPulled(p.ID, c.first, c.records)
-		if !errors.Is(err, c.want) || c.want == nil && (err != nil || pulled.Next != 2) || len(pulled.Hits) != 0 {
-			t.Errorf("%s: got %+v, %v, want %v", name, pulled, err, c.want)
-		}
-		if !maps.Equal(everything(t, s), before) {
-			t.Errorf("%s: something has changed", name)
-		}
+		expect.That(t, errors.Is(err, c.want) && (c.want != nil || err == nil && pulled.Next == 2) && len(pulled.Hits) == 0,
+			"%s: got %+v, %v, want %v", name, pulled, err, c.want)
+		expect.That(t, maps.Equal(everything(t, s), before), "%s: something has changed", name)
 	}
 	before := everything(t, s)
-	if _, err := s.ApplyPulled(*s.outbox.id.Load(), 1, [][]byte{record(row.OutboxHead{Position: 1}, one)}); !errors.Is(err, ErrOwnOutbox) || !maps.Equal(everything(t, s), before) {
-		t.Errorf("its own outbox: got %v, want ErrOwnOutbox", err)
-	}
-	if pull(t, s, nodes[1]) != 2 {
-		t.Error("the good records were not applied afterwards")
-	}
+	_, err := s.ApplyPulled(*s.outbox.id.Load(), 1, [][]byte{record(row.OutboxHead{Position: 1}, one)})
+	expect.That(t, errors.Is(err, ErrOwnOutbox) && maps.Equal(everything(t, s), before), "its own outbox: got %v, want ErrOwnOutbox", err)
+	expect.Equal(t, pull(t, s, nodes[1]), 2, "the good records were not applied afterwards")
 	wantSound(t, s)
 }
 
 // TestRecordsBeyondTheLogAreAppliedUpToThere has two good records before one that must wait.
 func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	nodes := openCluster(t, log, 2)
 	maker, s := nodes[0], nodes[1]
 	stop := start(t, maker)
@@ -516,24 +496,19 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 	count(3, 50)
 	p := posted(t, maker, 0)
 	got, err := s.ApplyPulled(p.ID, 1, p.Records)
-	if err != nil || got.Next != 3 || len(got.Hits) != 2 {
-		t.Fatalf("before the log: got %+v, %v", got, err)
-	}
-	if _, err = s.ApplyPulled(p.ID, 3, p.Records[2:]); !errors.Is(err, ErrOutboxEarly) {
-		t.Errorf("a link that is not there yet: got %v, want ErrOutboxEarly", err)
-	}
+	expect.MustThat(t, err == nil && got.Next == 3 && len(got.Hits) == 2, "before the log: got %+v, %v", got, err)
+	_, err = s.ApplyPulled(p.ID, 3, p.Records[2:])
+	expect.Error(t, err, ErrOutboxEarly, "a link that is not there yet")
 	wantSound(t, s)
-	log.feed(t, s)
-	if hits := pull(t, s, maker); hits != 1 {
-		t.Errorf("got %d hits", hits)
-	}
+	learnEach(t, s, log, len(log.entries), deafLearner{})
+	expect.Equal(t, pull(t, s, maker), 1, "hits")
 	wantTally(t, s, 50, rowtest.Hit(3))
 	wantSound(t, s)
 }
 
 // TestAPurgedLinkGetsNoRowsAgain pulls hits of a link that was purged meanwhile.
 func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
-	log := newTestLog()
+	log := newLog()
 	disks := newCluster(t, log, 3)
 	leader, maker, s := openMem(t, disks[0]), openMem(t, disks[1]), openMem(t, disks[2])
 	stop := start(t, leader)
@@ -544,17 +519,14 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	flush(t, maker, 1, f)
 	flush(t, s, 1, f)
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
-	log.feed(t, s)
-	if hits := pull(t, leader, maker); hits != 2 {
-		t.Errorf("a deleted link that is not purged: got %d hits of both", hits)
-	}
+	learnEach(t, s, log, len(log.entries), deafLearner{})
+	expect.Equal(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
 	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
-	log.feed(t, s)
+	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
 		t.Helper()
-		if tally, _, err := readLife(t, s, 1); err != nil || tally.Hits != 0 {
-			t.Errorf("%s: the purged link has %d hits, %v", when, tally.Hits, err)
-		}
+		tally, _, err := readLife(t, s, 1)
+		expect.That(t, err == nil && tally.Hits == 0, "%s: the purged link has %d hits, %v", when, tally.Hits, err)
 		if tally, _, err := readLife(t, s, 2); err != nil || tally.Hits != 2 && s != leader {
 			t.Errorf("%s: the other one has %d hits, %v", when, tally.Hits, err)
 		}
@@ -562,16 +534,12 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	}
 	crashed := openMem(t, disks[2].CrashClone(loseAll()))
 	for when, s := range map[string]*Store{"at once": s, "after a restart": crashed} {
-		if hits := pull(t, s, maker); hits != 1 {
-			t.Errorf("%s: got %d hits, want the one of the other link", when, hits)
-		}
-		if m := s.Rows.Metrics(); m.PulledRowsDropped != 1 || m.PulledRows != 3 {
-			t.Errorf("%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
-		}
+		expect.Equal(t, pull(t, s, maker), 1, "%s hits", when)
+		m := s.Rows.Metrics()
+		expect.That(t, m.PulledRowsDropped == 1 && m.PulledRows == 3, "%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
 		owner := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true}}
-		if got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2)); err != nil || !bytes.Equal(got, rowOf(owner)) {
-			t.Errorf("%s: the owner has %x, %v", when, got, err)
-		}
+		got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2))
+		expect.That(t, err == nil && bytes.Equal(got, rowOf(owner)), "%s: the owner has %x, %v", when, got, err)
 		check(when, s)
 	}
 	check("at the leader", leader)
@@ -581,9 +549,8 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	}
 }
 
-// TestAPurgeExcludesRollUpsFlushesAndPulls runs them at once: rows of the purged link must not come back.
 func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
-	nodes := openCluster(t, newTestLog(), 2)
+	nodes := openCluster(t, newLog(), 2)
 	const flushes = 150
 	var running sync.WaitGroup
 	for i, s := range nodes {
@@ -593,12 +560,8 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 				f := rowtest.NewFlush()
 				f.Add(100+uint32(seq/10), 1+seq%clusterLinks, clusterOwner(1+seq%clusterLinks), rowtest.Hit(seq))
 				p := engine.Positions{Epoch: 1, FlushSeq: seq + 1, OpenHour: 100 + uint32(seq/10), Rings: []uint64{seq}}
-				if err := s.Flush(f.Batch(p)); err != nil {
-					t.Error(err)
-				}
-				if _, err := s.RollUp(upTo(100 + uint32(seq/10))); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, s.Flush(f.Batch(p)))
+				expect.NoError(t, expect.Err(s.RollUp(upTo(100+uint32(seq/10)))))
 			}
 		})
 		running.Go(func() {
@@ -615,9 +578,7 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 					return
 				}
 				next = pulled.Next
-				if _, err := other.DropOutbox(next - 1); err != nil {
-					t.Error(err)
-				}
+				expect.NoError(t, expect.Err(other.DropOutbox(next-1)))
 			}
 		})
 	}
@@ -626,15 +587,11 @@ func TestFlushesRollUpsPullsAndDropsMayRunAtOnce(t *testing.T) {
 		rollUpAll(t, s, upTo(200), nil)
 	}
 	for _, table := range []byte{row.TableLinkHours, row.TableOwnerHours, row.TableLinkDays, row.TableLinkLives, row.TableOwnerDays} {
-		if !maps.Equal(rows(t, nodes[0], table), rows(t, nodes[1], table)) {
-			t.Errorf("table %x differs", table)
-		}
+		expect.That(t, maps.Equal(rows(t, nodes[0], table), rows(t, nodes[1], table)), "table %x differs", table)
 	}
 	var total uint64
 	for _, hits := range hitsOf(t, nodes[0]) {
 		total += hits
 	}
-	if total != 2*flushes {
-		t.Errorf("got %d hits, want %d", total, 2*flushes)
-	}
+	expect.Equal(t, total, 2*flushes, "hits")
 }

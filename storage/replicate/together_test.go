@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -27,9 +28,7 @@ func applyTogether(t *testing.T, s *Store, all ...engine.Mutation) {
 		writes[i].Mutation = m
 	}
 	writeTogether(t, s, writes)
-	if got := s.Store.Metrics().CommitBatches; got != 1 {
-		t.Fatalf("got %d commits, want one", got)
-	}
+	expect.MustEqual(t, s.Store.Metrics().CommitBatches, 1, "commits")
 }
 
 // An anyWrite is a mutation or a bulk.
@@ -55,9 +54,7 @@ func writeTogether(t *testing.T, s *Store, all []anyWrite) {
 		all[i].to(s, func(err error) { errs[i] = err })
 	}
 	start(t, s)()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(errs...))
 }
 
 func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
@@ -77,12 +74,8 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 			applyTogether(t, s, c.mutations...)
 			got, err := s.ReadRecord(keyOf("code"))
 			live := err == nil && got.Hot.Flags&engine.FlagTombstone == 0
-			if live != (c.want != 0) || live && got.Hot.ID != c.want {
-				t.Errorf("got %+v, %v, want link %d", got.Hot, err, c.want)
-			}
-			if got := len(rows(t, s, row.TableByOwner)); got != c.indexed {
-				t.Errorf("got %d rows by owner, want %d", got, c.indexed)
-			}
+			expect.That(t, live == (c.want != 0) && (!live || got.Hot.ID == c.want), "got %+v, %v, want link %d", got.Hot, err, c.want)
+			expect.Equal(t, len(rows(t, s, row.TableByOwner)), c.indexed, "rows by owner")
 			closeStore(t, s)
 		})
 	}
@@ -97,14 +90,12 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 		}
 		applyTogether(t, s, all...)
 		for _, m := range all {
-			if got, err := s.ReadRecord(keyOf(m.Hot.Code)); err != nil || got.Hot.ID != m.Hot.ID || got.Cold.Title != m.Cold.Title {
-				t.Fatalf("%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
-			}
+			got, err := s.ReadRecord(keyOf(m.Hot.Code))
+			expect.MustThat(t, err == nil && got.Hot.ID == m.Hot.ID && got.Cold.Title == m.Cold.Title, "%d together, link %q: got %+v, %v", n, m.Hot.Code, got, err)
 		}
 		for _, table := range []byte{row.TableHot, row.TableCold, row.TableByOwner, row.TableByTag} {
-			if got := len(rows(t, s, table)); got != n {
-				t.Errorf("%d together: got %d rows of table %q", n, got, table)
-			}
+			got := len(rows(t, s, table))
+			expect.That(t, got == n, "%d together: got %d rows of table %q", n, got, table)
 		}
 		closeStore(t, s)
 	}
@@ -130,19 +121,15 @@ func writesOfAllKinds() []anyWrite {
 // newLeader returns a store that leads, without running, and its log.
 func newLeader(t *testing.T) (*Store, *chainLog) {
 	t.Helper()
-	log := &chainLog{head: clusterlog.Origin(clusterlog.ID{1}), failAt: -1}
-	s := openMember(t, vfs.NewMem())
+	log, s := newLog(), newFollower(t)
 	s.Lead(log)
-	t.Cleanup(func() { closeStore(t, s) })
 	return s, log
 }
 
 func hashOf(t *testing.T, s *Store) [sha256.Size]byte {
 	t.Helper()
 	sum, err := s.SharedHash()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return sum
 }
 
@@ -153,34 +140,22 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	for i := range all {
 		done := make(chan error, 1)
 		all[i].to(single, func(err error) { done <- err })
-		if err := <-done; err != nil {
-			t.Fatalf("write %d: %v", i, err)
-		}
+		expect.OK(t, <-done, "write %d", i)
 	}
 	stop()
 	want := hashOf(t, single)
 
 	leader, log := newLeader(t)
 	writeTogether(t, leader, all)
-	if len(log.entries) != 1 {
-		t.Errorf("got %d entries, want one", len(log.entries))
-	}
-	if hashOf(t, leader) != want {
-		t.Errorf("together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
-	}
-	follower := openMember(t, vfs.NewMem())
-	defer closeStore(t, follower)
+	expect.Equal(t, len(log.entries), 1, "entries")
+	expect.Equal(t, hashOf(t, leader), want, "together they leave\n%q, one by one\n%q", rows(t, leader), rows(t, single))
+	follower := newFollower(t)
 	learnEach(t, follower, log, len(log.entries), &told{})
-	if hashOf(t, follower) != want {
-		t.Errorf("a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
-	}
-	if got := slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))); !slices.Equal(got, []uint64{1, 3, 4, 5, 6, 7, 10, 11}) {
-		t.Errorf("got rows of links %v", got)
-	}
+	expect.Equal(t, hashOf(t, follower), want, "a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
+	expect.Slices(t, slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))), []uint64{1, 3, 4, 5, 6, 7, 10, 11})
 	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7} {
-		if got, err := follower.ReadRecord(keyOf(code)); err != nil || got.Hot.ID != id {
-			t.Errorf("%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
-		}
+		got, err := follower.ReadRecord(keyOf(code))
+		expect.That(t, err == nil && got.Hot.ID == id, "%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
 	}
 }
 
@@ -189,7 +164,9 @@ func largest(id uint64) engine.Mutation {
 	m := rowtest.Creation(rowtest.Link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
 	host := strings.Repeat("h", row.MaxHostBytes)
 	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
-	m.Cold.Title = strings.Repeat("t", engine.MaxTitleBytes)
+	for _, name := range []string{"title", "note"} {
+		*m.Cold.Text(name) = strings.Repeat("t", engine.TextNamed(name).Max)
+	}
 	for i := range engine.MaxTags {
 		m.Cold.Tags = append(m.Cold.Tags, fmt.Sprintf("%0*d", engine.MaxTagBytes, i))
 	}
@@ -207,16 +184,12 @@ func TestTheLargestCreationsOfACommitAreEachWholeInAnEntry(t *testing.T) {
 	writeTogether(t, leader, all)
 	for i := range log.entries {
 		p, err := row.DecodePayload(log.entries[i].Payload)
-		if err != nil || !p.First || !p.Last {
-			t.Fatalf("entry %d of %d: %d bytes, first %v, last %v, %v: a batch takes several", i, len(log.entries), len(p.Part), p.First, p.Last, err)
-		}
-		if i+1 < len(log.entries) && len(p.Part)+len(log.entries[i].Private) < clusterlog.MaxPayloadBytes/2 {
-			t.Errorf("entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
-		}
+		expect.MustThat(t, err == nil && p.First && p.Last,
+			"entry %d of %d: %d bytes, first %v, last %v, %v: a batch takes several", i, len(log.entries), len(p.Part), p.First, p.Last, err)
+		expect.That(t, i+1 >= len(log.entries) || len(p.Part)+len(log.entries[i].Private) >= clusterlog.MaxPayloadBytes/2,
+			"entry %d has %d bytes and %d private ones only", i, len(p.Part), len(log.entries[i].Private))
 	}
-	if got := len(rows(t, leader, row.TableHot)); got != len(all) {
-		t.Errorf("got %d links, want %d", got, len(all))
-	}
+	expect.Equal(t, len(rows(t, leader, row.TableHot)), len(all), "links")
 }
 
 func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
@@ -224,9 +197,16 @@ func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	defer closeStore(t, s)
 	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
 	imported.Cold.ImportedHits = math.MaxUint64
+	noted, numbers := madeLink(1, 0), rowtest.Creation(rowtest.Link("c", math.MaxUint64, math.MaxUint32))
+	noted.Cold.Note = strings.Repeat("n", engine.TextNamed("note").Max)
+	numbers.Hot.Domain, numbers.Cold.Domain = math.MaxUint16, math.MaxUint16
+	numbers.Hot.Flags, numbers.Hot.ExpiresAtMs, numbers.Hot.MaxHits = engine.FlagExpires|engine.FlagCapped, math.MinInt64, math.MaxUint64
+	numbers.Cold.CreatedAtMs, numbers.Cold.UpdatedAtMs, numbers.Cold.ImportedAtMs = math.MinInt64, math.MinInt64, math.MinInt64
+	numbers.Cold.Title, numbers.Cold.Note = "", strings.Repeat("n", 2000)
 	for name, m := range map[string]engine.Mutation{
 		"the smallest": madeLink(1, 0), "with tags": rowtest.Creation(rowtest.Link("code", 1, 1, "a", "b", "c")),
 		"the largest": largest(math.MaxUint64), "with hits": imported, "with a cap": withCap,
+		"with a note": noted, "with large numbers": numbers,
 	} {
 		pending := s.db.NewBatch()
 		b, before := newBatch(pending), pending.Len()
@@ -237,8 +217,6 @@ func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 		if got := pending.Len() - before; got > waiting || waiting > 3*got || b.Size() != pending.Len() {
 			t.Errorf("%s: the rows have %d bytes, %d waited, and %d are left", name, got, waiting, b.Size()-pending.Len())
 		}
-		if err := pending.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, pending.Close())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestACapIsReadAsItWasWritten(t *testing.T) {
@@ -14,16 +15,12 @@ func TestACapIsReadAsItWasWritten(t *testing.T) {
 		"01008001" + "00": {Generation: 128},
 	} {
 		key, v := AppendCapKey(nil, 7), AppendCap(nil, &want)
-		if got := hex.EncodeToString(v); got != golden {
-			t.Errorf("the bytes of %+v are %s, want %s", want, got, golden)
-		}
-		if id, got, err := ReadCap(key, v); err != nil || id != 7 || got != want {
-			t.Errorf("got link %d, %+v, %v, want link 7, %+v", id, got, err, want)
-		}
+		expect.Equal(t, hex.EncodeToString(v), golden, "the bytes of %+v", want)
+		id, got, err := ReadCap(key, v)
+		expect.That(t, err == nil && id == 7 && got == want, "got link %d, %+v, %v, want link 7, %+v", id, got, err, want)
 		for cut := range v {
-			if _, c, err := ReadCap(key, v[:cut]); err == nil {
-				t.Errorf("%d of %d bytes are read as %+v", cut, len(v), c)
-			}
+			_, c, err := ReadCap(key, v[:cut])
+			expect.That(t, err != nil, "%d of %d bytes are read as %+v", cut, len(v), c)
 		}
 	}
 }
@@ -37,8 +34,7 @@ func FuzzCap(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := AppendCap(nil, &c); !bytes.Equal(again, v) {
-			t.Errorf("%x is read and written as %x", v, again)
-		}
+		again := AppendCap(nil, &c)
+		expect.That(t, bytes.Equal(again, v), "%x is read and written as %x", v, again)
 	})
 }

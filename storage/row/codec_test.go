@@ -1,17 +1,22 @@
 package row
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // codecs are all value formats: each decodes a value and encodes it again.
@@ -71,7 +76,11 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		w, err := DecodeSweep(v)
 		return AppendSweep(nil, w), err
 	},
-	"outbox record": encodeOutboxAgain,
+	"outbox-record": encodeOutboxAgain,
+	"sealed": func(v []byte) ([]byte, error) { // an outbox record whose checksum fits
+		_, err := CheckOutbox(binary.LittleEndian.AppendUint32(v, crc32.Checksum(v, castagnoli)))
+		return nil, err
+	},
 	"outbox": func(v []byte) ([]byte, error) {
 		s, err := DecodeOutboxState(v)
 		return AppendOutboxState(nil, s), err
@@ -80,7 +89,7 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		next, err := DecodePulled(v)
 		return AppendPulled(nil, next), err
 	},
-	"base URL": func(v []byte) ([]byte, error) {
+	"base-URL": func(v []byte) ([]byte, error) {
 		baseURL, err := DecodeBaseURL(v)
 		return AppendBaseURL(nil, baseURL), err
 	},
@@ -167,18 +176,14 @@ func TestFormatsAreAsPinned(t *testing.T) {
 
 func wantBytes(t *testing.T, name string, got []byte, hexWant string) {
 	t.Helper()
-	if want := unhex(t, hexWant); !slices.Equal(got, want) {
-		t.Errorf("%s: got %x, want %x", name, got, want)
-	}
+	expect.Slices(t, got, unhex(t, hexWant), name)
 }
 
 // unhex decodes hexadecimal digits, ignoring spaces.
 func unhex(t testing.TB, digits string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return b
 }
 
@@ -258,9 +263,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
-		if err != nil || !reflect.DeepEqual(got, receipt) {
-			t.Fatalf("receipt: got %+v, %v, want %+v", got, err, receipt)
-		}
+		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
 		index := IndexValue{
 			engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}, genText(MaxHostBytes).Draw(t, "host"),
 			genText(engine.MaxTitleBytes).Draw(t, "title"),
@@ -279,9 +282,8 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 		if rings := rapid.SliceOfN(rapid.Uint64(), 0, 64).Draw(t, "rings"); len(rings) > 0 {
 			p.Rings = rings
 		}
-		if got, err := DecodePositions(AppendPositions(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
-			t.Fatalf("positions: got %+v, %v, want %+v", got, err, p)
-		}
+		got, err := DecodePositions(AppendPositions(nil, &p))
+		expect.MustThat(t, err == nil && reflect.DeepEqual(got, p), "positions: got %+v, %v, want %+v", got, err, p)
 		m := Mark{Hour: rapid.Uint32Max(1<<31).Draw(t, "hour"), Stage: Stage(rapid.IntRange(0, 1).Draw(t, "stage")), Next: rapid.Uint64().Draw(t, "next")}
 		at := m.Hour
 		for _, step := range rapid.SliceOfN(rapid.Uint32Range(1, 1<<20), 0, 64).Draw(t, "ahead") {
@@ -298,77 +300,34 @@ func TestPositionsAndMarksAreReadAsTheyWereWritten(t *testing.T) {
 	})
 }
 
+// TestMalformedValuesAreRefusedAsCorrupt reads its cases from testdata; -rewrite writes why they are refused now.
 func TestMalformedValuesAreRefusedAsCorrupt(t *testing.T) {
-	for name, c := range map[string]struct{ codec, value string }{
-		"hot of a newer format":                       {"hot", "02 00 05 07"},
-		"hot with an unknown flag":                    {"hot", "01 80 05 07"},
-		"hot with a padded id":                        {"hot", "01 00 8500 07"},
-		"hot with an owner over 32 bits":              {"hot", "01 00 05 8080808010"},
-		"hot without an id":                           {"hot", "01 00"},
-		"hot without its cap":                         {"hot", "01 10 05 07"},
-		"tombstone with a target":                     {"hot", "01 20 05 07 02 61"},
-		"cold with half a field":                      {"cold", "01 0161 01 00 00 63"},
-		"cold with a field 0":                         {"cold", "01 0161 01 00 00 00 01 61"},
-		"cold with a field twice":                     {"cold", "01 0161 01 00 00 03 01 61 03 01 61"},
-		"cold with fields without order":              {"cold", "01 0161 01 00 00 80 01 01 61 63 01 61"},
-		"cold with an empty title":                    {"cold", "01 0161 01 00 00 03 00"},
-		"cold with no imported hits":                  {"cold", "01 0161 01 00 00 01 01 00"},
-		"cold with bytes in a field after it":         {"cold", "01 0161 01 00 00 01 02 05 00"},
-		"cold with a long title":                      {"cold", "01 0161 01 00 00 03 8104" + strings.Repeat("61", 513)},
-		"cold with too much of newer programs":        {"cold", "01 0161 01 00 00 63 fe7f" + strings.Repeat("61", 16<<10-2)},
-		"cold with 33 tags":                           {"cold", "01 0161 01 00 00 04 21" + strings.Repeat(" 00", 33)},
-		"cold whose title is cut off":                 {"cold", "01 0161 01 00 00 03 05 61"},
-		"cold with a long code":                       {"cold", "01 41" + strings.Repeat("61", 65) + "01 00 00"},
-		"index without a host":                        {"index", "01 0161"},
-		"deletion of a newer format":                  {"deletion", "02 61"},
-		"deletion of no code":                         {"deletion", "01"},
-		"deletion of a long code":                     {"deletion", "01" + strings.Repeat("61", 65)},
-		"positions with 1,025 rings":                  {"positions", "01 00 00 00 8108"},
-		"positions without their rings":               {"positions", "01 00 00 00 02 00"},
-		"mark of an unknown stage":                    {"mark", "01 00 02 00"},
-		"mark with bytes after it":                    {"mark", "01 00 00 00 00 00"},
-		"mark of hours that do not ascend":            {"mark", "01 05 00 00 02 01 00"},
-		"mark of too many hours ahead":                {"mark", "01 05 00 00 8120"},
-		"clock with a run after it":                   {"clock", "01 02 00 00 00 01 00 00 04 00"},
-		"clock with a run that ends before it begins": {"clock", "01 04 00 00 00 01 00 01 00 00"},
-		"nothing":                        {"mark", ""},
-		"sweep of an unknown stage":      {"sweep", "01 05 03 00"},
-		"sweep that is done but goes on": {"sweep", "01 05 02 01"},
-		"receipt of unknown outcome":     {"receipt", "01 00" + strings.Repeat("00", 16) + "03 04 01000507 01 00 00 00 00"},
-		"receipt with half a body hash":  {"receipt", "01 00 0000000000000000"},
-		"receipt without a link":         {"receipt", "01 00" + strings.Repeat("00", 16) + "00"},
-		"receipt with half a hot record": {"receipt", "01 00" + strings.Repeat("00", 16) + "00 02 0100 01 00 00 00 00"},
-		"receipt of a newer format":      {"receipt", "02 00"},
-		"receipt that ends early":        {"receipt", "01 00"},
-		"bulk receipt without items":     {"receipt", "01 00" + strings.Repeat("00", 16) + "02 00"},
-		"bulk receipt of 1,001 items":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 e907" + strings.Repeat("02", 1001)},
-		"bulk receipt, unknown outcome":  {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 04"},
-		"bulk receipt without a code":    {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 00 05 00 00"},
-		"bulk receipt and more":          {"receipt", "01 00" + strings.Repeat("00", 16) + "02 01 02 02"},
-		"sweep with a day over 32 bits":  {"sweep", "01 8080808010 00 00"},
-		"outbox without positions":       {"outbox", "01" + strings.Repeat("00", 16) + "00 00 00"},
-		"outbox that ends before it":     {"outbox", "01" + strings.Repeat("00", 16) + "03 02 00"},
-		"outbox of no records but bytes": {"outbox", "01" + strings.Repeat("00", 16) + "03 03 01"},
-		"outbox of records of no bytes":  {"outbox", "01" + strings.Repeat("00", 16) + "03 04 00"},
-		"outbox with half an id":         {"outbox", "01" + strings.Repeat("00", 8)},
-		"pulled up to nowhere":           {"pulled", "01 00"},
-		"pulled, of a newer format":      {"pulled", "02 01"},
-		"outbox record that is a byte":   {"outbox record", "01"},
-		"base URL that is empty":         {"base URL", "01"},
-		"base URL of a newer format":     {"base URL", "02 61"},
-		"base URL with a line feed":      {"base URL", "01 61 0a"},
-		"base URL not in ASCII":          {"base URL", "01 c3a9"},
-		"base URL that is too long":      {"base URL", "01" + strings.Repeat("61", MaxBaseURLBytes+1)},
-	} {
-		wantCorrupt(t, name, c.codec, unhex(t, c.value))
-	}
+	datadriven.RunTest(t, "testdata/malformed.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var out strings.Builder
+		for line := range strings.Lines(d.Input) {
+			digits, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t# ")
+			value := unhex(t, repeated(t, digits))
+			_, err := codecs[d.Cmd](value)
+			expect.Error(t, err, ErrCorrupt, name)
+			checkErr := CheckTally(value)
+			expect.That(t, d.Cmd != "tally" || errors.Is(checkErr, ErrCorrupt), "%s: CheckTally: got %v, want ErrCorrupt", name, checkErr)
+			fmt.Fprintf(&out, "%s: %v\n", name, err)
+		}
+		return out.String()
+	})
 }
 
-func wantCorrupt(t *testing.T, name, codec string, value []byte) {
-	t.Helper()
-	if _, err := codecs[codec](value); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+// repeated writes out what a case repeats, such as 61*3, and leaves "-" out.
+func repeated(t *testing.T, digits string) string {
+	words := strings.Fields(digits)
+	for i, word := range words {
+		if what, times, ok := strings.Cut(word, "*"); ok {
+			n, err := strconv.Atoi(times)
+			expect.OK(t, err)
+			words[i] = strings.Repeat(what, n)
+		}
 	}
+	return strings.Trim(strings.Join(words, ""), "-")
 }
 
 func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
@@ -381,9 +340,7 @@ func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
 		"no url":                                         "",
 		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", MaxHostBytes),
 	} {
-		if got := HostOf(target); got != want {
-			t.Errorf("hostOf(%q): got %q, want %q", target, got, want)
-		}
+		expect.Equal(t, HostOf(target), want, "hostOf(%q)", target)
 	}
 }
 
@@ -397,12 +354,8 @@ func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 	}
 	f.Fuzz(func(t *testing.T, v []byte) {
 		again, err := codecs[name](v)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%s %x: got %v, want ErrCorrupt", name, v, err)
-		}
-		if err == nil && !slices.Equal(again, v) {
-			t.Fatalf("%s: %x was taken, and is %x again", name, v, again)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrCorrupt), "%s %x: got %v, want ErrCorrupt", name, v, err)
+		expect.MustThat(t, err != nil || slices.Equal(again, v), "%s: %x was taken, and is %x again", name, v, again)
 	})
 }
 
@@ -430,7 +383,7 @@ func FuzzOutboxState(f *testing.F) {
 
 func FuzzPulled(f *testing.F) { fuzzCodec(f, "pulled", AppendPulled(nil, 300)) }
 
-func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base URL", AppendBaseURL(nil, "https://sho.rt")) }
+func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base-URL", AppendBaseURL(nil, "https://sho.rt")) }
 
 func FuzzReceipt(f *testing.F) {
 	tombstone := goldenTombstone

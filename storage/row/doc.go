@@ -16,7 +16,8 @@
 // keys.go draws the keys of every table. Each value is drawn in its file:
 //
 //	table          value                                    file
-//	hot, cold      hot record or tombstone, cold record     link.go
+//	hot            hot record or tombstone                  link.go
+//	cold           cold record                              cold.go
 //	by owner, tag  index value: key, host, title            link.go
 //	by deletion    deletion: the key                        link.go
 //	hours … days   tally row                                tally.go, breakdown.go, sketch.go
@@ -29,7 +30,7 @@
 // A key is that of a link: its domain and its code. Links, owners and hours are connected in this way:
 //
 //	key ───hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
-//	id ───cold──▶ key, version, times, title, tags              everything else about the link
+//	id ───cold──▶ key, version, times, title, note, tags        everything else about the link
 //	owner, ^id ──by owner, by tag──▶ key, host, title           lists, newest first
 //	hour, id ──by deletion──▶ key                               what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -52,9 +53,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"pulled":   {AppendPulledKey(nil, [16]byte{1, 15: 2}), "71 01" + strings.Repeat("00", 14) + "02"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
-		if err != nil || !bytes.Equal(c.got, want) {
-			t.Errorf("%s: got %x, want %x", name, c.got, want)
-		}
+		expect.That(t, err == nil && bytes.Equal(c.got, want), "%s: got %x, want %x", name, c.got, want)
 	}
 }
 
@@ -65,12 +64,9 @@ func TestHotKeysSortAsKeysDo(t *testing.T) {
 		}
 		a, b := draw("a"), draw("b")
 		x, y := AppendHotKey(nil, a), AppendHotKey(nil, b)
-		if got, err := SplitHotKey(x); err != nil || got.Own() != a {
-			t.Fatalf("%x: got %v, %v, want %v", x, got, err, a)
-		}
-		if bytes.Compare(x, y) != a.Compare(b) {
-			t.Fatalf("%x and %x are not in the order of %v and %v", x, y, a, b)
-		}
+		got, err := SplitHotKey(x)
+		expect.MustThat(t, err == nil && got.Own() == a, "%x: got %v, %v, want %v", x, got, err, a)
+		expect.MustEqual(t, bytes.Compare(x, y), a.Compare(b), "%x and %x are not in the order of %v and %v", x, y, a, b)
 	})
 }
 
@@ -79,9 +75,8 @@ func FuzzHotKey(f *testing.F) {
 	f.Add([]byte{TableHot, 0, 0})
 	f.Add([]byte{TableCold, 0, 0, 'a'})
 	f.Fuzz(func(t *testing.T, key []byte) {
-		if k, err := SplitHotKey(key); err == nil && !bytes.Equal(AppendHotKey(nil, k.Own()), key) {
-			t.Errorf("%x is read as %v, which is written in another way", key, k)
-		}
+		k, err := SplitHotKey(key)
+		expect.That(t, err != nil || bytes.Equal(AppendHotKey(nil, k.Own()), key), "%x is read as %v, which is written in another way", key, k)
 	})
 }
 
@@ -91,9 +86,7 @@ func TestHourKeysSortByHourAndThenByLink(t *testing.T) {
 		ids := rapid.SliceOfN(rapid.Uint64(), 2, 2).Draw(t, "ids")
 		a, b := AppendLinkHourKey(nil, hours[0], ids[0]), AppendLinkHourKey(nil, hours[1], ids[1])
 		want := cmp.Or(cmp.Compare(hours[0], hours[1]), cmp.Compare(ids[0], ids[1]))
-		if got := bytes.Compare(a, b); got != want {
-			t.Fatalf("got %d, want %d", got, want)
-		}
+		expect.MustEqual(t, bytes.Compare(a, b), want)
 		if id, err := HourSuffix(a); err != nil || id != ids[0] || HourOf(a) != hours[0] {
 			t.Fatalf("got hour %d, id %d, %v", HourOf(a), id, err)
 		}
@@ -102,17 +95,13 @@ func TestHourKeysSortByHourAndThenByLink(t *testing.T) {
 
 func TestAKeyOfWrongLengthIsCorrupt(t *testing.T) {
 	for _, key := range [][]byte{{TableLinkHours}, AppendLinkHourKey(nil, 1, 2)[:12], AppendLinkDayKey(nil, 1, 2)} {
-		if _, err := HourSuffix(key); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%x: got %v, want ErrCorrupt", key, err)
-		}
+		expect.Error(t, expect.Err(HourSuffix(key)), ErrCorrupt, "%x", key)
 	}
 }
 
 func TestTheRangeOfAPrefixEndsAfterItsLastKey(t *testing.T) {
 	r := PrefixRange([]byte{0x30, 0xff, 0xff})
-	if !bytes.Equal(r.Lower, []byte{0x30, 0xff, 0xff}) || !bytes.Equal(r.Upper, []byte{0x31}) {
-		t.Errorf("got %x", r)
-	}
+	expect.That(t, bytes.Equal(r.Lower, []byte{0x30, 0xff, 0xff}) && bytes.Equal(r.Upper, []byte{0x31}), "got %x", r)
 }
 
 // tallyTuple splits a key of a table of hours. An accepted key must equal the key made from its
@@ -121,9 +110,7 @@ func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	t.Helper()
 	suffix, err := HourSuffix(key)
 	if err != nil {
-		if !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-		}
+		expect.MustError(t, err, ErrCorrupt, "%x", key)
 		return tuple, false
 	}
 	hour := HourOf(key)
@@ -131,9 +118,8 @@ func tallyTuple(t *testing.T, key []byte) (tuple [3]uint64, ok bool) {
 	if key[0] == TableLinkHours {
 		again = AppendLinkHourKey(nil, hour, suffix)
 	}
-	if apart := AppendSuffix(AppendHourPrefix(nil, key[0], hour), key[0], suffix); !bytes.Equal(again, key) || !bytes.Equal(apart, key) {
-		t.Fatalf("%x was taken, and is %x or %x again", key, again, apart)
-	}
+	apart := AppendSuffix(AppendHourPrefix(nil, key[0], hour), key[0], suffix)
+	expect.MustThat(t, bytes.Equal(again, key) && bytes.Equal(apart, key), "%x was taken, and is %x or %x again", key, again, apart)
 	return [3]uint64{uint64(key[0]), uint64(hour), suffix}, true
 }
 
@@ -150,9 +136,8 @@ func FuzzHourKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		x, okX := tallyTuple(t, a)
 		y, okY := tallyTuple(t, b)
-		if want, got := slices.Compare(x[:], y[:]), bytes.Compare(a, b); okX && okY && got != want {
-			t.Fatalf("%x and %x sort by %d, and what they hold by %d", a, b, got, want)
-		}
+		want, got := slices.Compare(x[:], y[:]), bytes.Compare(a, b)
+		expect.MustThat(t, !okX || !okY || got == want, "%x and %x sort by %d, and what they hold by %d", a, b, got, want)
 	})
 }
 
@@ -167,14 +152,11 @@ func FuzzDayKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key []byte) {
 		id, day, err := SplitDayKey(key)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-			}
+			expect.MustError(t, err, ErrCorrupt, "%x", key)
 			return
 		}
-		if again := AppendDayKey(nil, key[0], id, day); !bytes.Equal(again, key) {
-			t.Fatalf("%x was taken, and is %x again", key, again)
-		}
+		again := AppendDayKey(nil, key[0], id, day)
+		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
 	})
 }
 
@@ -190,18 +172,14 @@ func FuzzLinkOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key []byte) {
 		id, err := LinkOf(key)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-			}
+			expect.MustError(t, err, ErrCorrupt, "%x", key)
 			return
 		}
 		again := AppendLinkLifeKey(nil, id)
 		if key[0] == TableLinkHours {
 			again = AppendLinkHourKey(nil, HourOf(key), id)
 		}
-		if !bytes.Equal(again, key) {
-			t.Fatalf("%x was taken, and is %x again", key, again)
-		}
+		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
 	})
 }
 
@@ -214,14 +192,11 @@ func FuzzRequestOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key []byte) {
 		k, err := SplitReceiptKey(key)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-			}
+			expect.MustError(t, err, ErrCorrupt, "%x", key)
 			return
 		}
-		if again := AppendReceiptKey(nil, &k); !bytes.Equal(again, key) {
-			t.Fatalf("%x was taken, and is %x again", key, again)
-		}
+		again := AppendReceiptKey(nil, &k)
+		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
 	})
 }
 
@@ -233,14 +208,11 @@ func FuzzByDeletionKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key []byte) {
 		hour, id, err := SplitByDeletionKey(key)
 		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-			}
+			expect.MustError(t, err, ErrCorrupt, "%x", key)
 			return
 		}
-		if again := AppendByDeletionKey(nil, hour, id); !bytes.Equal(again, key) {
-			t.Fatalf("%x was taken, and is %x again", key, again)
-		}
+		again := AppendByDeletionKey(nil, hour, id)
+		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
 	})
 }
 
@@ -252,17 +224,11 @@ func FuzzOutboxKeys(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key []byte) {
 		position, err := SplitOutboxKey(key)
-		if err == nil && !bytes.Equal(AppendOutboxKey(nil, position), key) {
-			t.Fatalf("%x was taken as position %d", key, position)
-		}
+		expect.MustThat(t, err != nil || bytes.Equal(AppendOutboxKey(nil, position), key), "%x was taken as position %d", key, position)
 		outbox, pulledErr := SplitPulledKey(key)
-		if pulledErr == nil && !bytes.Equal(AppendPulledKey(nil, outbox), key) {
-			t.Fatalf("%x was taken as outbox %x", key, outbox)
-		}
+		expect.MustThat(t, pulledErr != nil || bytes.Equal(AppendPulledKey(nil, outbox), key), "%x was taken as outbox %x", key, outbox)
 		for _, err := range []error{err, pulledErr} {
-			if err != nil && !errors.Is(err, ErrCorrupt) {
-				t.Fatalf("%x: got %v, want ErrCorrupt", key, err)
-			}
+			expect.MustThat(t, err == nil || errors.Is(err, ErrCorrupt), "%x: got %v, want ErrCorrupt", key, err)
 		}
 	})
 }
@@ -323,16 +289,13 @@ func FuzzKeyOrder(f *testing.F) {
 		b := fields{numberB, idB, textB[:min(len(textB), 255)]}
 		for table, order := range tableOrders {
 			keyA, keyB := order.key(a), order.key(b)
-			if got, want := bytes.Compare(keyA, keyB), order.compare(a, b); got != want {
-				t.Errorf("%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
-			}
+			got, want := bytes.Compare(keyA, keyB), order.compare(a, b)
+			expect.That(t, got == want, "%s: %x and %x sort by %d, and what they hold by %d", table, keyA, keyB, got, want)
 		}
 		list := AppendByTagKey(nil, a.number, a.tag(), a.id)
 		list = list[:len(list)-8]
 		inList := bytes.HasPrefix(AppendByTagKey(nil, b.number, b.tag(), b.id), list)
-		if want := a.number == b.number && engine.FoldTag(a.tag()) == engine.FoldTag(b.tag()); inList != want {
-			t.Errorf("%+v in the list of tag %q of owner %d: got %v, want %v", b, a.text, a.number, inList, want)
-		}
+		expect.Equal(t, inList, a.number == b.number && engine.FoldTag(a.tag()) == engine.FoldTag(b.tag()), "%+v in the list of tag %q of owner %d", b, a.text, a.number)
 	})
 }
 
@@ -351,12 +314,8 @@ func FuzzPrefixRange(f *testing.F) {
 		before := bytes.Clone(prefix)
 		r := PrefixRange(prefix)
 		in := bytes.Compare(r.Lower, key) <= 0 && bytes.Compare(key, r.Upper) < 0
-		if want := bytes.HasPrefix(key, prefix); in != want {
-			t.Fatalf("%x in the range of %x: got %v, want %v", key, prefix, in, want)
-		}
-		if !bytes.Equal(prefix, before) || !bytes.Equal(r.Lower, before) {
-			t.Fatalf("the range of %x begins with %x", before, r.Lower)
-		}
+		expect.MustEqual(t, in, bytes.HasPrefix(key, prefix), "%x in the range of %x", key, prefix)
+		expect.MustThat(t, bytes.Equal(prefix, before) && bytes.Equal(r.Lower, before), "the range of %x begins with %x", before, r.Lower)
 	})
 }
 

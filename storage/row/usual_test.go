@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 // used is a view that was read into before: no field of it may be left in the next.
@@ -48,9 +49,7 @@ func TestTheShortPathReadsWrittenAndDamagedRecordsAsTheGeneralOneDoes(t *testing
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		v := genRecord().Draw(t, "record")
-		if why := differ(v); why != "" {
-			t.Fatalf("%x: %s", v, why)
-		}
+		expect.MustEqual(t, differ(v), "", "%x", v)
 	})
 }
 
@@ -65,12 +64,9 @@ func TestTheShortPathTakesTheUsualRecordAndNoOther(t *testing.T) {
 		{"a tombstone", goldenTombstone, false},
 	} {
 		v := AppendHot(nil, &c.hot)
-		if taken := readUsualHot(new(engine.HotView), v); taken != c.taken {
-			t.Errorf("%s: taken is %v", c.name, taken)
-		}
-		if why := differ(v); why != "" {
-			t.Errorf("%s: %s", c.name, why)
-		}
+		taken := readUsualHot(new(engine.HotView), v)
+		expect.Equal(t, taken, c.taken, "%s: taken", c.name)
+		expect.Equal(t, differ(v), "", c.name)
 	}
 }
 
@@ -130,8 +126,6 @@ func FuzzTheShortPath(f *testing.F) {
 	}
 	f.Add([]byte{hotVersion, 0, 0x80, 0, 0x80, 0})
 	f.Fuzz(func(t *testing.T, v []byte) {
-		if why := differ(v); why != "" {
-			t.Fatalf("%x: %s", v, why)
-		}
+		expect.MustEqual(t, differ(v), "", "%x", v)
 	})
 }

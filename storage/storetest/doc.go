@@ -1,4 +1,4 @@
-// Package storetest has what the tests of storage, and of the rooms that plug into a store, do with one: write, flush,
-// read it back and compare it with a model. It knows a store by the interface Store only, so that the store's own tests
-// can use it. Only tests may import it.
+// Package storetest has the helpers that tests of storage share with tests of the rooms that plug into a store: they
+// write and flush, read back, and compare with a model. It knows only the interface Store, so that the tests of package
+// storage can use it, too. Only tests may import it.
 package storetest

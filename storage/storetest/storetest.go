@@ -163,7 +163,7 @@ func RollUpAll(t testing.TB, s Store, l engine.RollUpLimits, after func()) (chun
 	return chunks - 1
 }
 
-// Rows returns the Rows of a table, or of a part of it, as strings.
+// Rows returns the rows of a table, or of a part of it, as strings.
 func Rows(t testing.TB, from pebble.Reader, prefix ...byte) map[string]string {
 	t.Helper()
 	o := pebble.IterOptions{}
@@ -192,7 +192,11 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 	t.Helper()
 	found := map[uint64]int{}
 	for key, value := range Rows(t, from, row.TableHot) {
-		h, err := row.DecodeHot(rowtest.Key(key[1:]).View(), []byte(value))
+		k, err := row.SplitHotKey([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := row.DecodeHot(k, []byte(value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +220,7 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 	return found
 }
 
-// Number returns a Number from the environment, or otherwise if it is not set.
+// Number returns a number from the environment, or otherwise if it is not set.
 func Number(t testing.TB, name string, otherwise uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)

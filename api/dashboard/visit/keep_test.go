@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/engine/expect"
 )
 
 func callerOf(user int, session string) account.Caller {
@@ -35,20 +36,14 @@ func TestWhatIsKeptIsGivenOnceToItsSession(t *testing.T) {
 	k, now := keptAt()
 	ann, ben := callerOf(1, "ann"), callerOf(2, "ben")
 	k.setSecret(ann, "x")
-	if k.secretOf(ben) != "" || k.secretOf(ann) != "x" || k.secretOf(ann) != "" || len(k.of) != 0 {
-		t.Error("want it given once, and nothing left")
-	}
+	expect.That(t, k.secretOf(ben) == "" && k.secretOf(ann) == "x" && k.secretOf(ann) == "" && len(k.of) == 0, "want it given once, and nothing left")
 	k.setSecret(ann, "x")
 	*now = now.Add(keptFor + time.Second)
-	if k.secretOf(ann) != "" || len(k.of) != 0 {
-		t.Error("what is too old is given, or stays")
-	}
+	expect.That(t, k.secretOf(ann) == "" && len(k.of) == 0, "what is too old is given, or stays")
 	k.setSecret(ann, "old")
 	*now = now.Add(keptFor + time.Second)
 	k.change(ann, func(e *kept) { e.notice = &notice{} })
-	if k.secretOf(ann) != "" {
-		t.Error("a new notice has revived what is too old")
-	}
+	expect.Equal(t, k.secretOf(ann), "", "a new notice has revived what is too old")
 }
 
 func TestOneUserCannotPushOutWhatOthersKeep(t *testing.T) {
@@ -59,9 +54,8 @@ func TestOneUserCannotPushOutWhatOthersKeep(t *testing.T) {
 		*now = now.Add(time.Millisecond)
 		k.setSecret(callerOf(2, fmt.Sprint("ben", i)), "y")
 	}
-	if len(k.of) != 1+maxKeptUser || k.secretOf(callerOf(2, fmt.Sprint("ben", 10*maxKept-1))) != "y" || k.secretOf(ann) != "x" {
-		t.Errorf("%d sessions have something kept, want %d, with the newest", len(k.of), 1+maxKeptUser)
-	}
+	expect.That(t, len(k.of) == 1+maxKeptUser && k.secretOf(callerOf(2, fmt.Sprint("ben", 10*maxKept-1))) == "y" && k.secretOf(ann) == "x",
+		"%d sessions have something kept, want %d, with the newest", len(k.of), 1+maxKeptUser)
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
@@ -70,9 +64,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		*now = now.Add(time.Millisecond)
 		k.setSecret(callerOf(i, fmt.Sprint(i)), "x")
 	}
-	if len(k.of) != maxKept || k.secretOf(callerOf(0, fmt.Sprint(maxKept-1))) != "" || k.secretOf(callerOf(0, fmt.Sprint(maxKept))) != "x" {
-		t.Errorf("%d sessions have something kept, want the newest %d", len(k.of), maxKept)
-	}
+	expect.That(t, len(k.of) == maxKept && k.secretOf(callerOf(0, fmt.Sprint(maxKept-1))) == "" && k.secretOf(callerOf(0, fmt.Sprint(maxKept))) == "x",
+		"%d sessions have something kept, want the newest %d", len(k.of), maxKept)
 }
 
 func TestRacingSessionsKeepTheirOwn(t *testing.T) {
@@ -83,9 +76,7 @@ func TestRacingSessionsKeepTheirOwn(t *testing.T) {
 			c := callerOf(i, fmt.Sprint(i))
 			for n := range 1000 {
 				k.setSecret(c, fmt.Sprint(i, n))
-				if got := k.secretOf(c); got != fmt.Sprint(i, n) {
-					t.Errorf("got %q of session %d", got, i)
-				}
+				expect.Equal(t, k.secretOf(c), fmt.Sprint(i, n), "of session %d", i)
 			}
 		})
 	}
@@ -101,16 +92,12 @@ func argsOf(text string) *fasthttp.Args {
 func TestAKeptFormHasNoSecretsAndAllElse(t *testing.T) {
 	fields, lost := PackForm(argsOf("url=http%3A%2F%2Fa%2F%3Fb%26c&tag=a&tag=b&password=x&new-password=x&current-password=x&code=x&empty=&t%C3%A4g=1%0D%0A2"))
 	want := "[{kept.url http://a/?b&c} {kept.tag a} {kept.tag b} {kept.empty } {kept.täg 1\r\n2}]"
-	if got := fmt.Sprint(fields); lost || got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got := fmt.Sprint(fields)
+	expect.That(t, !lost && got == want, "got %q, want %q", got, want)
 	again := KeptFields(argsOf("email=ann&password=x&next=%2F_%2F&kept.url=http%3A%2F%2Fa%2F&kept.password=x&kept.code=x&kept.=y"))
-	if got := fmt.Sprint(again); got != "[{kept.url http://a/} {kept. y}]" {
-		t.Errorf("from the form to sign in: got %q", got)
-	}
-	if fields, lost := PackForm(&fasthttp.Args{}); lost || fields != nil {
-		t.Errorf("an empty form: got %v, %v", fields, lost)
-	}
+	expect.Equal(t, fmt.Sprint(again), "[{kept.url http://a/} {kept. y}]", "from the form to sign in")
+	fields, lost = PackForm(&fasthttp.Args{})
+	expect.That(t, !lost && fields == nil, "an empty form: got %v, %v", fields, lost)
 }
 
 func TestAKeptFormFitsIntoASignIn(t *testing.T) {
@@ -119,18 +106,14 @@ func TestAKeptFormFitsIntoASignIn(t *testing.T) {
 			args := argsOf("f=" + strings.Repeat(text, n))
 			fields, lost := PackForm(args)
 			if lost {
-				if n*len(text) < maxFormBytes-1000 {
-					t.Errorf("%s: %d are too many", name, n)
-				}
+				expect.That(t, n*len(text) >= maxFormBytes-1000, "%s: %d are too many", name, n)
 				break
 			}
 			sent := &fasthttp.Args{}
 			for _, f := range fields {
 				sent.Add(f.Name, f.Value)
 			}
-			if len(sent.String()) > maxFormBytes || len(KeptFields(sent)) != 1 {
-				t.Fatalf("%s: %d are sent as %d bytes", name, n, len(sent.String()))
-			}
+			expect.MustThat(t, len(sent.String()) <= maxFormBytes && len(KeptFields(sent)) == 1, "%s: %d are sent as %d bytes", name, n, len(sent.String()))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/turnstile"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // crowd returns a table whose connections the test creates itself.
@@ -27,9 +28,7 @@ func join(t *testing.T, l *Table, addr string) *Served {
 	t.Helper()
 	client, server := net.Pipe()
 	t.Cleanup(func() { _ = client.Close() })
-	if !l.TakeSlot(nil) {
-		t.Fatal("no slot")
-	}
+	expect.MustThat(t, l.TakeSlot(nil), "no slot")
 	r := l.Join(netip.MustParseAddr(addr).Unmap(), ByServer)
 	if r == nil {
 		l.LeaveSlot()
@@ -60,31 +59,22 @@ func isOpen(c *Served) bool { return c.SetDeadline(time.Time{}) == nil }
 func TestAnAddressGetsItsShareOfConnectionsAndNoMore(t *testing.T) {
 	l := crowd(t, Limits{PerAddress: 2, Exempt: &http1.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}})
 	for _, addr := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2:1", "2001:db8:0:1::1"} {
-		if join(t, l, addr) == nil {
-			t.Errorf("%s: refused", addr)
-		}
+		expect.That(t, join(t, l, addr) != nil, "%s: refused", addr)
 	}
 	for _, addr := range []string{"192.0.2.1", "2001:db8::3", "::ffff:192.0.2.1"} {
-		if join(t, l, addr) != nil {
-			t.Errorf("a third connection from %s was accepted", addr)
-		}
+		expect.That(t, join(t, l, addr) == nil, "a third connection from %s was accepted", addr)
 	}
 	for _, addr := range []string{"10.0.0.1", "127.0.0.1", "::1"} { // a trusted proxy, this machine
 		for range 5 {
-			if join(t, l, addr) == nil {
-				t.Errorf("%s: refused", addr)
-			}
+			expect.That(t, join(t, l, addr) != nil, "%s: refused", addr)
 		}
 	}
-	if got := l.Limits.Counts.Evicted.Load(); got != 0 {
-		t.Errorf("%d were evicted, although none was idle", got)
-	}
+	expect.Equal(t, l.Limits.Counts.Evicted.Load(), 0, "were evicted, although none was idle")
 	for _, c := range l.connections() {
 		l.end(c)
 	}
-	if len(l.mu.addresses) != 0 || len(l.slots) != 0 {
-		t.Errorf("without connections there are %d addresses and %d slots taken", len(l.mu.addresses), len(l.slots))
-	}
+	expect.That(t, len(l.mu.addresses) == 0 && len(l.slots) == 0,
+		"without connections there are %d addresses and %d slots taken", len(l.mu.addresses), len(l.slots))
 }
 
 func TestAFullShareGivesUpItsLongestIdleConnection(t *testing.T) {
@@ -94,38 +84,24 @@ func TestAFullShareGivesUpItsLongestIdleConnection(t *testing.T) {
 	l.Sweep()
 	l.answered(second)
 	l.Sweep()
-	if join(t, l, "192.0.2.1") == nil || isOpen(first) || !isOpen(second) || !isOpen(busy) {
-		t.Errorf("got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
-	}
-	if join(t, l, "192.0.2.1") != nil || !isOpen(second) {
-		t.Error("a connection idle for one tick, which may be a millisecond, was evicted")
-	}
+	expect.That(t, join(t, l, "192.0.2.1") != nil && !isOpen(first) && isOpen(second) && isOpen(busy),
+		"got open: idle for 2 s %v, for 1 s %v, busy %v", isOpen(first), isOpen(second), isOpen(busy))
+	expect.That(t, join(t, l, "192.0.2.1") == nil && isOpen(second), "a connection idle for one tick, which may be a millisecond, was evicted")
 	l.Sweep()
-	if join(t, l, "192.0.2.1") == nil || isOpen(second) || !isOpen(busy) {
-		t.Error("the next connection did not get the place of the next idle one")
-	}
-	if join(t, l, "192.0.2.1") != nil {
-		t.Error("a connection was accepted although all are busy")
-	}
+	expect.That(t, join(t, l, "192.0.2.1") != nil && !isOpen(second) && isOpen(busy),
+		"the next connection did not get the place of the next idle one")
+	expect.That(t, join(t, l, "192.0.2.1") == nil, "a connection was accepted although all are busy")
 	l.end(first)
-	if first.Row.counted {
-		t.Error("an evicted connection is still counted")
-	}
-	if got := l.mu.addresses[busy.Row.Peer()].n; got != 3 {
-		t.Errorf("got %d connections of the address, want 3", got)
-	}
+	expect.That(t, !first.Row.counted, "an evicted connection is still counted")
+	expect.Equal(t, l.mu.addresses[busy.Row.Peer()].n, 3, "connections of the address")
 }
 
 func TestWithoutALimitPerAddressNoneIsCounted(t *testing.T) {
 	l := crowd(t, Limits{})
 	for range 50 {
-		if join(t, l, "192.0.2.1") == nil {
-			t.Fatal("refused")
-		}
+		expect.MustThat(t, join(t, l, "192.0.2.1") != nil, "refused")
 	}
-	if len(l.mu.addresses) != 0 {
-		t.Error("addresses are counted although there is no limit")
-	}
+	expect.Equal(t, len(l.mu.addresses), 0, "addresses are counted although there is no limit")
 }
 
 // All rows that there may be have a number and can be used, and a row's clock lasts.
@@ -137,21 +113,18 @@ func TestTheTableHoldsAllConnections(t *testing.T) {
 		l.slots <- struct{}{}
 		seen[l.Join(addr, ByServer).Number] = true
 	}
-	if len(seen) != MaxConnections || seen[0] || !seen[MaxConnections] || l.mu.addresses[addr].n != MaxConnections {
-		t.Errorf("got %d numbers, %d of the address", len(seen), l.mu.addresses[addr].n)
-	}
+	expect.That(t, len(seen) == MaxConnections && !seen[0] && seen[MaxConnections] && l.mu.addresses[addr].n == MaxConnections,
+		"got %d numbers, %d of the address", len(seen), l.mu.addresses[addr].n)
 	for number := range seen {
 		l.Forget(l.mu.at(number))
 	}
-	if l.Open() != 0 || len(l.mu.addresses) != 0 || len(l.slots) != 0 {
-		t.Errorf("got %d open, %d addresses, %d slots", l.Open(), len(l.mu.addresses), len(l.slots))
-	}
+	expect.That(t, l.Open() == 0 && len(l.mu.addresses) == 0 && len(l.slots) == 0,
+		"got %d open, %d addresses, %d slots", l.Open(), len(l.mu.addresses), len(l.slots))
 	var r Row
 	const years15 = 15 * 366 * 24 * 3600
 	if r.Note(true, years15); r.InHead() || r.Heard() {
 		t.Error("the clock runs into the other bits")
 	}
-	if since, busy := r.Noted(); since != years15 || !busy {
-		t.Errorf("got %d, %v", since, busy)
-	}
+	since, busy := r.Noted()
+	expect.That(t, since == years15 && busy, "got %d, %v", since, busy)
 }

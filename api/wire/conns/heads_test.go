@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"shunt/engine/expect"
 )
 
 // crowdAt is crowd with a clock of the test.
@@ -33,9 +35,8 @@ func TestFirstHeadsGoFirstTheOldestOfTheLargestNetwork(t *testing.T) {
 			l.pass(3)
 			now += ripeFor
 			l.MakeRoom()
-			if isOpen(attack[0]) || !isOpen(attack[1]) || !isOpen(visitor) || !isOpen(answered) {
-				t.Errorf("got open: oldest %v, second %v, visitor %v, answered %v", isOpen(attack[0]), isOpen(attack[1]), isOpen(visitor), isOpen(answered))
-			}
+			expect.That(t, !isOpen(attack[0]) && isOpen(attack[1]) && isOpen(visitor) && isOpen(answered),
+				"got open: oldest %v, second %v, visitor %v, answered %v", isOpen(attack[0]), isOpen(attack[1]), isOpen(visitor), isOpen(answered))
 		})
 	}
 }
@@ -57,18 +58,14 @@ func TestFirstHeadsOfANetworkAreLimitedAndAnsweredConnectionsAreNot(t *testing.T
 	for i := range 6 {
 		silent = append(silent, join(t, l, fmt.Sprintf("2001:db8:1:%x::1", 100+i)))
 	}
-	if isOpen(silent[0]) || isOpen(silent[1]) || !isOpen(silent[2]) {
-		t.Error("the two oldest must go for the fifth and the sixth")
-	}
+	expect.That(t, !isOpen(silent[0]) && !isOpen(silent[1]) && isOpen(silent[2]), "the two oldest must go for the fifth and the sixth")
 	if n := l.Open(); n != 26 { // nobody reads from those that are closed
 		t.Errorf("got %d connections", n)
 	}
 }
 
 func TestARowIsACacheLine(t *testing.T) {
-	if n := unsafe.Sizeof(Row{}); n != 64 {
-		t.Errorf("got %d bytes, want 64", n)
-	}
+	expect.Equal(t, unsafe.Sizeof(Row{}), 64, "bytes")
 }
 
 func TestStrangersHaveAPoolOfTheirOwn(t *testing.T) {
@@ -78,9 +75,8 @@ func TestStrangersHaveAPoolOfTheirOwn(t *testing.T) {
 	for i := range 6 {
 		join(t, l, fmt.Sprintf("198.51.100.%d", i))
 	}
-	if n := l.mu.heads.n; n != 3 || !isOpen(first) {
-		t.Errorf("got %d, the only one of its network open: %v; want 3, true", n, isOpen(first))
-	}
+	n := l.mu.heads.n
+	expect.That(t, n == 3 && isOpen(first), "got %d, the only one of its network open: %v; want 3, true", n, isOpen(first))
 }
 
 func TestAFirstHeadHasLessTimeTheFewerSlotsAreFree(t *testing.T) {
@@ -93,9 +89,7 @@ func TestAFirstHeadHasLessTimeTheFewerSlotsAreFree(t *testing.T) {
 		l.mu.Lock()
 		l.hurryLocked()
 		l.mu.Unlock()
-		if got := time.Duration(l.First.Load()); got != want*time.Second {
-			t.Errorf("%d connections: got %v, want %v s", l.Open(), got, want)
-		}
+		expect.Equal(t, time.Duration(l.First.Load()), want*time.Second, "%d connections, want %v s", l.Open(), want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/turnstile"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
@@ -37,9 +38,7 @@ func TestAConnectionIsJudgedByItsTimeAndWhatMoved(t *testing.T) {
 		var r Row
 		r.Note(c.busy, 0)
 		r.Mark(StateInHead, c.inHead)
-		if got := p.Judge(&r, c.moved, c.seconds, p.Head); got != c.want {
-			t.Errorf("%s: got %d, want %d", name, got, c.want)
-		}
+		expect.Equal(t, p.Judge(&r, c.moved, c.seconds, p.Head), c.want, name)
 	}
 }
 

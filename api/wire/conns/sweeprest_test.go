@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/turnstile"
+	"shunt/engine/expect"
 )
 
 // TestTheSweeperRestsWithoutConnections counts its turns by its clock.
@@ -19,16 +20,13 @@ func TestTheSweeperRestsWithoutConnections(t *testing.T) {
 		for i := range 3 {
 			before := l.Seconds.Load()
 			time.Sleep(time.Hour)
-			if turns := l.Seconds.Load() - before; turns > 1 {
-				t.Errorf("round %d: %d turns in an hour without connections", i, turns)
-			}
+			turns := l.Seconds.Load() - before
+			expect.That(t, turns <= 1, "round %d: %d turns in an hour without connections", i, turns)
 			before = l.Seconds.Load()
 			l.slots <- struct{}{}
 			r := l.Join(netip.MustParseAddr("127.0.0.1"), ByServer)
 			time.Sleep(10*time.Second + time.Millisecond)
-			if turns := l.Seconds.Load() - before; turns != 10 {
-				t.Errorf("round %d: %d turns in ten seconds with a connection", i, turns)
-			}
+			expect.Equal(t, l.Seconds.Load()-before, 10, "round %d turns in ten seconds with a connection", i)
 			l.Forget(r)
 		}
 		close(done)

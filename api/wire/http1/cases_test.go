@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"shunt/engine/expect"
 )
 
 // The cases are in testdata/cases: lines of a name and of what has come, and what is read from that.
@@ -43,9 +45,7 @@ func casesIn(text string) func(yield func(name, rest string) bool) {
 func unquoted(t testing.TB, text string) string {
 	t.Helper()
 	raw, err := strconv.Unquote(text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	expect.OK(t, err, text)
 	return raw
 }
 
@@ -68,9 +68,7 @@ func clientOf(t *testing.T, text string) netip.Addr {
 	var lines []string
 	for quoted != "" {
 		line, err := strconv.QuotedPrefix(quoted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		lines = append(lines, "X-Forwarded-For", unquoted(t, line))
 		quoted = strings.TrimPrefix(quoted[len(line):], " ")
 	}
@@ -86,9 +84,8 @@ func plainText(t *testing.T, raw string) string {
 	if n == 0 && !more {
 		return "not plain"
 	}
-	if n != len(raw) || more || string(r.Raw) != raw || r.Peer != trustedPeer || r.NowMs != leftover().NowMs {
-		t.Errorf("%q: got %d, %v, %q of %v at %d", raw, n, more, r.Raw, r.Peer, r.NowMs)
-	}
+	expect.That(t, n == len(raw) && !more && string(r.Raw) == raw && r.Peer == trustedPeer && r.NowMs == leftover().NowMs,
+		"%q: got %d, %v, %q of %v at %d", raw, n, more, r.Raw, r.Peer, r.NowMs)
 	text := fmt.Sprintf("%s of %q by %q", r.Segment, r.Referrer, r.UserAgent)
 	for _, part := range []struct {
 		name  string

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // requestFrom returns the context of a request of peer with header lines (name, value, name,
@@ -44,9 +46,7 @@ var someProxies = Proxies{
 func TestOnlyTheConfiguredHeaderIsUsed(t *testing.T) {
 	p := Proxies{Trusted: someProxies.Trusted, Header: "CF-Connecting-IP"}
 	ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-For", "1.1.1.1", "Cf-Connecting-Ip", "192.0.2.7", "X-Real-Ip", "2.2.2.2")
-	if got := p.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
-		t.Errorf("got %v, want 192.0.2.7", got)
-	}
+	expect.Equal(t, p.ClientAddr(ctx, PeerAddr(ctx)), netip.MustParseAddr("192.0.2.7"))
 }
 
 func TestOnlyATrustedProxyMayNameTheCountry(t *testing.T) {
@@ -64,24 +64,18 @@ func TestOnlyATrustedProxyMayNameTheCountry(t *testing.T) {
 		"two lines":         {"10.0.0.1", []string{"CF-IPCountry", "US", "CF-IPCountry", "DE"}, "DE"},
 	} {
 		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
-		if got := p.CountryCode(ctx, PeerAddr(ctx)); string(got) != c.want {
-			t.Errorf("%s: got %q, want %q", name, got, c.want)
-		}
+		got := p.CountryCode(ctx, PeerAddr(ctx))
+		expect.Equal(t, string(got), c.want, "%s: got %q", name, got)
 	}
 	ctx := requestFrom(tcpAddr("10.0.0.1"), "CF-IPCountry", "DE")
-	if got := someProxies.CountryCode(ctx, PeerAddr(ctx)); got != nil {
-		t.Errorf("without the setting: got %q, want nothing", got)
-	}
+	got := someProxies.CountryCode(ctx, PeerAddr(ctx))
+	expect.That(t, got == nil, "without the setting: got %q, want nothing", got)
 }
 
 func TestAPeerWithoutAnAddressIsThisMachine(t *testing.T) {
 	ctx := requestFrom(&net.UnixAddr{Name: "@", Net: "unix"}, "X-Forwarded-For", "192.0.2.7")
-	if got := PeerAddr(ctx); got != thisMachine {
-		t.Errorf("peer: got %v, want %v", got, thisMachine)
-	}
-	if got := someProxies.ClientAddr(ctx, PeerAddr(ctx)); got != netip.MustParseAddr("192.0.2.7") {
-		t.Errorf("client, if 127.0.0.1 is trusted: got %v, want 192.0.2.7", got)
-	}
+	expect.Equal(t, PeerAddr(ctx), thisMachine, "peer")
+	expect.Equal(t, someProxies.ClientAddr(ctx, PeerAddr(ctx)), netip.MustParseAddr("192.0.2.7"), "client, if 127.0.0.1 is trusted")
 }
 
 func TestFindingTheClientDoesNotAllocate(t *testing.T) {
@@ -105,11 +99,7 @@ func FuzzForwardedFor(f *testing.F) {
 		if !decided {
 			addr, decided = someProxies.rightmostHop(addr, []byte(first))
 		}
-		if !addr.IsValid() || addr.Zone() != "" || addr.Is4In6() {
-			t.Fatalf("%q, %q: got %v, want a plain address", first, second, addr)
-		}
-		if !decided && !someProxies.Trust(addr) {
-			t.Fatalf("%q, %q: got %v, which no trusted proxy named", first, second, addr)
-		}
+		expect.MustThat(t, addr.IsValid() && addr.Zone() == "" && !addr.Is4In6(), "%q, %q: got %v, want a plain address", first, second, addr)
+		expect.MustThat(t, decided || someProxies.Trust(addr), "%q, %q: got %v, which no trusted proxy named", first, second, addr)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 // A reading is a request as one reader understands it.
@@ -133,18 +134,12 @@ func FuzzRequestHead(f *testing.F) {
 		if n := len(theirs); len(ours) > n && notClean(ours[n].target) {
 			t.Skip("net/http decodes targets, and refuses invalid escapes")
 		}
-		if len(ours) > len(theirs) {
-			t.Fatalf("%q: got %+v, net/http sees only %+v", raw, ours, theirs)
-		}
+		expect.MustThat(t, len(ours) <= len(theirs), "%q: got %+v, net/http sees only %+v", raw, ours, theirs)
 		for i := range ours {
-			if ours[i] != theirs[i] {
-				t.Fatalf("%q: request %d is %+v, for net/http %+v", raw, i, ours[i], theirs[i])
-			}
+			expect.MustThat(t, ours[i] == theirs[i], "%q: request %d is %+v, for net/http %+v", raw, i, ours[i], theirs[i])
 		}
 		again := fasthttpSees(raw, len(raw)/2)
-		if len(again) != len(ours) {
-			t.Fatalf("%q: cut at %d %+v, cut in the middle %+v", raw, cut, ours, again)
-		}
+		expect.MustEqual(t, len(again), len(ours), "%q: cut at %d %+v, cut in the middle %+v", raw, cut, ours, again)
 	})
 }
 

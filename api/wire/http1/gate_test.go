@@ -5,15 +5,14 @@ import (
 	"testing"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 // A request must have the same result in one piece and byte by byte.
 func TestARefusedRequestIsRefusedHoweverItIsCut(t *testing.T) {
 	for _, row := range wiretest.Refused() {
 		whole, bytewise := endOf(row.Raw+wiretest.Smuggled, len(row.Raw)+len(wiretest.Smuggled)), endOf(row.Raw+wiretest.Smuggled, 1)
-		if whole != bytewise {
-			t.Errorf("%s: in one piece %s, byte by byte %s", row.Name, whole, bytewise)
-		}
+		expect.That(t, whole == bytewise, "%s: in one piece %s, byte by byte %s", row.Name, whole, bytewise)
 	}
 }
 

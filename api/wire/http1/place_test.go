@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestALargeBodyBelowTheRateLags(t *testing.T) {
@@ -24,9 +26,8 @@ func TestALargeBodyBelowTheRateLags(t *testing.T) {
 		p.since.Store(began)
 		p.taken.Store(c.taken)
 		p.arriving.Store(c.arriving)
-		if lag := p.Lag(began+c.seconds, c.moved); lag > 0 != c.lags {
-			t.Errorf("%s: got a lag of %d, want one: %v", name, lag, c.lags)
-		}
+		lag := p.Lag(began+c.seconds, c.moved)
+		expect.That(t, lag > 0 == c.lags, "%s: got a lag of %d, want one: %v", name, lag, c.lags)
 	}
 }
 
@@ -46,12 +47,9 @@ func TestALargeBodyHasArrivedWhenTheNextHasBegun(t *testing.T) {
 		g.Large.taken.Store(true)
 		g.Large.arriving.Store(true)
 		pass(first[:len(first)-10])
-		if !g.Large.arriving.Load() {
-			t.Errorf("%s: it arrived before its end", name)
-		}
+		expect.That(t, g.Large.arriving.Load(), "%s: it arrived before its end", name)
 		pass(first[len(first)-10:] + begin + "Content-Length: 5\r\n\r\n" + "12")
-		if g.Refused != nil || !g.InBody() || g.Large.arriving.Load() {
-			t.Errorf("%s: got %v and still arriving: %v, want it to have arrived", name, g.Refused, g.Large.arriving.Load())
-		}
+		expect.That(t, g.Refused == nil && g.InBody() && !g.Large.arriving.Load(),
+			"%s: got %v and still arriving: %v, want it to have arrived", name, g.Refused, g.Large.arriving.Load())
 	}
 }

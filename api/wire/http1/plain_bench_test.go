@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // BenchmarkPlain measures the reader beside the gate, with requests of ordinary clients in one
@@ -24,9 +26,8 @@ func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte
 		b.ReportAllocs()
 		var r Plain
 		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
-			if n, _ := rd.Read(requests[i], trustedPeer, &r); n != len(requests[i]) {
-				b.Fatal("not plain")
-			}
+			n, _ := rd.Read(requests[i], trustedPeer, &r)
+			expect.MustEqual(b, n, len(requests[i]), "not plain")
 		}
 	})
 	b.Run("reader=plain, next/client="+client, func(b *testing.B) {
@@ -34,9 +35,8 @@ func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte
 		var r Plain
 		rd.Read(requests[0], trustedPeer, &r)
 		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
-			if n, _ := rd.ReadNext(requests[i], trustedPeer, &r); n != len(requests[i]) {
-				b.Fatal("not plain")
-			}
+			n, _ := rd.ReadNext(requests[i], trustedPeer, &r)
+			expect.MustEqual(b, n, len(requests[i]), "not plain")
 		}
 	})
 	b.Run("reader=gate/client="+client, func(b *testing.B) {
@@ -44,9 +44,7 @@ func benchmarkReaders(b *testing.B, rd *Reader, client string, requests [][]byte
 		var g Gate
 		for i := 0; b.Loop(); i = (i + 1) % len(requests) {
 			g.part = partHead // after Connection: close, too
-			if n := g.Pass(requests[i]); n != len(requests[i]) {
-				b.Fatal("refused")
-			}
+			expect.MustEqual(b, g.Pass(requests[i]), len(requests[i]), "refused")
 		}
 	})
 }

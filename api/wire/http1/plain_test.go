@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 var somePurposes = []string{"Sec-Purpose", "purpose", "x-purpose", "X-Moz"}
@@ -17,9 +18,7 @@ func TestOrdinaryRequestsArePlain(t *testing.T) {
 	rd := newReader()
 	for client, raw := range ordinary {
 		for _, peer := range []netip.Addr{trustedPeer, strangePeer} {
-			if n := checkPlain(t, rd, []byte(raw+wiretest.Smuggled), peer); n != len(raw) {
-				t.Errorf("%s: got %d, want %d", client, n, len(raw))
-			}
+			expect.Equal(t, checkPlain(t, rd, []byte(raw+wiretest.Smuggled), peer), len(raw), client)
 		}
 	}
 }
@@ -41,9 +40,7 @@ func TestAcceptedRequestsAreReadAsByFasthttp(t *testing.T) {
 			plain++
 		}
 	}
-	if plain < 15 {
-		t.Errorf("only %d of the accepted requests are plain", plain)
-	}
+	expect.That(t, plain >= 15, "only %d of the accepted requests are plain", plain)
 }
 
 // leftover returns a Plain that has been used before.
@@ -55,9 +52,8 @@ func leftover() Plain {
 func TestWhatFieldsLackIsNotThatOfTheRequestBefore(t *testing.T) {
 	raw := "GET /a HTTP/1.1\r\nHost: b\r\n\r\n"
 	got := leftover()
-	if n, _ := newReader().Read([]byte(raw), strangePeer, &got); n != len(raw) {
-		t.Fatal("not plain")
-	}
+	n, _ := newReader().Read([]byte(raw), strangePeer, &got)
+	expect.MustEqual(t, n, len(raw), "not plain")
 	comparePlain(t, &got, &Plain{Raw: []byte(raw), Segment: []byte("a"), Peer: strangePeer, Client: strangePeer})
 }
 
@@ -67,9 +63,7 @@ func TestLongNamesAndManyLinesOfTheClient(t *testing.T) {
 		head + "User-Agent: a b\r\nUser-Agent" + strings.Repeat("s", 256) + ": c\r\n\r\n":  `a of "" by "a b"`,
 		head + strings.Repeat("X-Forwarded-For: 192.0.2.7\r\n", maxClientLines+1) + "\r\n": "not plain",
 	} {
-		if got := plainText(t, raw); got != want {
-			t.Errorf("%.60q: got %s, want %s", raw, got, want)
-		}
+		expect.Equal(t, plainText(t, raw), want, "%.60q", raw)
 	}
 }
 
@@ -91,9 +85,8 @@ func TestABeginningIsGivenUpAsSoonAsItCannotBePlain(t *testing.T) {
 		"GET /a HTTP/1.1\r\nX: " + strings.Repeat("b", MaxHeaderBytes):    false,
 	} {
 		var r Plain
-		if n, more := rd.Read([]byte(raw), trustedPeer, &r); n != 0 || more != want {
-			t.Errorf("%.60q: got %d, %v, want 0, %v", raw, n, more, want)
-		}
+		n, more := rd.Read([]byte(raw), trustedPeer, &r)
+		expect.That(t, n == 0 && more == want, "%.60q: got %d, %v, want 0, %v", raw, n, more, want)
 	}
 }
 
@@ -114,9 +107,7 @@ func TestTheLimitsOfPlainRequestsAreTheGates(t *testing.T) {
 	} {
 		for _, n := range []int{c.limit, c.limit + 1} {
 			raw := c.raw(n)
-			if got := checkPlain(t, newReader(), []byte(raw), trustedPeer) == len(raw); got != (n == c.limit) {
-				t.Errorf("%d %s: plain: %v", n, name, got)
-			}
+			expect.Equal(t, checkPlain(t, newReader(), []byte(raw), trustedPeer) == len(raw), n == c.limit, "%d %s: plain", n, name)
 		}
 	}
 }
@@ -130,9 +121,8 @@ func TestSettingsThatNameSpecialFieldsMakeNothingPlain(t *testing.T) {
 			"a purpose":  NewReader(&manyProxies, append([]string{name}, somePurposes...)),
 		} {
 			var r Plain
-			if n, more := rd.Read(raw, trustedPeer, &r); n != 0 || more {
-				t.Errorf("%s names %s: got %d, %v", name, setting, n, more)
-			}
+			n, more := rd.Read(raw, trustedPeer, &r)
+			expect.That(t, n == 0 && !more, "%s names %s: got %d, %v", name, setting, n, more)
 		}
 	}
 }
@@ -145,9 +135,8 @@ func TestTooManyPurposesMakeNothingPlain(t *testing.T) {
 	raw := []byte(ordinary["curl"])
 	for n, want := range map[int]int{maxNames: len(raw), maxNames + 1: 0} {
 		var r Plain
-		if got, _ := NewReader(&Proxies{}, purposes[:n]).Read(raw, trustedPeer, &r); got != want {
-			t.Errorf("%d names: got %d, want %d", n, got, want)
-		}
+		got, _ := NewReader(&Proxies{}, purposes[:n]).Read(raw, trustedPeer, &r)
+		expect.Equal(t, got, want, "%d names", n)
 	}
 }
 
@@ -155,12 +144,10 @@ func TestOneFieldMayNameClientCountryAndPurpose(t *testing.T) {
 	rd := NewReader(&Proxies{Trusted: manyProxies.Trusted, Header: "X-All", CountryHeader: "x-all"}, []string{"X-ALL"})
 	raw := "GET /a HTTP/1.1\r\nHost: b\r\nX-All: 192.0.2.7\r\n\r\n"
 	var r Plain
-	if n, _ := rd.Read([]byte(raw), trustedPeer, &r); n != len(raw) {
-		t.Fatal("not plain")
-	}
-	if r.Client != netip.MustParseAddr("192.0.2.7") || string(r.Country) != "192.0.2.7" || !bytes.HasPrefix(r.Purposes, []byte("X-All")) {
-		t.Errorf("client %v, country %q, purposes %q", r.Client, r.Country, r.Purposes)
-	}
+	n, _ := rd.Read([]byte(raw), trustedPeer, &r)
+	expect.MustEqual(t, n, len(raw), "not plain")
+	expect.That(t, r.Client == netip.MustParseAddr("192.0.2.7") && string(r.Country) == "192.0.2.7" && bytes.HasPrefix(r.Purposes, []byte("X-All")),
+		"client %v, country %q, purposes %q", r.Client, r.Country, r.Purposes)
 }
 
 func TestReadingPlainRequestsAllocatesNothing(t *testing.T) {

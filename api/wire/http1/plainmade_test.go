@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/api/wiretest"
+	"shunt/engine/expect"
 )
 
 // drawPlain draws a plain request.
@@ -71,9 +72,7 @@ func TestEveryRequestOfAnOrdinaryFormIsPlain(t *testing.T) {
 	rd := newReader()
 	rapid.Check(t, func(t *rapid.T) {
 		raw := drawPlain(t)
-		if n := checkPlain(t, rd, []byte(raw+wiretest.Smuggled), trustedPeer); n != len(raw) {
-			t.Fatalf("%q: got %d, want %d", raw, n, len(raw))
-		}
+		expect.MustEqual(t, checkPlain(t, rd, []byte(raw+wiretest.Smuggled), trustedPeer), len(raw), "%q", raw)
 		checkPlain(t, rd, []byte(raw), strangePeer)
 	})
 }
@@ -107,9 +106,7 @@ func TestPipelinedPlainRequestsAreReadOneByOne(t *testing.T) {
 		for i, raw := range all {
 			var r Plain
 			n, more := rd.Read(rest, trustedPeer, &r)
-			if n != len(raw) || more || string(r.Raw) != raw {
-				t.Fatalf("request %d, %q: got %d, %v", i, raw, n, more)
-			}
+			expect.MustThat(t, n == len(raw) && !more && string(r.Raw) == raw, "request %d, %q: got %d, %v", i, raw, n, more)
 			rest = rest[n:]
 		}
 	})

@@ -2,11 +2,11 @@ package loop
 
 import (
 	"bytes"
-	"slices"
 	"testing"
 
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 func TestAMemoIsOfOneReadOnly(t *testing.T) {
@@ -19,11 +19,8 @@ func TestAMemoIsOfOneReadOnly(t *testing.T) {
 	a := NewAnswers(d)
 	raw := []byte("GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
 	for range 2 {
-		if used, follows := a.answer(bytes.Repeat(raw, 3), new(conns.Row), nil); used != 3*len(raw) || follows != nothing {
-			t.Fatalf("got %d, %v, want all", used, follows)
-		}
+		used, follows := a.answer(bytes.Repeat(raw, 3), new(conns.Row), nil)
+		expect.MustThat(t, used == 3*len(raw) && follows == nothing, "got %d, %v, want all", used, follows)
 	}
-	if want := [][2]uint64{{0}, {1}, {2}, {0}, {1}, {2}}; !slices.Equal(memos, want) {
-		t.Errorf("got %v, want %v", memos, want)
-	}
+	expect.Slices(t, memos, [][2]uint64{{0}, {1}, {2}, {0}, {1}, {2}})
 }

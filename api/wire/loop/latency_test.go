@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // placeByLog is latencyPlace by its definition.
@@ -18,17 +20,14 @@ func TestADurationIsInTheBucketOfItsLogarithm(t *testing.T) {
 	for range 200_000 {
 		d := time.Duration(math.Exp2(rand.Float64() * 38)) // 1 ns to 275 s
 		got, want := latencyPlace(d), placeByLog(d)
-		if octaves := (math.Log2(float64(d)*1e-9) + 20) * perOctave; got != want && math.Abs(octaves-math.Round(octaves)) > 1e-9 {
-			t.Fatalf("%d ns: got place %d, want %d", d, got, want)
-		}
+		octaves := (math.Log2(float64(d)*1e-9) + 20) * perOctave
+		expect.MustThat(t, got == want || math.Abs(octaves-math.Round(octaves)) <= 1e-9, "%d ns: got place %d, want %d", d, got, want)
 	}
 	for d, want := range map[time.Duration]int{
 		-1: 0, 0: 0, 1: 0, 953: 0, 954: 1, time.Second: 160, time.Second + 1: 161, 500 * time.Millisecond: 152,
 		16 * time.Second: 192, 16*time.Second + 1: 193, 17 * time.Second: 193, time.Hour: 193, math.MaxInt64: 193,
 	} {
-		if got := latencyPlace(max(d, 0)); got != want {
-			t.Errorf("%v: got place %d, want %d", d, got, want)
-		}
+		expect.Equal(t, latencyPlace(max(d, 0)), want, "%v", d)
 	}
 }
 
@@ -64,9 +63,7 @@ func TestOneInSixteenBusyWakeUpsCountsForAll(t *testing.T) {
 	for _, count := range c.Buckets {
 		n += count
 	}
-	if n != 3*turns {
-		t.Errorf("got %d answers, want %d", n, 3*turns)
-	}
+	expect.Equal(t, n, 3*turns, "answers")
 	none := stopwatch{}
 	none.start(time.Now(), false)
 	none.written(1) // nothing measures

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "schedstat")
 	stat, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer stat.Close()
 	var set []bool
 	p := precedence{stat: stat, taken: true, set: func(preferred bool) error { set = append(set, preferred); return nil }}
@@ -37,37 +37,27 @@ func TestALoopHasPrecedenceUnlessItKeepsItsCoreBusy(t *testing.T) {
 		{100, 0, []bool{false, true, false}},
 	} {
 		nowMs, ranNs, waitedNs = nowMs+100, ranNs+int64(c.ran)*1e6, waitedNs+int64(c.waited)*1e6
-		if err := os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(name, fmt.Appendf(nil, "%d %d 17\n", ranNs, waitedNs), 0o600))
 		p.check(nowMs)
 		p.check(nowMs + 50) // too early
-		if !slices.Equal(set, c.want) {
-			t.Fatalf("after %d and %d ms of 100: set %v, want %v", c.ran, c.waited, set, c.want)
-		}
+		expect.MustSlices(t, set, c.want, "after %d and %d ms of 100: set", c.ran, c.waited)
 	}
 }
 
 func TestWithoutSchedstatALoopHasNoPrecedence(t *testing.T) {
 	for _, text := range []string{"", "1 2", "1 2 3 4", "a 2 3", "1 -b 3", "99999999999999999999 1 1"} {
-		if ns, ok := parseSchedstat([]byte(text)); ok {
-			t.Errorf("%q: got %d", text, ns)
-		}
+		ns, ok := parseSchedstat([]byte(text))
+		expect.That(t, !ok, "%q: got %d", text, ns)
 	}
-	if ns, ok := parseSchedstat([]byte("12 30 4\n")); !ok || ns != 42 {
-		t.Errorf("got %d, %v, want 42", ns, ok)
-	}
+	ns, ok := parseSchedstat([]byte("12 30 4\n"))
+	expect.That(t, ok && ns == 42, "got %d, %v, want 42", ns, ok)
 	stat, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer stat.Close()
 	var set []bool
 	p := precedence{stat: stat, taken: true, set: func(preferred bool) error { set = append(set, preferred); return nil }}
 	p.check(1000)
-	if !slices.Equal(set, []bool{false}) || p.taken {
-		t.Errorf("set %v, want the usual priority", set)
-	}
+	expect.That(t, slices.Equal(set, []bool{false}) && !p.taken, "set %v, want the usual priority", set)
 }
 
 // Where the kernel permits it, a loop's thread has precedence; elsewhere it keeps its priority. No
@@ -90,9 +80,7 @@ func TestOnlyTheThreadOfALoopHasPrecedence(t *testing.T) {
 		runtime.Gosched()
 	}
 	for _, got := range prioritiesOfThreads(t, 20) { // some are new
-		if got != usual {
-			t.Errorf("another thread has the priority %d, want %d", got, usual)
-		}
+		expect.Equal(t, got, usual, "another thread has the priority")
 	}
 }
 
@@ -132,14 +120,10 @@ func prioritiesOfThreads(t *testing.T, n int) (all []int) {
 func TestNoThreadHasALongSliceBesideLoops(t *testing.T) {
 	stoppedLoops(t, 1)
 	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		// An error: the thread has ended. Earlier kernels than 6.12 have no slices of threads, and say 0.
 		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime > otherSliceNs {
 			t.Errorf("thread %d has a slice of %d ns, want at most %d", id, a.Runtime, otherSliceNs)

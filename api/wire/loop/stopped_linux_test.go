@@ -13,15 +13,14 @@ import (
 	"shunt/api/turnstile"
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
+	"shunt/engine/expect"
 )
 
 // stoppedLoops returns loops that do not run until run is called. They end with the test.
 func stoppedLoops(t *testing.T, n int) *stopped {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	of := conns.NewTable(conns.Limits{Connections: conns.MaxConnections}, conns.DefaultPatience, turnstile.New(turnstile.Limits{}), slog.New(slog.DiscardHandler))
 	s := &stopped{Loops: New(of, n, ln, Use{Door: Door{Reader: http1.NewReader(&http1.Proxies{}, nil)}})}
 	t.Cleanup(func() {
@@ -46,9 +45,7 @@ func (s *stopped) run() { s.begin.Do(func() { s.running = s.Loops.Run() }) }
 func TestALoopWithoutSlotsMissesNoneThatIsFreed(t *testing.T) {
 	ls := stoppedLoops(t, 1)
 	l, lp := ls.t, ls.each[0] // it does not run
-	if !lp.waitForSlot() || l.Usage().Slots != 1 || l.Usage().Waiting != 1 {
-		t.Error("the free slot was not taken")
-	}
+	expect.That(t, lp.waitForSlot() && l.Usage().Slots == 1 && l.Usage().Waiting == 1, "the free slot was not taken")
 	l.LeaveSlot()
 	lp.resumeAccepting()
 }
@@ -58,14 +55,10 @@ func TestAConnectionThatEpollRefusesIsClosed(t *testing.T) {
 	ls := stoppedLoops(t, 1)
 	l, lp := ls.t, ls.each[0]
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("GET /x HTTP/1.1\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte("GET /x HTTP/1.1\r\n"), 0o600))
 	files := openFilesHere(t)
 	fd, err := unix.Open(path, unix.O_RDONLY, 0) // a file can be read, but epoll does not take it
-	if err != nil || !l.TrySlot() {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == nil && l.TrySlot(), "%v", err)
 	lp.own(int32(fd), peerAddr{})
 	u := l.Usage()
 	if n := openFilesHere(t); n != files || u != (conns.Usage{Free: u.Made, Made: u.Made}) || lp.conns.Load() != 0 {
@@ -77,8 +70,6 @@ func TestAConnectionThatEpollRefusesIsClosed(t *testing.T) {
 func openFilesHere(t *testing.T) int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return len(files)
 }

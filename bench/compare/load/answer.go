@@ -10,30 +10,31 @@ import (
 const maxHeadBytes = 8 << 10
 
 var (
-	statusLine = []byte("HTTP/1.1 302 ")
-	headEnd    = []byte("\r\n\r\n")
+	redirectLine = []byte("HTTP/1.1 302 ")
+	headEnd      = []byte("\r\n\r\n")
 )
 
-// errNotRedirect is an answer other than the redirect that was asked for.
-var errNotRedirect = errors.New("the answer is not a redirect to a target")
+// errWrongAnswer is an answer other than the one that was asked for.
+var errWrongAnswer = errors.New("the answer is not what was asked for")
 
 // answerLength returns the length of the answer at the start of b, head and body, or 0 if more of
-// it must come, and whether it is the last one of its connection. The answer must be a 302 with a
-// Content-Length and a Location that begins with TargetStart.
-func answerLength(b []byte) (length int, last bool, err error) {
+// it must come, and whether it is the last one of its connection. The answer must begin with a status
+// line and have a Content-Length. A redirect must have a Location that begins with TargetStart.
+func answerLength(b, statusLine []byte) (length int, last bool, err error) {
+	wrong := func() error { return fmt.Errorf("%w, %q: %.300q", errWrongAnswer, statusLine, b) }
 	if n := min(len(b), len(statusLine)); !bytes.Equal(b[:n], statusLine[:n]) {
-		return 0, false, notRedirect(b)
+		return 0, false, wrong()
 	}
 	end := bytes.Index(b, headEnd)
 	if end < 0 {
 		if len(b) > maxHeadBytes {
-			return 0, false, notRedirect(b)
+			return 0, false, wrong()
 		}
 		return 0, false, nil
 	}
-	body, last, ok := readFields(b[:end+2])
-	if !ok {
-		return 0, false, notRedirect(b)
+	body, last, located := readFields(b[:end+2])
+	if body < 0 || !located && bytes.Equal(statusLine, redirectLine) {
+		return 0, false, wrong()
 	}
 	if whole := end + len(headEnd) + body; whole <= len(b) {
 		return whole, last, nil
@@ -41,19 +42,14 @@ func answerLength(b []byte) (length int, last bool, err error) {
 	return 0, false, nil
 }
 
-func notRedirect(b []byte) error {
-	return fmt.Errorf("%w: %.300q", errNotRedirect, b)
-}
-
-// readFields returns the length of the body that a head announces, and whether the server closes the
-// connection after it. Each line ends with CR LF.
-func readFields(head []byte) (body int, last, ok bool) {
-	located := false
+// readFields returns the length of the body that a head announces, -1 if it has none, whether the server closes the
+// connection after it, and whether it has a Location to a target. Each line ends with CR LF.
+func readFields(head []byte) (body int, last, located bool) {
 	body = -1
 	for {
 		end := bytes.IndexByte(head, '\n')
 		if head = head[end+1:]; len(head) == 0 {
-			return body, last, located && body >= 0
+			return body, last, located
 		}
 		switch head[0] | 0x20 { // only two letters matter
 		case 'l':

@@ -1,10 +1,8 @@
 package load
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,9 +11,10 @@ import (
 // A chore is a Chore under way.
 type chore struct {
 	*Chore
-	next time.Duration
-	free []*errand
-	done uint64 // answers
+	statusLine []byte
+	next       time.Duration
+	free       []*errand
+	done       uint64 // answers
 }
 
 // An errand is a connection of a chore.
@@ -29,6 +28,7 @@ type errand struct {
 func (g *generator) addChores() error {
 	for i := range g.Chores {
 		c := &chore{Chore: &g.Chores[i], next: g.Chores[i].Every}
+		c.statusLine = fmt.Appendf(nil, "HTTP/1.1 %d ", c.Status)
 		g.chores = append(g.chores, c)
 		to, err := address(c.Address)
 		if err != nil {
@@ -38,10 +38,7 @@ func (g *generator) addChores() error {
 			e := &errand{of: c}
 			e.index = int32(len(g.connections) + len(g.errands))
 			g.errands = append(g.errands, e)
-			if err := g.openTo(&e.connection, &to); err != nil {
-				return err
-			}
-			if err := g.awaitConnected(e.fd); err != nil {
+			if err := g.open(&e.connection, &to); err != nil {
 				return err
 			}
 			c.free = append(c.free, e)
@@ -94,7 +91,7 @@ func (g *generator) handleErrand(e *errand) error {
 		return fmt.Errorf("beside the load: %w", err)
 	}
 	e.rest = append(e.rest, g.in[:n]...)
-	length, err := plainAnswerLength(e.rest, e.of.Status)
+	length, _, err := answerLength(e.rest, e.of.statusLine)
 	switch {
 	case err != nil:
 		return fmt.Errorf("beside the load: %w", err)
@@ -107,29 +104,4 @@ func (g *generator) handleErrand(e *errand) error {
 	e.of.done++
 	e.of.free = append(e.of.free, e)
 	return nil
-}
-
-// plainAnswerLength returns the length of the answer at the start of b, or 0 if more of it must come.
-func plainAnswerLength(b []byte, status int) (int, error) {
-	want := strconv.AppendInt([]byte("HTTP/1.1 "), int64(status), 10)
-	if n := min(len(b), len(want)); !bytes.Equal(b[:n], want[:n]) {
-		return 0, fmt.Errorf("the answer is not a %d: %.300q", status, b)
-	}
-	end := bytes.Index(b, headEnd)
-	if end < 0 {
-		return 0, nil
-	}
-	body := -1
-	for line := range bytes.Lines(b[:end+2]) {
-		if v, is := value(line, "content-length:"); is {
-			body = number(v)
-		}
-	}
-	if body < 0 {
-		return 0, fmt.Errorf("the answer has no length: %.300q", b[:end])
-	}
-	if whole := end + len(headEnd) + body; whole <= len(b) {
-		return whole, nil
-	}
-	return 0, nil
 }

@@ -26,6 +26,5 @@
 // # What it measures
 //
 // CPU time is read from the clocks of the processes (clock_gettime, in nanoseconds, of all threads,
-// also those that have ended) when the warm-up ends and when the measurement ends. At the same
-// times /proc/stat is read, to see what else ran.
+// also those that have ended) when the warm-up ends and when the measurement ends.
 package load

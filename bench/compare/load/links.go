@@ -1,13 +1,15 @@
 package load
 
-import "math/rand/v2"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 const (
 	base62      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	codeBytes   = 8
 	codeSpace   = 62 * 62 * 62 * 62 * 62 * 62 * 62 * 62
 	codeFactor  = 0x9E3779B97F5 // odd and not a multiple of 31, so it permutes the code space
-	maxLinks    = 1 << 20       // so that i * codeFactor does not overflow
 	TargetStart = "https://www.example.com/"
 	targetBytes = 64
 
@@ -17,15 +19,16 @@ const (
 
 type code [codeBytes]byte
 
-// Code returns the code of link i, which is below 2^20: 8 characters, different for each link, in
-// another order than the links.
+// Code returns the code of link i, which is below 62^8: 8 characters, different for each link, in another order than
+// the links.
 func Code(i int) string {
 	c := codeOf(i)
 	return string(c[:])
 }
 
 func codeOf(i int) (c code) {
-	v := uint64(i) * codeFactor % codeSpace
+	high, low := bits.Mul64(uint64(i), codeFactor)
+	_, v := bits.Div64(high%codeSpace, low, codeSpace)
 	for n := range c {
 		c[n] = base62[v%62]
 		v /= 62
@@ -72,8 +75,6 @@ func mix(x uint64) uint64 {
 }
 
 // sourceAddresses is how many loopback addresses the connections of many visitors come from.
-// Connections that are made again and again use them in turn: so few have an address and port that
-// an earlier connection has left in TIME_WAIT.
 const sourceAddresses = 4096
 
 // sourceOf returns the source address of visitor n: 127.1.0.1 and after.

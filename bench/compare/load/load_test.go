@@ -7,30 +7,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-func TestAQuantileIsAtMostA64thTooLarge(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	h, all := new(histogram), make([]time.Duration, 10_000)
-	for i := range all {
-		all[i] = time.Duration(math.Exp(rng.Float64() * 24)) // up to 26 s
-		h.add(all[i])
-	}
-	slices.Sort(all)
-	for _, p := range []float64{0, 0.01, 0.5, 0.9, 0.99, 0.999, 1} {
-		want := all[min(len(all)-1, int(p*float64(len(all))))]
-		if got := h.quantile(p); got < want || got > max(want+want/64+1, 1<<histogramBits+1) {
-			t.Errorf("quantile %v: got %v, want %v or at most a 64th more", p, got, want)
-		}
-	}
-	if got := new(histogram).quantile(0.5); got != 0 {
-		t.Errorf("of nothing: got %v", got)
-	}
-}
+	"shunt/engine/expect"
+)
 
 const redirect = "HTTP/1.1 302 Found\r\nDate: Sun, 22 Nov 2026 22:47:22 GMT\r\nContent-Length: 0\r\nLocation: " + TargetStart + "x\r\n\r\n"
 
@@ -57,10 +39,8 @@ func TestOnlyRedirectsToTargetsAreAnswers(t *testing.T) {
 		"another protocol":               {"SSH-2.0-x", 0, true},
 		"a head without end":             {strings.Replace(redirect, "\r\n\r\n", "\r\nX: "+strings.Repeat("x", maxHeadBytes), 1), 0, true},
 	} {
-		got, _, err := answerLength([]byte(c.answer))
-		if got != c.length || (err != nil) != c.fails || err != nil && !errors.Is(err, errNotRedirect) {
-			t.Errorf("%s: got %d, %v", name, got, err)
-		}
+		got, _, err := answerLength([]byte(c.answer), redirectLine)
+		expect.That(t, got == c.length && (err != nil) == c.fails && (err == nil || errors.Is(err, errWrongAnswer)), "%s: got %d, %v", name, got, err)
 	}
 }
 
@@ -68,10 +48,8 @@ func TestTheLastAnswerOfAConnectionIsRecognized(t *testing.T) {
 	for field, want := range map[string]bool{
 		"Connection: close": true, "connection:close": true, "Connection: keep-alive": false, "Connection: closed": false, "X: close": false, "Proxy-Connection: close": false,
 	} {
-		_, last, err := answerLength([]byte(strings.Replace(redirect, "\r\n\r\n", "\r\n"+field+"\r\n\r\n", 1)))
-		if err != nil || last != want {
-			t.Errorf("%s: got %v, %v", field, last, err)
-		}
+		_, last, err := answerLength([]byte(strings.Replace(redirect, "\r\n\r\n", "\r\n"+field+"\r\n\r\n", 1)), redirectLine)
+		expect.That(t, err == nil && last == want, "%s: got %v, %v", field, last, err)
 	}
 }
 
@@ -80,16 +58,13 @@ func FuzzAnswerLength(f *testing.F) {
 	f.Add([]byte(redirect), 30)
 	f.Add([]byte(strings.Replace(redirect, ": 0", ": 5", 1)+"<a/>\n"), 130)
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
-		n, last, err := answerLength(b)
-		if n < 0 || n > len(b) || err != nil && n != 0 || last && n == 0 {
-			t.Fatalf("got %d, %v", n, err)
-		}
+		n, last, err := answerLength(b, redirectLine)
+		expect.MustThat(t, n >= 0 && n <= len(b) && (err == nil || n == 0) && (!last || n != 0), "got %d, %v", n, err)
 		if cut = max(0, min(cut, n-1)); n == 0 {
 			return
 		}
-		if got, _, err := answerLength(b[:cut]); got != 0 || err != nil {
-			t.Errorf("its first %d bytes: got %d, %v", cut, got, err)
-		}
+		got, _, err := answerLength(b[:cut], redirectLine)
+		expect.That(t, got == 0 && err == nil, "its first %d bytes: got %d, %v", cut, got, err)
 	})
 }
 
@@ -107,12 +82,10 @@ func TestArrivalsAreAPoissonProcess(t *testing.T) {
 			long++
 		}
 	}
-	if mean := sum / n; math.Abs(mean-1) > 0.01 {
-		t.Errorf("the mean gap is %v of the wanted one", mean)
-	}
-	if share := float64(long) / n; math.Abs(share-1/math.E) > 0.005 {
-		t.Errorf("a share of %v of the gaps is longer than their mean, want 1/e", share)
-	}
+	mean := sum / n
+	expect.That(t, math.Abs(mean-1) <= 0.01, "the mean gap is %v of the wanted one", mean)
+	share := float64(long) / n
+	expect.That(t, math.Abs(share-1/math.E) <= 0.005, "a share of %v of the gaps is longer than their mean, want 1/e", share)
 }
 
 func TestLinksHaveCodesAndTargetsOfTheirOwn(t *testing.T) {
@@ -121,12 +94,9 @@ func TestLinksHaveCodesAndTargetsOfTheirOwn(t *testing.T) {
 	for i := range n {
 		seen[strings.ToLower(Code(i))] = true
 	}
-	if len(seen) != n {
-		t.Errorf("%d codes differ by more than case, want %d", len(seen), n)
-	}
-	if got := Target(7); len(got) != targetBytes || !strings.HasPrefix(got, TargetStart) || got == Target(8) {
-		t.Errorf("got target %q", got)
-	}
+	expect.Equal(t, len(seen), n, "codes differ by more than case")
+	got := Target(7)
+	expect.That(t, len(got) == targetBytes && strings.HasPrefix(got, TargetStart) && got != Target(8), "got target %q", got)
 }
 
 func TestZipfDrawsFewLinksOften(t *testing.T) {
@@ -137,59 +107,26 @@ func TestZipfDrawsFewLinksOften(t *testing.T) {
 	}
 	for i := range links {
 		delete(counts, codeOf(i))
-		if i == links/2 && len(counts) < links/10 {
-			t.Errorf("only %d links are in the other half", len(counts))
-		}
+		expect.That(t, i != links/2 || len(counts) >= links/10, "only %d links are in the other half", len(counts))
 	}
-	if len(counts) > 0 {
-		t.Errorf("%d codes are of no link", len(counts))
-	}
-	if got := drawCodes(1, nil); len(got) != 1 || got[0] != codeOf(0) {
-		t.Errorf("of one link: got %q", got)
-	}
+	expect.That(t, len(counts) == 0, "%d codes are of no link", len(counts))
+	got := drawCodes(1, nil)
+	expect.That(t, len(got) == 1 && got[0] == codeOf(0), "of one link: got %q", got)
 }
 
-func TestRequestsAreThoseOfBrowsers(t *testing.T) {
-	s := &Spec{Address: "127.0.0.1:80", Visitors: true, Browser: true}
+func TestRequestsAreThoseOfVisitors(t *testing.T) {
+	s := &Spec{Address: "127.0.0.1:80", Visitors: true}
 	agents := make(map[string]bool)
 	for _, request := range templates(s) {
 		c := codeOf(5)
 		b := request.appendTo([]byte("before"), &c)[len("before"):]
-		if len(b) < 600 || len(b) > 850 {
-			t.Fatalf("got %d bytes", len(b))
-		}
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.URL.Path != "/"+Code(5) || r.Host != s.Address || r.Header.Get("Sec-Fetch-Mode") != "navigate" {
-			t.Errorf("got %s of %s with %v", r.URL, r.Host, r.Header)
-		}
+		expect.OK(t, err)
+		expect.That(t, r.URL.Path == "/"+Code(5) && r.Host == s.Address, "got %s of %s with %v", r.URL, r.Host, r.Header)
 		agents[r.UserAgent()] = true
 	}
-	if len(agents) != 160 {
-		t.Errorf("got %d User-Agents", len(agents))
-	}
-	plain := templates(&Spec{Address: "127.0.0.1:80", Reconnect: true})
-	if r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(plain[0].bytes))); err != nil || !r.Close || len(plain) != 1 {
-		t.Errorf("the request of a new connection: got %v, %v", r, err)
-	}
-}
-
-func TestConnectionsTakeTurnsInARing(t *testing.T) {
-	r := newRing(3)
-	var got []int32
-	for i := range int32(3) {
-		r.push(i)
-	}
-	for range 7 {
-		i := r.pop()
-		got = append(got, i)
-		r.push(i)
-	}
-	if want := []int32{0, 1, 2, 0, 1, 2, 0}; !slices.Equal(got, want) || r.empty() {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	expect.Equal(t, len(agents), 160, "User-Agents")
+	expect.Equal(t, len(templates(&Spec{Address: "127.0.0.1:80"})), 1, "requests of one visitor")
 }
 
 func TestSourceAddressesAreOfLoopback(t *testing.T) {
@@ -200,7 +137,5 @@ func TestSourceAddressesAreOfLoopback(t *testing.T) {
 			t.Fatalf("got %v", a)
 		}
 	}
-	if len(seen) != sourceAddresses {
-		t.Errorf("got %d addresses, want %d", len(seen), sourceAddresses)
-	}
+	expect.Equal(t, len(seen), sourceAddresses, "addresses")
 }

@@ -1,100 +1,37 @@
 package load
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// processTime returns the CPU time that a process has used, with all threads that it ever had.
-func processTime(pid int) (time.Duration, error) {
-	// A clock of a process is its complemented id, and 2 for the time that the scheduler has counted.
-	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^pid)<<3|2, &t); err != nil {
-		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
-	}
-	return time.Duration(t.Nano()), nil
-}
-
-// userHz is the unit of /proc/stat, which is the same on all systems.
-const userHz = 100
-
-// coreTimes returns how long the cores have been busy, by /proc/stat, and how long they waited for
-// the hypervisor.
-func coreTimes(stat []byte, cores []int) (busy, stolen time.Duration, err error) {
-	found := 0
-	for lines := bufio.NewScanner(bytes.NewReader(stat)); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
-			continue
-		}
-		core, err := strconv.Atoi(fields[0][3:])
-		if err != nil || !slices.Contains(cores, core) {
-			continue
-		}
-		found++
-		for n, field := range fields[1:9] { // user, nice, system, idle, iowait, irq, softirq, steal
-			ticks, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				return 0, 0, fmt.Errorf("/proc/stat: %w", err)
-			}
-			switch took := time.Duration(ticks) * time.Second / userHz; n {
-			case 3, 4:
-			case 7:
-				stolen += took
-			default:
-				busy += took
-			}
-		}
-	}
-	if found != len(cores) {
-		return 0, 0, fmt.Errorf("/proc/stat has %d of the cores %v", found, cores)
-	}
-	return busy, stolen, nil
-}
-
-// Clocks are what processes and cores have used.
-type Clocks struct {
-	Server       time.Duration // CPU time of some processes
-	Busy, Stolen time.Duration // of some cores
-}
-
-// ReadClocks reads the clocks of processes and cores.
-func ReadClocks(processes, cores []int) (c Clocks, err error) {
+// CPUTime returns the CPU time that processes have used, with all threads that they ever had.
+func CPUTime(processes ...int) (sum time.Duration, err error) {
 	for _, pid := range processes {
-		took, err := processTime(pid)
-		if err != nil {
-			return c, err
+		// A clock of a process is its complemented id, and 2 for the time that the scheduler has counted.
+		var t unix.Timespec
+		if err := unix.ClockGettime(int32(^pid)<<3|2, &t); err != nil {
+			return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
 		}
-		c.Server += took
+		sum += time.Duration(t.Nano())
 	}
-	stat, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return c, err
-	}
-	c.Busy, c.Stolen, err = coreTimes(stat, cores)
-	return c, err
+	return sum, nil
 }
 
 // A mark is the state of a run at a moment.
 type mark struct {
-	Clocks
-	at, own                time.Duration
+	at, server, own        time.Duration
 	answers, reconnections uint64
 }
 
 func (g *generator) mark(now time.Duration) (m mark, err error) {
 	m.at, m.answers, m.reconnections = now, g.answers, g.reconnected
-	if m.Clocks, err = ReadClocks(g.Processes, g.Cores); err != nil {
+	if m.server, err = CPUTime(g.Processes...); err != nil {
 		return m, err
 	}
-	m.own, err = processTime(os.Getpid())
+	m.own, err = CPUTime(os.Getpid())
 	return m, err
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,8 +25,6 @@ type connection struct {
 	awaited int           // answers
 	due     time.Duration // of the requests that are awaited
 	rest    []byte        // the start of an answer
-	unsent  bool          // its request must be sent when it is connected
-	ended   bool          // all is answered, and the server is to close it
 }
 
 // A generator is one run.
@@ -34,8 +33,8 @@ type generator struct {
 	started     time.Time
 	connections []connection
 	chores      []*chore
-	errands     []*errand // with the indexes after those of connections
-	free        ring      // of indexes, in an open loop
+	errands     []*errand  // with the indexes after those of connections
+	free        chan int32 // indexes, in an open loop; a queue
 	arrivals    arrivals
 	templates   []template
 	codes       []code
@@ -46,7 +45,7 @@ type generator struct {
 	in, out     []byte
 	to          unix.SockaddrInet4
 
-	took         histogram
+	took         []time.Duration // of requests that were due between warm-up and end
 	answers      uint64
 	reconnected  uint64
 	unsent       uint64
@@ -75,7 +74,7 @@ func Run(s *Spec) (*Report, error) {
 }
 
 func newGenerator(s *Spec) (*generator, error) {
-	if s.Connections < 1 || s.Pipeline < 1 || s.Links < 1 || s.Links > maxLinks {
+	if s.Connections < 1 || s.Pipeline < 1 || s.Links < 1 {
 		return nil, fmt.Errorf("%d connections, %d requests at once and %d links cannot be", s.Connections, s.Pipeline, s.Links)
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 1))
@@ -96,26 +95,20 @@ func newGenerator(s *Spec) (*generator, error) {
 	}
 	if s.Rate > 0 {
 		g.arrivals = newArrivals(s.Rate, rng)
-		g.free = newRing(s.Connections)
+		g.free = make(chan int32, s.Connections)
 	}
 	return g, g.connectAll()
 }
 
-// connectAll makes the connections. A run that makes a new one for each request begins later.
+// connectAll makes the connections.
 func (g *generator) connectAll() error {
 	for i := range g.connections {
 		c := &g.connections[i]
 		c.fd, c.index = -1, int32(i)
 		if g.Rate > 0 {
-			g.free.push(c.index)
+			g.free <- c.index
 		}
-		if g.Reconnect {
-			continue
-		}
-		if err := g.open(c); err != nil {
-			return errors.Join(err, g.close())
-		}
-		if err := g.awaitConnected(c.fd); err != nil {
+		if err := g.open(c, &g.to); err != nil {
 			return errors.Join(err, g.close())
 		}
 	}
@@ -166,7 +159,7 @@ func (g *generator) loop() error {
 		arrived := g.now()
 		for i := range events[:n] {
 			if at := int(events[i].Fd); at < len(g.connections) {
-				err = g.handle(&g.connections[at], events[i].Events, arrived)
+				err = g.handle(&g.connections[at], arrived)
 			} else {
 				err = g.handleErrand(g.errands[at-len(g.connections)])
 			}
@@ -211,8 +204,8 @@ func (g *generator) sendDue(now time.Duration) error {
 	if g.Rate == 0 {
 		return nil
 	}
-	for due := g.arrivals.next; due <= now && due < g.end && !g.free.empty(); due = g.arrivals.next {
-		if err := g.send(&g.connections[g.free.pop()], due); err != nil {
+	for due := g.arrivals.next; due <= now && due < g.end && len(g.free) > 0; due = g.arrivals.next {
+		if err := g.send(&g.connections[<-g.free], due); err != nil {
 			return err
 		}
 		g.arrivals.step()
@@ -231,7 +224,7 @@ func (g *generator) patience(now time.Duration) time.Duration {
 		}
 	}
 	switch {
-	case g.Rate == 0 || g.free.empty() || g.arrivals.next >= g.end:
+	case g.Rate == 0 || len(g.free) == 0 || g.arrivals.next >= g.end:
 		return longest
 	case g.Sleep:
 		return max(0, min(longest, g.arrivals.next-g.now()))
@@ -240,10 +233,7 @@ func (g *generator) patience(now time.Duration) time.Duration {
 }
 
 // handle reads what has come on a connection.
-func (g *generator) handle(c *connection, events uint32, arrived time.Duration) error {
-	if c.unsent && events&(unix.EPOLLOUT|unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-		return g.flush(c)
-	}
+func (g *generator) handle(c *connection, arrived time.Duration) error {
 	have := copy(g.in, c.rest)
 	c.rest = c.rest[:0]
 	n, err := read(c.fd, g.in[have:])
@@ -251,11 +241,11 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		return err
 	}
 	if n == 0 {
-		return g.closedByServer(c, have)
+		return fmt.Errorf("the server closed a connection; %d answers and %d bytes of one were still to come", c.awaited, have)
 	}
 	left := g.in[:have+n]
 	for len(left) > 0 {
-		length, last, err := answerLength(left)
+		length, last, err := answerLength(left, redirectLine)
 		if err != nil {
 			return err
 		}
@@ -269,11 +259,11 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 		c.awaited--
 		g.answers++
 		g.note(arrived, c.due)
-		if last && !g.Reconnect {
-			return g.replace(c, arrived)
+		if last {
+			return g.replace(c)
 		}
 		if c.awaited == 0 {
-			if err := g.answered(c, arrived); err != nil {
+			if err := g.answered(c); err != nil {
 				return err
 			}
 		}
@@ -283,19 +273,16 @@ func (g *generator) handle(c *connection, events uint32, arrived time.Duration) 
 
 // replace opens a connection in place of one that the server closes, and sends the requests again
 // that it has not answered: servers bound how many requests a connection may have.
-func (g *generator) replace(c *connection, now time.Duration) error {
+func (g *generator) replace(c *connection) error {
 	if err := unix.Close(c.fd); err != nil {
 		return err
 	}
-	if err := g.open(c); err != nil {
-		return err
-	}
-	if err := g.awaitConnected(c.fd); err != nil {
+	if err := g.open(c, &g.to); err != nil {
 		return err
 	}
 	g.reconnected++
 	if c.awaited == 0 {
-		return g.answered(c, now)
+		return g.answered(c)
 	}
 	return g.write(c)
 }
@@ -303,66 +290,31 @@ func (g *generator) replace(c *connection, now time.Duration) error {
 // note records how long a request took.
 func (g *generator) note(arrived, due time.Duration) {
 	if due >= g.warmAt && due < g.end {
-		g.took.add(arrived - due)
+		g.took = append(g.took, arrived-due)
 	}
 }
 
 // answered goes on with a connection whose requests are all answered.
-func (g *generator) answered(c *connection, now time.Duration) error {
-	switch {
-	case g.Reconnect:
-		c.ended = true
-		return nil
-	case g.Rate > 0:
-		g.inFlight--
-		g.free.push(c.index)
+func (g *generator) answered(c *connection) error {
+	g.inFlight--
+	if g.Rate > 0 {
+		g.free <- c.index
 		return nil
 	}
-	g.inFlight--
-	return g.again(c)
-}
-
-// again sends the next requests of a closed loop.
-func (g *generator) again(c *connection) error {
 	if now := g.now(); now < g.end {
 		return g.send(c, now)
 	}
 	return nil
 }
 
-// closedByServer is called at the end of what the server has sent.
-func (g *generator) closedByServer(c *connection, have int) error {
-	if !c.ended || have > 0 {
-		return fmt.Errorf("the server closed a connection; %d answers and %d bytes of one were still to come", c.awaited, have)
-	}
-	if err := unix.Close(c.fd); err != nil {
-		return err
-	}
-	c.fd, c.ended = -1, false
-	g.inFlight--
-	g.reconnected++
-	if g.Rate > 0 {
-		g.free.push(c.index)
-		return nil
-	}
-	return g.again(c)
-}
-
 // send sends as many requests as go together on a connection that awaits nothing.
 func (g *generator) send(c *connection, due time.Duration) error {
 	c.due, c.awaited = due, g.Pipeline
 	g.inFlight++
-	if !g.Reconnect {
-		return g.write(c)
-	}
-	if err := g.open(c); err != nil {
-		return err
-	}
 	return g.write(c)
 }
 
-// write sends the requests that a connection awaits, or notes that they must wait for it to be
-// connected.
+// write sends the requests that a connection awaits.
 func (g *generator) write(c *connection) error {
 	out := g.out[:0]
 	for range c.awaited {
@@ -371,36 +323,30 @@ func (g *generator) write(c *connection) error {
 		g.sent++
 	}
 	n, err := write(c.fd, out)
-	if errors.Is(err, unix.EAGAIN) && g.Reconnect {
-		g.sent -= uint64(c.awaited)
-		c.unsent = true
-		return g.watch(c, unix.EPOLL_CTL_MOD, unix.EPOLLOUT)
-	}
 	if err == nil && n < len(out) {
 		err = fmt.Errorf("only %d of %d bytes could be sent: the server does not read", n, len(out))
 	}
 	return err
 }
 
-// flush sends the requests of a connection that is connected now, or could not be.
-func (g *generator) flush(c *connection) error {
-	c.unsent = false
-	if err := g.watch(c, unix.EPOLL_CTL_MOD, unix.EPOLLIN); err != nil {
-		return err
+// quantile returns the duration that the share p of all, which are sorted, does not exceed; 0 if there are none.
+func quantile(all []time.Duration, p float64) time.Duration {
+	if len(all) == 0 {
+		return 0
 	}
-	return g.write(c)
+	return all[int(p*float64(len(all)))]
 }
 
 func (g *generator) report() *Report {
+	slices.Sort(g.took)
 	var chores []uint64
 	for _, c := range g.chores {
 		chores = append(chores, c.done)
 	}
 	return &Report{
 		Chores:  chores,
-		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.Server - g.first.Server, Own: g.last.own - g.first.own,
-		Busy: g.last.Busy - g.first.Busy, Stolen: g.last.Stolen - g.first.Stolen,
-		P50: g.took.quantile(0.5), P99: g.took.quantile(0.99), P999: g.took.quantile(0.999), Slowest: g.took.slowest,
+		Answers: g.last.answers - g.first.answers, Elapsed: g.last.at - g.first.at, CPU: g.last.server - g.first.server, Own: g.last.own - g.first.own,
+		P50: quantile(g.took, 0.5), P99: quantile(g.took, 0.99),
 		AnswersInAll: g.answers, Reconnected: g.last.reconnections - g.first.reconnections, Unsent: g.unsent,
 	}
 }

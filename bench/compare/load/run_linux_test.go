@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // serverName is the name by which the test program is a server: its loop must not share a process
@@ -58,30 +60,20 @@ func standInForServer(kind string) {
 func startServer(t *testing.T, kind string) (address string, pid int) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	cmd := exec.Command(self, kind)
 	cmd.Args[0], cmd.Stderr = serverName, io.Discard
 	input, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		input.Close()
 		_ = cmd.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return strings.TrimSpace(line), cmd.Process.Pid
 }
 
@@ -93,27 +85,18 @@ func (s *Spec) short(address string, pid int) *Spec {
 func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	for name, spec := range map[string]*Spec{
-		"closed":          {Connections: 4, Pipeline: 1},
-		"pipelined":       {Connections: 4, Pipeline: 16, Browser: true, Visitors: true},
-		"new connections": {Connections: 4, Pipeline: 1, Reconnect: true},
-		"open":            {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
-		"open, asleep":    {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
-		"open, new":       {Connections: 16, Pipeline: 1, Rate: 500, Reconnect: true},
+		"closed":       {Connections: 4, Pipeline: 1},
+		"pipelined":    {Connections: 4, Pipeline: 16, Visitors: true},
+		"open":         {Connections: 16, Pipeline: 1, Rate: 500, Visitors: true},
+		"open, asleep": {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Run(spec.short(address, pid))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Answers == 0 || r.AnswersInAll < r.Answers || r.CPU <= 0 || r.Own <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.Slowest < r.P99 {
-				t.Errorf("got %+v", r)
-			}
-			if spec.Reconnect != (r.Reconnected > 0) {
-				t.Errorf("connections made again: %d", r.Reconnected)
-			}
-			if n := uint64(spec.Pipeline); r.AnswersInAll%n != 0 {
-				t.Errorf("%d answers are no multiple of %d", r.AnswersInAll, n)
-			}
+			expect.OK(t, err)
+			expect.That(t, r.Answers != 0 && r.AnswersInAll >= r.Answers && r.CPU > 0 && r.Own > 0 && r.P50 > 0 && r.P99 >= r.P50, "got %+v", r)
+			expect.That(t, r.Reconnected <= 0, "connections made again: %d", r.Reconnected)
+			n := uint64(spec.Pipeline)
+			expect.Equal(t, r.AnswersInAll%n, 0, "%d answers are no multiple of %d", r.AnswersInAll, n)
 		})
 	}
 }
@@ -124,33 +107,23 @@ func TestRequestsAfterTheLastAnswerAreSentAgain(t *testing.T) {
 		"closed": {Connections: 4, Pipeline: 1}, "pipelined": {Connections: 4, Pipeline: 16}, "open": {Connections: 16, Pipeline: 1, Rate: 500},
 	} {
 		r, err := Run(spec.short(address, pid))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if r.Reconnected == 0 || r.AnswersInAll%uint64(spec.Pipeline) != 0 {
-			t.Errorf("%s: %d connections made again, %d answers", name, r.Reconnected, r.AnswersInAll)
-		}
+		expect.OK(t, err, name)
+		expect.That(t, r.Reconnected != 0 && r.AnswersInAll%uint64(spec.Pipeline) == 0, "%s: %d connections made again, %d answers", name, r.Reconnected, r.AnswersInAll)
 	}
 }
 
 func TestRequestsThatCouldNotBeSentCountAsLate(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	r, err := Run((&Spec{Connections: 1, Pipeline: 1, Rate: 10_000_000}).short(address, pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Unsent < r.Answers || r.P50 < r.Elapsed/10 || r.P99 > r.Elapsed+time.Second {
-		t.Errorf("got %+v", r)
-	}
+	expect.OK(t, err)
+	expect.That(t, r.Unsent >= r.Answers && r.P50 >= r.Elapsed/10 && r.P99 <= r.Elapsed+time.Second, "got %+v", r)
 }
 
 func TestAWrongAnswerEndsALoad(t *testing.T) {
 	for kind, want := range map[string]string{"missing": "404 Not Found", "closing": "closed a connection"} {
 		address, pid := startServer(t, kind)
 		_, err := Run((&Spec{Connections: 2, Pipeline: 1}).short(address, pid))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error with %q", kind, err, want)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want an error with %q", kind, err, want)
 	}
 }
 
@@ -165,12 +138,8 @@ func TestChoresAreDoneBesideALoad(t *testing.T) {
 			{Address: address, Request: []byte(long), Status: 302, Every: 50 * time.Millisecond, Connections: 1},
 		}
 		r, err := Run(spec)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if len(r.Chores) != 2 || r.Chores[0] < 2 || r.Chores[0] > 220 || r.Chores[1] < 1 || r.Chores[1] > 4 {
-			t.Errorf("%s: answers to chores: %v", name, r.Chores)
-		}
+		expect.OK(t, err, name)
+		expect.That(t, len(r.Chores) == 2 && r.Chores[0] >= 2 && r.Chores[0] <= 220 && r.Chores[1] >= 1 && r.Chores[1] <= 4, "%s: answers to chores: %v", name, r.Chores)
 	}
 }
 
@@ -178,22 +147,21 @@ func TestAWrongAnswerToAChoreEndsALoad(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	spec := (&Spec{Connections: 2, Pipeline: 1}).short(address, pid)
 	spec.Chores = []Chore{{Address: address, Request: []byte("GET /a HTTP/1.1\r\nHost: a\r\n\r\n"), Status: 201, Every: time.Millisecond, Connections: 1}}
-	if _, err := Run(spec); err == nil || !strings.Contains(err.Error(), "not a 201") {
-		t.Errorf("got %v", err)
-	}
+	_, err := Run(spec)
+	expect.That(t, err != nil && strings.Contains(err.Error(), `"HTTP/1.1 201 "`), "got %v", err)
 }
 
 func TestTheLengthOfAPlainAnswer(t *testing.T) {
+	created := []byte("HTTP/1.1 201 ")
 	const whole = "HTTP/1.1 201 Created\r\nContent-Length: 3\r\n\r\nabc"
 	for cut := range len(whole) {
-		if n, err := plainAnswerLength([]byte(whole[:cut]), 201); n != 0 || err != nil {
+		if n, _, err := answerLength([]byte(whole[:cut]), created); n != 0 || err != nil {
 			t.Errorf("%q: got %d, %v", whole[:cut], n, err)
 		}
 	}
-	if n, err := plainAnswerLength([]byte(whole+"d"), 201); n != len(whole) || err != nil {
-		t.Errorf("got %d, %v", n, err)
-	}
-	if n, err := plainAnswerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), 201); err == nil {
+	n, _, err := answerLength([]byte(whole+"d"), created)
+	expect.That(t, n == len(whole) && err == nil, "got %d, %v", n, err)
+	if n, _, err := answerLength([]byte("HTTP/1.1 201 Created\r\n\r\n"), created); err == nil {
 		t.Errorf("an answer without a length: got %d", n)
 	}
 }
@@ -203,25 +171,21 @@ func TestALoadWithoutServerFails(t *testing.T) {
 		"127.0.0.1:1": "connect", "192.0.2.1:80": "loopback", "localhost:80": "loopback", "[::1]:80": "loopback",
 	} {
 		_, err := Run((&Spec{Connections: 1, Pipeline: 1}).short(address, os.Getpid()))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error with %q", address, err, want)
-		}
+		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want an error with %q", address, err, want)
 	}
-	if _, err := Run(&Spec{Address: "127.0.0.1:1"}); err == nil {
-		t.Error("a load without connections ran")
-	}
+	expect.That(t, expect.Err(Run(&Spec{Address: "127.0.0.1:1"})) != nil, "a load without connections ran")
 }
 
-func TestTheTimesOfCoresAreReadFromStat(t *testing.T) {
-	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 100 20 30 1000 50 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 5 5 5 5 5 5 5 5 0 0\nintr 1 2 3\n"
-	busy, stolen, err := coreTimes([]byte(stat), []int{0, 1})
-	if err != nil || busy != 1680*time.Millisecond || stolen != 90*time.Millisecond {
-		t.Errorf("got %v, %v, %v", busy, stolen, err)
+func TestAProcessHasUsedTime(t *testing.T) {
+	took, err := CPUTime(os.Getpid())
+	expect.That(t, err == nil && took > 0, "got %v, %v", took, err)
+}
+
+func TestAQuantileIsOfTheSortedDurations(t *testing.T) {
+	var all []time.Duration
+	for i := range 1000 {
+		all = append(all, time.Duration(i))
 	}
-	if _, _, err := coreTimes([]byte(stat), []int{0, 2}); err == nil {
-		t.Error("a core that is not there was read")
-	}
-	if c, err := ReadClocks([]int{os.Getpid()}, []int{0}); err != nil || c.Server <= 0 || c.Busy <= 0 {
-		t.Errorf("of this process: got %+v, %v", c, err)
-	}
+	a, b := quantile(all, 0.5), quantile(all, 0.99)
+	expect.That(t, a == 500 && b == 990 && quantile(nil, 0.5) == 0, "got %d, %d", a, b)
 }

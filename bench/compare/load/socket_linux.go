@@ -18,28 +18,27 @@ func address(s string) (to unix.SockaddrInet4, err error) {
 	return unix.SockaddrInet4{Addr: parsed.Addr().As4(), Port: int(parsed.Port())}, nil
 }
 
-// open begins to connect c, and watches it.
-func (g *generator) open(c *connection) error { return g.openTo(c, &g.to) }
-
-func (g *generator) openTo(c *connection, to *unix.SockaddrInet4) error {
+// open connects c, and watches it.
+func (g *generator) open(c *connection, to *unix.SockaddrInet4) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("socket: %w", err)
 	}
-	c.fd, c.ended = fd, false
-	if g.Visitors || g.Reconnect {
+	c.fd = fd
+	if g.Visitors {
 		if err := bindSource(fd, sourceOf(g.sources)); err != nil {
 			return err
 		}
 		g.sources++
 	}
-	if !g.Reconnect {
-		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
-			return fmt.Errorf("TCP_NODELAY: %w", err)
-		}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return fmt.Errorf("TCP_NODELAY: %w", err)
 	}
 	if err := unix.Connect(fd, to); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		return fmt.Errorf("connect to %v: %w", to, err)
+	}
+	if err := g.awaitConnected(fd); err != nil {
+		return err
 	}
 	return g.watch(c, unix.EPOLL_CTL_ADD, unix.EPOLLIN)
 }

@@ -7,20 +7,17 @@ type Spec struct {
 	Address     string // of the server: an IPv4 address and a port
 	Connections int
 	Pipeline    int     // requests sent together on a connection; at least 1
-	Reconnect   bool    // a new connection for each request, which asks for it to be closed
 	Rate        float64 // requests per second of an open loop; 0: a closed loop
 	Sleep       bool    // wait asleep for the next due time, where the core is needed by others
 	Links       int     // number of links; 1: always the same
 	Evenly      bool    // no link is more popular than others
 	Visitors    bool    // many User-Agents and source addresses
-	Browser     bool    // all the header fields of a browser
 
 	Chores []Chore // what is asked beside the load
 
 	WarmUp, Length time.Duration
 	Seed           uint64
 	Processes      []int // whose CPU time is measured
-	Cores          []int // on which nothing else should run
 }
 
 // A Chore is a request that is sent again and again beside the load, by the generator itself: another
@@ -38,21 +35,13 @@ const Tail = 10 * time.Second
 
 // A Report is what a run has measured between warm-up and end.
 type Report struct {
-	Answers                 uint64
-	Elapsed                 time.Duration
-	CPU                     time.Duration // of Spec.Processes
-	Own                     time.Duration // CPU time of the generator
-	Busy, Stolen            time.Duration // of Spec.Cores, by whomever
-	P50, P99, P999, Slowest time.Duration // from the time that the request was due
-	AnswersInAll            uint64        // with those of the warm-up and after the end
-	Reconnected             uint64        // connections made again
-	Chores                  []uint64      // answers to each, in all
-	Unsent                  uint64        // that were due, but not sent until the end, as no connection was free
-}
-
-// Others returns the share of the cores' time that neither the server nor the generator used:
-// other processes, and the hypervisor.
-func (r *Report) Others(cores int) float64 {
-	others := r.Busy + r.Stolen - r.CPU - r.Own
-	return max(0, float64(others)/float64(r.Elapsed)/float64(cores))
+	Answers      uint64
+	Elapsed      time.Duration
+	CPU          time.Duration // of Spec.Processes
+	Own          time.Duration // CPU time of the generator
+	P50, P99     time.Duration // from the time that the request was due
+	AnswersInAll uint64        // with those of the warm-up and after the end
+	Reconnected  uint64        // connections made again
+	Chores       []uint64      // answers to each, in all
+	Unsent       uint64        // that were due, but not sent until the end, as no connection was free
 }

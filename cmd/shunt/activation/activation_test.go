@@ -6,29 +6,25 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // passed returns a file as a service manager passes it, with the name that its unit gives it.
 func passed(t *testing.T, f *os.File, err error, name string) *os.File {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	fd := f.Fd()
 	named, err := dup(fd, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return named
 }
 
 func listening(t *testing.T) *net.TCPListener {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln.(*net.TCPListener)
 }
@@ -38,19 +34,13 @@ func TestPassedSocketsAreListenersByName(t *testing.T) {
 	f, err := public.File()
 	g, errOfAdmin := admin.File()
 	s, err := listeners([]*os.File{passed(t, f, err, Public), passed(t, g, errOfAdmin, Admin)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if s.Address(Public) != public.Addr().String() || s.Address(Admin) != admin.Addr().String() || s.Address(HTTP) != "" {
 		t.Errorf("got the addresses %q, %q and %q", s.Address(Public), s.Address(Admin), s.Address(HTTP))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Close())
 	c, err := net.Dial("tcp", public.Addr().String())
-	if err != nil {
-		t.Fatalf("the socket is closed with its listener: %v", err)
-	}
+	expect.OK(t, err, "the socket is closed with its listener")
 	c.Close()
 }
 
@@ -67,18 +57,14 @@ func TestSocketsThatCannotBeServedAreRefused(t *testing.T) {
 		"two of one name":           {func(t *testing.T) []*os.File { return []*os.File{tcp(t, Public), tcp(t, Public)} }, "two sockets"},
 		"a datagram socket": {func(t *testing.T) []*os.File {
 			c, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			t.Cleanup(func() { c.Close() })
 			f, err := c.(*net.UDPConn).File()
 			return []*os.File{passed(t, f, err, Public)}
 		}, "not a listening TCP socket"},
 		"a connection": {func(t *testing.T) []*os.File {
 			c, err := net.Dial("tcp", listening(t).Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			t.Cleanup(func() { c.Close() })
 			f, err := c.(*net.TCPConn).File()
 			return []*os.File{passed(t, f, err, Public)}
@@ -89,9 +75,8 @@ func TestSocketsThatCannotBeServedAreRefused(t *testing.T) {
 		}, "not a listening TCP socket"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s, err := listeners(c.files(t)); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v and error %v, want one with %q", s, err, c.want)
-			}
+			s, err := listeners(c.files(t))
+			expect.That(t, err != nil && strings.Contains(err.Error(), c.want), "got %v and error %v, want one with %q", s, err, c.want)
 		})
 	}
 }
@@ -101,13 +86,10 @@ func TestWithoutSocketsThereAreNone(t *testing.T) {
 	t.Setenv("LISTEN_FDS", "3")
 	t.Setenv("LISTEN_FDNAMES", "public:http:admin")
 	s, err := Take()
-	if err != nil || len(s) != 0 {
-		t.Errorf("got %v, %v", s, err)
-	}
+	expect.That(t, err == nil && len(s) == 0, "got %v, %v", s, err)
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
-		if value, found := os.LookupEnv(name); found {
-			t.Errorf("%s is %q, and a child would take it for its own", name, value)
-		}
+		value, found := os.LookupEnv(name)
+		expect.That(t, !found, "%s is %q, and a child would take it for its own", name, value)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func nothing(uint64) {}
@@ -18,41 +20,29 @@ func nothing(uint64) {}
 func sent(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "db"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Mkdir(filepath.Join(dir, "db"), 0o700))
 	for name, text := range map[string]string{"format": wholeFormat, "db/000004.sst": strings.Repeat("x", 5000), "db/MANIFEST-000001": "m", "db/LOCK": ""} {
-		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600))
 	}
 	var b bytes.Buffer
-	if err := Send(t.Context(), &b, dir, day, nothing); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, Send(t.Context(), &b, dir, day, nothing))
 	return b.Bytes()
 }
 
 func TestAnArchiveHasTheFilesInOrderAndTheFormatLast(t *testing.T) {
 	archive := sent(t)
-	if !bytes.Equal(archive, sent(t)) {
-		t.Error("two archives of one backup differ")
-	}
+	expect.That(t, bytes.Equal(archive, sent(t)), "two archives of one backup differ")
 	got := ""
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		got += h.Name + " "
 	}
 	const top = "shunt-20260304T050607Z/"
-	if want := top + " " + top + "db/ " + top + "db/000004.sst " + top + "db/MANIFEST-000001 " + top + "format "; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, got, top+" "+top+"db/ "+top+"db/000004.sst "+top+"db/MANIFEST-000001 "+top+"format ")
 }
 
 func TestAnArchiveThatIsCutOffAnywhereIsNotABackup(t *testing.T) {
@@ -61,12 +51,8 @@ func TestAnArchiveThatIsCutOffAnywhereIsNotABackup(t *testing.T) {
 	for n := 0; n <= len(archive); n += 256 {
 		dir := filepath.Join(t.TempDir(), "to")
 		err := Receive(t.Context(), bytes.NewReader(archive[:n]), dir, nothing)
-		if n < whole && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%d of %d bytes: got %v", n, len(archive), err)
-		}
-		if n == len(archive) && err != nil {
-			t.Errorf("whole: got %v", err)
-		}
+		expect.That(t, n >= whole || errors.Is(err, io.ErrUnexpectedEOF), "%d of %d bytes: got %v", n, len(archive), err)
+		expect.That(t, n != len(archive) || err == nil, "whole: got %v", err)
 	}
 }
 
@@ -76,13 +62,9 @@ func archiveOf(t testing.TB, entries ...tar.Header) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, h := range entries {
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, w.WriteHeader(&h))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, w.Close())
 	return b.Bytes()
 }
 
@@ -103,18 +85,12 @@ func TestNoArchiveWritesOutsideItsFolder(t *testing.T) {
 		"not an archive":         bytes.Repeat([]byte("not an archive "), 100),
 	} {
 		home := t.TempDir()
-		err := Receive(t.Context(), bytes.NewReader(archive), filepath.Join(home, "to"), nothing)
-		if !errors.Is(err, ErrNotABackup) {
-			t.Errorf("%s: got %v", name, err)
-		}
-		if left := names(t, home); len(left) != 1 {
-			t.Errorf("%s: wrote %q", name, left)
-		}
+		expect.Error(t, Receive(t.Context(), bytes.NewReader(archive), filepath.Join(home, "to"), nothing), ErrNotABackup, name)
+		left := names(t, home)
+		expect.Equal(t, len(left), 1, "%s: wrote %q", name, left)
 	}
 	twice := archiveOf(t, file("a/db/x"), file("a/db/x"))
-	if err := Receive(t.Context(), bytes.NewReader(twice), filepath.Join(t.TempDir(), "to"), nothing); !errors.Is(err, os.ErrExist) {
-		t.Errorf("a file twice: got %v", err)
-	}
+	expect.Error(t, Receive(t.Context(), bytes.NewReader(twice), filepath.Join(t.TempDir(), "to"), nothing), os.ErrExist, "a file twice")
 }
 
 func FuzzReceiveWritesOnlyIntoItsFolder(f *testing.F) {
@@ -122,8 +98,7 @@ func FuzzReceiveWritesOnlyIntoItsFolder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		home := t.TempDir()
 		_ = Receive(context.Background(), bytes.NewReader(archive), filepath.Join(home, "to"), nothing)
-		if left := names(t, home); len(left) != 1 || left[0] != "to" {
-			t.Errorf("wrote %q", left)
-		}
+		left := names(t, home)
+		expect.That(t, len(left) == 1 && left[0] == "to", "wrote %q", left)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"shunt/engine/expect"
 )
 
 // This file is programs that use the API beside the people in front of their pages.
@@ -20,10 +22,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 	s.t.Helper()
 	var sent bytes.Buffer
 	if body != nil {
-		must(s.t, json.NewEncoder(&sent).Encode(body))
+		expect.OK(s.t, json.NewEncoder(&sent).Encode(body))
 	}
 	request, err := http.NewRequest(method, s.base+"/api/v1"+path, &sent)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
@@ -34,10 +36,10 @@ func (s *server) ask(token, method, path string, body any) (*http.Response, stri
 func (s *server) send(request *http.Request) (*http.Response, string) {
 	s.t.Helper()
 	response, err := s.client.Do(request)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return response, string(text)
 }
 
@@ -45,13 +47,10 @@ func (s *server) send(request *http.Request) (*http.Response, string) {
 func answerOf[T any](s *server, token, method, path string, body any) (answer T) {
 	s.t.Helper()
 	response, text := s.ask(token, method, path, body)
-	if response.StatusCode >= 300 {
-		s.t.Fatalf("%s %s: got %d: %s", method, path, response.StatusCode, text)
-	}
+	expect.MustThat(s.t, response.StatusCode < 300, "%s %s: got %d: %s", method, path, response.StatusCode, text)
 	if text != "" {
-		if err := json.Unmarshal([]byte(text), &answer); err != nil {
-			s.t.Fatalf("%s %s: %v: %s", method, path, err, text)
-		}
+		err := json.Unmarshal([]byte(text), &answer)
+		expect.MustThat(s.t, err == nil, "%s %s: %v: %s", method, path, err, text)
 	}
 	return answer
 }
@@ -81,9 +80,7 @@ const password = "correct horse battery"
 func (s *server) logIn(email, password string) []*http.Cookie {
 	s.t.Helper()
 	response, text := s.ask("", http.MethodPost, "/session", map[string]string{"email": email, "password": password})
-	if response.StatusCode >= 300 || len(response.Cookies()) == 0 {
-		s.t.Fatalf("logging in: got %d: %s", response.StatusCode, text)
-	}
+	expect.MustThat(s.t, response.StatusCode < 300 && len(response.Cookies()) != 0, "logging in: got %d: %s", response.StatusCode, text)
 	return response.Cookies()
 }
 
@@ -95,13 +92,12 @@ func (s *server) hit(code string, n int, v visitor) {
 	s.t.Helper()
 	for range n {
 		request, err := http.NewRequest(http.MethodGet, s.base+"/"+code, nil)
-		must(s.t, err)
+		expect.OK(s.t, err)
 		request.Header.Set("User-Agent", v.agent)
 		if v.referrer != "" {
 			request.Header.Set("Referer", v.referrer)
 		}
-		if r, text := s.send(request); r.StatusCode >= 500 {
-			s.t.Fatalf("following %s: got %d: %s", code, r.StatusCode, text)
-		}
+		r, text := s.send(request)
+		expect.MustThat(s.t, r.StatusCode < 500, "following %s: got %d: %s", code, r.StatusCode, text)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // A desk is a server with one admin, who is signed in at a tab and has a token.
@@ -60,9 +62,7 @@ func (b *tab) mark() {
 // sameDocument checks that no page was loaded since mark.
 func (b *tab) sameDocument() {
 	b.t.Helper()
-	if !eval[bool](b, "document.marked === true") {
-		b.t.Errorf("%s: the page was loaded again", b.watch.address())
-	}
+	expect.That(b.t, eval[bool](b, "document.marked === true"), "%s: the page was loaded again", b.watch.address())
 }
 
 // reads returns the text of the element that a selector finds first, "" if there is none.
@@ -92,7 +92,7 @@ func (d *desk) codes() (codes []string) {
 func writeFile(t *testing.T, name string, content []byte) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, content, 0o600))
+	expect.OK(t, os.WriteFile(path, content, 0o600))
 	return path
 }
 

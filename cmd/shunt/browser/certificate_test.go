@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // A certificateFile is the certificate of all servers over HTTPS.
@@ -37,14 +38,14 @@ func certificate(t *testing.T) certificateFile {
 	certPEM, keyPEM := authority.Issue()
 	block, _ := pem.Decode(certPEM)
 	parsed, err := x509.ParseCertificate(block.Bytes)
-	must(t, err)
+	expect.OK(t, err)
 	hash := sha256.Sum256(parsed.RawSubjectPublicKeyInfo)
 	made := certificateFile{
 		cert: filepath.Join(work, "cert.pem"), key: filepath.Join(work, "key.pem"), authority: filepath.Join(work, "ca.pem"),
 		roots: authority.Pool(), spki: base64.StdEncoding.EncodeToString(hash[:]),
 	}
 	for path, content := range map[string][]byte{made.cert: certPEM, made.key: keyPEM, made.authority: authority.PEM()} {
-		must(t, os.WriteFile(path, content, 0o600))
+		expect.OK(t, os.WriteFile(path, content, 0o600))
 	}
 	certified.certificateFile = made
 	return made

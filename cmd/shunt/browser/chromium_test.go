@@ -17,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"shunt/engine/expect"
 )
 
 // patience is how long a page may take to show what a test waits for.
@@ -38,9 +40,7 @@ func startChromium(t *testing.T) context.Context {
 		return chromium.ctx
 	}
 	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Fatalf("%v; make browser installs it", err)
-	}
+	expect.MustThat(t, err == nil, "%v; make browser installs it", err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], // as root, chromedp adds no-sandbox
 		chromedp.ExecPath(path),
 		chromedp.UserDataDir(filepath.Join(work, "profile")),
@@ -113,7 +113,7 @@ func watchedTab(t *testing.T, base string) *tab {
 	b.watch.dismiss = func() {
 		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // the tab may be closed
 	}
-	must(t, chromedp.Do(ctx)) // the tab lives as long as the context of its first call
+	expect.OK(t, chromedp.Do(ctx)) // the tab lives as long as the context of its first call
 	call(b, page.Enable, page.EnableParams{})
 	call(b, network.Enable, network.EnableParams{})
 	call(b, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
@@ -134,9 +134,7 @@ func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	r, err := chromedp.Call(ctx, command, params)
-	if err != nil {
-		b.t.Fatalf("%s: %v", command.Method, err)
-	}
+	expect.OK(b.t, err, command.Method)
 	return r
 }
 

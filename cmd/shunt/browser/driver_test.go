@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 const driverPages = `<main><h1>A form</h1>
@@ -32,25 +34,19 @@ func TestFormsAreFilledInWithAndWithoutScript(t *testing.T) {
 			b.click(field("I agree"))
 			b.click(button("More"))
 			b.sees("Unfolded.")
-			if got := b.value(field("Address")); got != want["url"] {
-				t.Errorf("the field has %q, want %q", got, want["url"])
-			}
+			expect.Equal(t, b.value(field("Address")), want["url"], "the field")
 			b.follow(button("Send"))
 			b.isAt("/done")
 			want["notes"] = "two\r\nlines" // as forms are sent
 			for name, value := range want {
-				if got := b.query(name); got != value {
-					t.Errorf("%s: got %q, want %q", name, got, value)
-				}
+				expect.Equal(t, b.query(name), value, name)
 			}
 			b.back()
 			b.keys = true
 			b.fill(field("Address"), "by keyboard")
 			b.follow(button("Send"))
 			b.isAt("/done")
-			if got := b.query("url"); got != "by keyboard" {
-				t.Errorf("by keyboard, got %q", got)
-			}
+			expect.Equal(t, b.query("url"), "by keyboard", "by keyboard")
 		})
 	}
 }
@@ -73,9 +69,7 @@ func TestTextsLinksAndHeadingsAreFoundAsPeopleFindThem(t *testing.T) {
 		"/next": `<h1>Second</h1>`,
 	}, ""))
 	b.visit("/", http.StatusOK)
-	if !b.has(heading("First")) || b.has(heading("Second")) || strings.Contains(b.text(), "Secret") {
-		t.Errorf("got %q", b.text())
-	}
+	expect.That(t, b.has(heading("First")) && !b.has(heading("Second")) && !strings.Contains(b.text(), "Secret"), "got %q", b.text())
 	b.follow(link("The next page"))
 	b.find(heading("Second"))
 	b.reload()
@@ -91,9 +85,8 @@ func TestEachWayInIsWhatItClaims(t *testing.T) {
 			s := startServer(t, w)
 			b := openTab(t, s.base)
 			b.visit("/", http.StatusOK)
-			if got, want := eval[bool](b, "isSecureContext"), w.name != intranet.name; got != want {
-				t.Errorf("got a secure context: %v, want %v", got, want)
-			}
+			got, want := eval[bool](b, "isSecureContext"), w.name != intranet.name
+			expect.Equal(t, got, want)
 			s.addUser(s.token(), emails[admin], "admin")
 			b.enter(s.logIn(emails[admin], password))
 			b.visit("/api/v1/me", http.StatusOK)

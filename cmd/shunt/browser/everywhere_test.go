@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // This file is about what holds on all pages.
@@ -42,24 +44,18 @@ func TestTheBrandIsOnEveryPage(t *testing.T) {
 			b := d.tab
 			for _, path := range []string{"/", "/abc+", "/missing", "/_/docs", "/_/", "/_/links", "/_/link/abc", "/_/account", "/_/missing"} {
 				b.anyAnswer(path)
-				if top, title := b.reads("header .brand"), eval[string](b, "document.title"); top != name || !strings.Contains(title, name) {
-					t.Errorf("%s: the brand is not there: %q, %q", path, top, title)
-				}
-				if drawn := eval[bool](b, `document.querySelector('header img[src="/_/logo"]')?.naturalWidth > 0`); drawn != (flags != nil) {
-					t.Errorf("%s: the logo is drawn: %v", path, drawn)
-				}
-				if !b.has(link("Support")) {
-					t.Errorf("%s: the support is not there", path)
-				}
+				top, title := b.reads("header .brand"), eval[string](b, "document.title")
+				expect.That(t, top == name && strings.Contains(title, name), "%s: the brand is not there: %q, %q", path, top, title)
+				expect.Equal(t, eval[bool](b, `document.querySelector('header img[src="/_/logo"]')?.naturalWidth > 0`), flags != nil, "%s: the logo is drawn", path)
+				expect.That(t, b.has(link("Support")), "%s: the support is not there", path)
 			}
 			if flags == nil {
 				return
 			}
 			alone := watchedTab(t, d.base) // the browser says that it runs no script
 			alone.visit("/_/logo", http.StatusOK)
-			if got := strings.Join(alone.watch.complaints(), "\n"); !strings.Contains(got, "Blocked script execution") || strings.Contains(got, "ran") {
-				t.Errorf("the logo alone: %s", got)
-			}
+			got := strings.Join(alone.watch.complaints(), "\n")
+			expect.That(t, strings.Contains(got, "Blocked script execution") && !strings.Contains(got, "ran"), "the logo alone: %s", got)
 		})
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // This file finds elements as people and screen readers do, by role and accessible name, and uses
@@ -85,9 +87,7 @@ func (b *tab) click(e thing) {
 	node := b.find(e)
 	call(b, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
 	quads := call(b, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
-	if len(quads) == 0 {
-		b.t.Fatalf("%s: %v takes no room on the page", b.watch.address(), e)
-	}
+	expect.MustThat(b.t, len(quads) != 0, "%s: %v takes no room on the page", b.watch.address(), e)
 	x, y := middle(quads[0])
 	b.point(x, y)
 	b.press(x, y, 1)
@@ -186,9 +186,7 @@ func (b *tab) set(node cdp.BackendNodeID, text string) {
 		this.dispatchEvent(new Event('change', {bubbles: true}));
 		return option ? option.text.trim() : this.value;
 	}`, text)
-	if got != text {
-		b.t.Fatalf("%s: a field takes %q as %q", b.watch.address(), text, got)
-	}
+	expect.MustThat(b.t, got == text, "%s: a field takes %q as %q", b.watch.address(), text, got)
 }
 
 // value returns what a field contains.
@@ -214,13 +212,9 @@ func onObject[T any](b *tab, object runtime.RemoteObjectID, function string, arg
 	r := call(b, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
 		FunctionDeclaration: function, ObjectID: object, Arguments: arguments, ReturnByValue: ptr(true),
 	})
-	if r.ExceptionDetails != nil {
-		b.t.Fatalf("calling %.200s: %s %+v", function, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
-	}
+	expect.MustThat(b.t, r.ExceptionDetails == nil, "calling %.200s: %s %+v", function, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
 	if len(r.Result.Value) > 0 {
-		if err := json.Unmarshal(r.Result.Value, &result); err != nil {
-			b.t.Fatalf("calling %.200s: %v", function, err)
-		}
+		expect.OK(b.t, json.Unmarshal(r.Result.Value, &result), "calling %.200s", function)
 	}
 	return result
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A walk is one run through the pages of a new server.
@@ -70,9 +72,7 @@ var (
 func (w *walk) setupPath(text string) string {
 	w.t.Helper()
 	found := setupLinkText.FindStringSubmatch(text)
-	if found == nil || !strings.HasPrefix(found[0], w.base) {
-		w.t.Fatalf("there is no setup link of %s in %s", w.base, text)
-	}
+	expect.MustThat(w.t, found != nil && strings.HasPrefix(found[0], w.base), "there is no setup link of %s in %s", w.base, text)
 	return found[1]
 }
 
@@ -87,13 +87,9 @@ func (w *walk) setUp() (code string) {
 	b.fill(field("Password"), password)
 	b.follow(button("Set password and sign in"))
 	token := tokenText.FindString(b.text())
-	if token == "" {
-		w.t.Fatalf("there is no token on the page:\n%s", b.text())
-	}
+	expect.MustThat(w.t, token != "", "there is no token on the page:\n%s", b.text())
 	line := regexp.MustCompile(`curl .*`).FindString(b.text())
-	if !strings.Contains(line, token) {
-		w.t.Fatalf("the line for curl does not have the token: %s", line)
-	}
+	expect.MustContains(w.t, line, token, "the line for curl does not have the token")
 	answer := w.curl(line)
 	if found := codeText.FindStringSubmatch(answer); found != nil {
 		code = found[1]
@@ -118,13 +114,11 @@ func (w *walk) curl(line string) string {
 	} else if address != w.base {
 		config += "resolve = " + intranetHost + address + ":127.0.0.1\n"
 	}
-	must(w.t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600))
+	expect.OK(w.t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte(config), 0o600))
 	shell := exec.Command("sh", "-c", line)
 	shell.Env = append(os.Environ(), "CURL_HOME="+home, "HOME="+home, "NO_PROXY=*", "no_proxy=*")
 	out, err := shell.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("%s: %v\n%s", line, err, out)
-	}
+	expect.MustThat(w.t, err == nil, "%s: %v\n%s", line, err, out)
 	return string(out)
 }
 
@@ -190,11 +184,9 @@ func (w *walk) delete(code string) {
 func (w *walk) answers(code string, status int) {
 	w.t.Helper()
 	response, err := w.client.Get(w.base + "/" + code)
-	must(w.t, err)
+	expect.OK(w.t, err)
 	defer response.Body.Close()
-	if response.StatusCode != status {
-		w.t.Errorf("/%s: got status %d, want %d", code, response.StatusCode, status)
-	}
+	expect.Equal(w.t, response.StatusCode, status, "/%s", code)
 }
 
 // invite invites a second person, who must see nothing of the first person's link.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // This file is about forms at which something goes wrong, or that are sent twice.
@@ -26,9 +28,7 @@ func TestAnEditThatCrossesAnotherIsShown(t *testing.T) {
 		first.submit(button("Save"), http.StatusPreconditionFailed)
 		first.sees("This link was saved elsewhere")
 		first.sees("Now: of the second tab")
-		if got := first.value(field("Title")); got != "of the first tab" {
-			d.t.Errorf("the form has %q, want what was typed", got)
-		}
+		expect.Equal(d.t, first.value(field("Title")), "of the first tab", "the form")
 		first.follow(button("Save"))
 		first.isAt("/_/link/abc")
 		first.sees("of the first tab")
@@ -53,17 +53,12 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 		b.isAt("/_/links/new")
 		b.sees("Nothing has been sent yet")
 		for name, want := range map[string]string{"Target": "https://example.org/typed", "Alias": "typed"} {
-			if got := b.value(field(name)); got != want {
-				d.t.Errorf("%s: got %q, want %q", name, got, want)
-			}
+			expect.Equal(d.t, b.value(field(name)), want, name)
 		}
-		if codes := d.codes(); len(codes) != 0 {
-			d.t.Errorf("the form was sent by itself: there are %q", codes)
-		}
+		codes := d.codes()
+		expect.Equal(d.t, len(codes), 0, "the form was sent by itself: there are %q", codes)
 		b.follow(button("Create the link"))
-		if codes := d.codes(); !slices.Equal(codes, []string{"typed"}) {
-			d.t.Errorf("got the links %q, want the one", codes)
-		}
+		expect.Slices(d.t, d.codes(), []string{"typed"})
 	})
 }
 
@@ -71,14 +66,13 @@ func TestAFormOutlivesItsSession(t *testing.T) {
 func (d *desk) endSession() {
 	d.t.Helper()
 	request, err := http.NewRequest(http.MethodDelete, d.base+"/api/v1/session", nil)
-	must(d.t, err)
+	expect.OK(d.t, err)
 	for _, c := range d.session {
 		request.AddCookie(c)
 	}
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
-	if r, text := d.send(request); r.StatusCode >= 300 {
-		d.t.Fatalf("signing out: got %d: %s", r.StatusCode, text)
-	}
+	r, text := d.send(request)
+	expect.MustThat(d.t, r.StatusCode < 300, "signing out: got %d: %s", r.StatusCode, text)
 }
 
 // Two clicks on a button make one thing.
@@ -94,12 +88,9 @@ func TestADoubleClickMakesOneThing(t *testing.T) {
 		b.doubleClick("form.form button.primary")
 		b.until("the token is there", func() bool { return strings.Contains(b.reads("table"), "made twice") })
 		b.visit("/_/tokens", http.StatusOK) // behind all that was sent
-		if got := strings.Count(b.content(), "made twice"); got != 1 {
-			d.t.Errorf("there are %d tokens, want 1", got)
-		}
-		if codes := d.codes(); len(codes) != 1 {
-			d.t.Errorf("got the links %q, want one", codes)
-		}
+		expect.Equal(d.t, strings.Count(b.content(), "made twice"), 1, "tokens")
+		codes := d.codes()
+		expect.Equal(d.t, len(codes), 1, "got the links %q", codes)
 	})
 }
 
@@ -129,13 +120,10 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])
 		}
-		if got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]; got != want {
-			d.t.Errorf("the form has %q, want the lines that were refused", got)
-		}
+		got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]
+		expect.Equal(d.t, got, want, "the form")
 		rows := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].filter(r => r.querySelector('.error')).map(r => r.cells[0].textContent)")
-		if !slices.Equal(rows, []string{"17", "500"}) {
-			d.t.Errorf("the lines %q were refused, want 17 and 500", rows)
-		}
+		expect.Slices(d.t, rows, []string{"17", "500"}, "the lines were refused")
 		b.fill(field("Targets"), "https://example.org/corrected\nhttps://example.org/too")
 		b.follow(button("Create the links"))
 		b.sees("2 links are ready")
@@ -170,9 +158,8 @@ func TestSigningInLeadsToThePageThatWasAskedFor(t *testing.T) {
 		b.fill(field("Password"), password)
 		b.follow(button("Sign in"))
 		b.isAt("/_/links")
-		if tag, state := b.query("tag"), b.query("state"); tag != "a&b" || state != "active" {
-			d.t.Errorf("got the tag %q and the state %q", tag, state)
-		}
+		tag, state := b.query("tag"), b.query("state")
+		expect.That(d.t, tag == "a&b" && state == "active", "got the tag %q and the state %q", tag, state)
 		for _, next := range []string{"https://evil.example/", "//evil.example/", "/_/..//evil.example", `/_/\evil.example`} {
 			b := openTab(d.t, d.base)
 			b.visit("/_/sign-in?next="+url.QueryEscape(next), http.StatusOK)

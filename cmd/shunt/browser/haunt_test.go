@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/chromedp/cdproto/page"
+
+	"shunt/engine/expect"
 )
 
 // A haunted server has the hostile strings in every field that a page shows.
@@ -79,15 +81,13 @@ type made struct {
 func (h *haunted) takes(path string, body any) (m made, ok bool) {
 	h.t.Helper()
 	response, text := h.ask(h.token, http.MethodPost, path, body)
-	if response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests {
-		h.t.Fatalf("%s: got %d: %s", path, response.StatusCode, text)
-	}
+	expect.MustThat(h.t, response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests,
+		"%s: got %d: %s", path, response.StatusCode, text)
 	if response.StatusCode >= 300 {
 		return m, false
 	}
-	if err := json.Unmarshal([]byte(text), &m); err != nil {
-		h.t.Fatalf("%s: %v: %s", path, err, text)
-	}
+	err := json.Unmarshal([]byte(text), &m)
+	expect.MustThat(h.t, err == nil, "%s: %v: %s", path, err, text)
 	return m, true
 }
 
@@ -238,9 +238,7 @@ func (h *haunted) pasted(b *tab) {
 	b.submitAny(button("Create the links"))
 	b.sees("refused")
 	shown := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].map(r => r.cells[1].textContent)")
-	if len(shown) < 60 {
-		h.t.Errorf("the result has %d lines, want at least 60", len(shown))
-	}
+	expect.That(h.t, len(shown) >= 60, "the result has %d lines, want at least 60", len(shown))
 	b.wantText(slices.DeleteFunc(strings.Split(lines, "\n"), func(line string) bool { return len(line) > 300 || strings.ContainsAny(line, "\x00\r") })...)
 }
 
@@ -268,9 +266,7 @@ func (h *haunted) imported(b *tab) {
 		b.submitAny(button("Import"))
 	}
 	lines := eval[int](b, "document.querySelectorAll('.progress li, main table tbody tr').length")
-	if lines < 60 {
-		h.t.Errorf("the result has %d lines that were refused, want at least 60", lines)
-	}
+	expect.That(h.t, lines >= 60, "the result has %d lines that were refused, want at least 60", lines)
 	b.wantText()
 }
 
@@ -289,9 +285,7 @@ func TestHostileBrandsComeOutAsText(t *testing.T) {
 	for _, name := range some(hostileStrings(t)) {
 		t.Run("", func(t *testing.T) {
 			s, err := tryServer(t, localhost, "--brand-name", name)
-			if err != nil && !strings.Contains(err.Error(), "brand-name") {
-				t.Errorf("%q: %v", name, err)
-			}
+			expect.That(t, err == nil || strings.Contains(err.Error(), "brand-name"), "%q: %v", name, err)
 			if err != nil {
 				return
 			}

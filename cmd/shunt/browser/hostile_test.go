@@ -8,21 +8,21 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // hostileStrings returns the strings of testdata/hostile-strings.txt, and one that is long.
 func hostileStrings(t testing.TB) (all []string) {
 	t.Helper()
 	file, err := os.ReadFile("testdata/hostile-strings.txt")
-	must(t, err)
+	expect.OK(t, err)
 	for number, line := range strings.Split(string(file), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		text, err := strconv.Unquote(line)
-		if err != nil {
-			t.Fatalf("line %d: %v: %s", number+1, err, line)
-		}
+		expect.MustThat(t, err == nil, "line %d: %v: %s", number+1, err, line)
 		all = append(all, text)
 	}
 	return append(all, strings.Repeat("long<b>", 70)) // in the limit of a title, 512 bytes
@@ -41,13 +41,11 @@ func (b *tab) wantText(texts ...string) {
 	b.t.Helper()
 	content := asShown(b.content())
 	for _, text := range texts {
-		if shown := asShown(text); !strings.Contains(content, shown) {
-			b.t.Errorf("%s: it does not have %q as text", b.watch.address(), shown)
-		}
+		shown := asShown(text)
+		expect.That(b.t, strings.Contains(content, shown), "%s: it does not have %q as text", b.watch.address(), shown)
 	}
-	if foreign := eval[[]string](b, foreignElements); len(foreign) > 0 {
-		b.t.Errorf("%s: it has elements that are not of its own: %s", b.watch.address(), strings.Join(foreign, ", "))
-	}
+	foreign := eval[[]string](b, foreignElements)
+	expect.That(b.t, len(foreign) == 0, "%s: it has elements that are not of its own: %s", b.watch.address(), strings.Join(foreign, ", "))
 }
 
 // foreignElements are elements, attributes and schemes that no page of ours has, but hostile
@@ -59,13 +57,10 @@ const foreignElements = `[...document.querySelectorAll('*')].flatMap(e => [
 
 func TestThereAreEnoughHostileStrings(t *testing.T) {
 	all := hostileStrings(t)
-	if len(all) < 60 {
-		t.Errorf("there are %d, want at least 60", len(all))
-	}
+	expect.That(t, len(all) >= 60, "there are %d, want at least 60", len(all))
 	slices.Sort(all)
-	if n := len(slices.Compact(all)); n != len(all) {
-		t.Errorf("%d of them are there twice", len(all)-n)
-	}
+	n := len(slices.Compact(all))
+	expect.Equal(t, n, len(all), "%d of them are there twice", len(all)-n)
 }
 
 // A page that shows hostile strings as text passes; one that does not escape them is found out.
@@ -81,9 +76,7 @@ func TestHostileStringsAreFoundOutWhereTheyAreNotText(t *testing.T) {
 		b.until("the watcher reports "+name, func() bool {
 			return strings.Contains(strings.Join(b.watch.complaints(), "\n"), "a hostile string ran")
 		})
-		if got := faults(b, func(b *tab) { b.wantText(name) }); !strings.Contains(got, "as text") {
-			t.Errorf("%s: got %q, want a complaint", name, got)
-		}
+		expect.Contains(t, faults(b, func(b *tab) { b.wantText(name) }), "as text", name)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -69,7 +71,7 @@ func shuntBinary(t *testing.T) string {
 	t.Helper()
 	readSources()
 	binary, err := built()
-	must(t, err)
+	expect.OK(t, err)
 	return binary
 }
 
@@ -86,11 +88,3 @@ var readSources = sync.OnceFunc(func() {
 	}
 	_, _ = os.ReadFile("../../../go.mod")
 })
-
-// must ends the test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

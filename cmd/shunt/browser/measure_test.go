@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // maxWeight is how many bytes a page may be with all of its parts, as they are sent.
@@ -30,13 +32,9 @@ func (b *tab) wantLight() {
 			continue
 		}
 		sum += p.sent
-		if p.loaded > smallest && p.encoding == "" && p.kind != "Image" {
-			b.t.Errorf("%s: %.0f bytes are sent without compression", path, p.loaded)
-		}
+		expect.That(b.t, p.loaded <= smallest || p.encoding != "" || p.kind == "Image", "%s: %.0f bytes are sent without compression", path, p.loaded)
 	}
-	if sum == 0 || sum > maxWeight {
-		b.t.Errorf("%s: it has %.0f bytes in all, want at most %d", b.watch.address(), sum, maxWeight)
-	}
+	expect.That(b.t, sum != 0 && sum <= maxWeight, "%s: it has %.0f bytes in all, want at most %d", b.watch.address(), sum, maxWeight)
 }
 
 // wantNoSideways checks that nobody has to scroll sideways.
@@ -76,11 +74,9 @@ func (b *tab) wantAccessible(l look) {
 func axe(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(axeVariable)
-	if path == "" {
-		t.Fatalf("%s is not set; make browser fetches axe-core and names its file there", axeVariable)
-	}
+	expect.MustThat(t, path != "", "%s is not set; make browser fetches axe-core and names its file there", axeVariable)
 	source, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return string(source)
 }
 
@@ -127,8 +123,6 @@ func TestTheChecksOfPagesFindFaults(t *testing.T) {
 	} {
 		b := watchedTab(t, base)
 		b.visit(path, http.StatusOK)
-		if got := faults(b, c.check); !strings.Contains(got, c.want) {
-			t.Errorf("%s: got %q, want %q", path, got, c.want)
-		}
+		expect.Contains(t, faults(b, c.check), c.want, path)
 	}
 }

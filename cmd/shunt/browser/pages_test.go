@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A row is a page that people see. Each row is checked by TestEveryPage and drawn by make
@@ -181,6 +183,6 @@ func screenshots(t *testing.T) string {
 	if folder == "" {
 		t.Skip("make screenshots runs this test")
 	}
-	must(t, os.MkdirAll(folder, 0o777))
+	expect.OK(t, os.MkdirAll(folder, 0o777))
 	return folder
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // fetchAhead are the ways in which a page has its links fetched before anybody clicks.
@@ -36,7 +38,7 @@ type eagerSite struct {
 func serveEagerly(t *testing.T, s *server) *eagerSite {
 	t.Helper()
 	base, err := url.Parse(s.base)
-	must(t, err)
+	expect.OK(t, err)
 	short := httputil.NewSingleHostReverseProxy(base)
 	site := &eagerSite{ahead: make(map[string]int)}
 	page := func(w http.ResponseWriter, body string) {
@@ -103,9 +105,8 @@ func TestAClickAfterAPrefetchIsAHit(t *testing.T) {
 					Bots struct{ Prefetches int }
 				}
 				got := answerOf[figures](s, token, http.MethodGet, "/stats/"+code+"?include=bots", nil)
-				if through != want || got.Hits != want {
-					t.Errorf("%s: got %d of %d visitors at the target and %d hits, want %d of each", code, through, visitors, got.Hits, want)
-				}
+				expect.That(t, through == want && got.Hits == want,
+					"%s: got %d of %d visitors at the target and %d hits, want %d of each", code, through, visitors, got.Hits, want)
 				if got.Bots.Prefetches != want { // once the link is used up, a prefetch gets 410 as a click does
 					t.Errorf("%s: got %d prefetches counted, want %d", code, got.Bots.Prefetches, want)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"shunt/bench"
+	"shunt/engine/expect"
 )
 
 // maxHeight bounds a picture; the reference page is longer than a picture can be.
@@ -27,7 +28,7 @@ func TestScreenshotsOfEveryPage(t *testing.T) {
 				b.resize(look.width)
 				b.colours(look.colours)
 				path := filepath.Join(folder, fmt.Sprintf("%s-%v.png", r.name, look))
-				must(t, os.WriteFile(path, b.picture(), 0o666))
+				expect.OK(t, os.WriteFile(path, b.picture(), 0o666))
 			}
 		})
 	}
@@ -47,7 +48,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 	most := eval[string](overview, `document.querySelector('table.slim a').getAttribute('href')`)
 	link := d.open(t, row{path: most + "?period=30d", as: admin})
 	for name, b := range map[string]*tab{"overview": overview, "link": link} {
-		must(t, os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666))
+		expect.OK(t, os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666))
 	}
 }
 

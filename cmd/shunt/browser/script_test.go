@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
+
+	"shunt/engine/expect"
 )
 
 // This file has what the pages can do by script only.
@@ -30,9 +32,7 @@ func TestSearchFindsAsOneTypes(t *testing.T) {
 	b.click(field("Search"))
 	b.fill(field("Search"), "nl-4")
 	shows("nl-41", "volunteers")
-	if got := eval[string](b, "document.activeElement.id"); got != "q" {
-		t.Errorf("the focus is at %q, want it where one types", got)
-	}
+	expect.Equal(t, eval[string](b, "document.activeElement.id"), "q", "the focus is at")
 	b.fill(field("Search"), "zzz")
 	shows("Nothing was found", "nl-41")
 	b.fill(field("Search"), "")
@@ -41,15 +41,11 @@ func TestSearchFindsAsOneTypes(t *testing.T) {
 	b.fill(field("State"), "disabled")
 	shows(disabledCode, "nl-41")
 	b.sameDocument()
-	if got := b.query("state"); got != "disabled" {
-		t.Errorf("the address has the state %q", got)
-	}
+	expect.Equal(t, b.query("state"), "disabled", "the address has the state")
 
 	b.reload()
 	shows(disabledCode, demoCode)
-	if got := b.value(field("State")); got != "disabled" {
-		t.Errorf("after a reload, the form has the state %q", got)
-	}
+	expect.Equal(t, b.value(field("State")), "disabled", "after a reload, the form has the state")
 	b.loading(http.StatusOK, func() {
 		x, y := b.place("#short-" + disabledCode)
 		b.press(x, y, 1)
@@ -69,9 +65,8 @@ func TestSearchWorksWithoutScript(t *testing.T) {
 	b.visit("/_/links", http.StatusOK)
 	b.fill(field("Search"), "nl-4")
 	b.follow(button("Search"))
-	if text := b.reads("#results"); !strings.Contains(text, "nl-41") || strings.Contains(text, "volunteers") || b.value(field("Search")) != "nl-4" {
-		t.Errorf("got %s", text)
-	}
+	text := b.reads("#results")
+	expect.That(t, strings.Contains(text, "nl-41") && !strings.Contains(text, "volunteers") && b.value(field("Search")) == "nl-4", "got %s", text)
 }
 
 // The text of each is in the clipboard, also where browsers give pages no clipboard of their own.
@@ -90,9 +85,7 @@ func TestCopyButtonsCopy(t *testing.T) {
 				b.visit("/_/tokens", http.StatusOK)
 				b.click(field("Name"))
 				b.key("v", "paste")
-				if got := b.value(field("Name")); got != want {
-					t.Errorf("the clipboard has %q, want %q", got, want)
-				}
+				expect.Equal(t, b.value(field("Name")), want, "the clipboard")
 			}
 			b.visit("/_/link/abc", http.StatusOK)
 			b.click(button("Copy"))
@@ -121,16 +114,13 @@ func TestAChartIsReadByPointerAndByKeys(t *testing.T) {
 	for _, path := range []string{"/_/link/" + demoCode, "/_/"} {
 		b := d.open(t, row{path: path, as: admin})
 		rows := eval[[]string](b, `[...document.querySelectorAll('figure[data-from] tbody tr')].map(r => [...r.cells].map(c => c.textContent.replace(/\D/g, '')).slice(1, 3).join())`)
-		if len(rows) < 2 {
-			t.Fatalf("%s: the chart has the rows %q", path, rows)
-		}
+		expect.MustThat(t, len(rows) >= 2, "%s: the chart has the rows %q", path, rows)
 		reads := func(how string, i int) {
 			t.Helper()
 			hits, visitors, _ := strings.Cut(rows[i], ",")
 			want := regexp.MustCompile(`\b` + hits + ` hits?, ` + visitors + ` visitors?\b`)
-			if got := numberMark.ReplaceAllString(b.reads(".chart-readout"), "$1$2"); !want.MatchString(got) {
-				t.Errorf("%s, %s: value %d reads %q, want %v", path, how, i, got, want)
-			}
+			got := numberMark.ReplaceAllString(b.reads(".chart-readout"), "$1$2")
+			expect.That(t, want.MatchString(got), "%s, %s: value %d reads %q, want %v", path, how, i, got, want)
 		}
 		figure := call(b, dom.GetDocument, dom.GetDocumentParams{}).Root.NodeID
 		node := call(b, dom.QuerySelector, dom.QuerySelectorParams{NodeID: figure, Selector: "figure[data-from]"}).NodeID
@@ -142,9 +132,8 @@ func TestAChartIsReadByPointerAndByKeys(t *testing.T) {
 		}
 		reads("at the end", len(rows)-1)
 		b.key("Escape")
-		if got := b.reads(".chart-readout"); !strings.HasSuffix(got, "(most hits)") {
-			t.Errorf("%s: at rest it reads %q, want the most hits", path, got)
-		}
+		got := b.reads(".chart-readout")
+		expect.That(t, strings.HasSuffix(got, "(most hits)"), "%s: at rest it reads %q, want the most hits", path, got)
 		eval[any](b, "document.activeElement.blur(); document.querySelector('svg.chart').scrollIntoView({block: 'center'})")
 		box := eval[[]float64](b, "(r => [r.left, r.top + r.height / 2, r.width])(document.querySelector('svg.chart').getBoundingClientRect())")
 		for _, i := range []int{0, len(rows) / 2, len(rows) - 1} {
@@ -203,9 +192,7 @@ func TestTimesAreInTheZoneOfTheVisitor(t *testing.T) {
 			zone = eval[string](b, "Intl.DateTimeFormat().resolvedOptions().timeZone")
 		}
 		expires := field("Expires (" + zone + ")")
-		if got := b.value(expires); got != typed {
-			t.Errorf("the form has %q, want %q", got, typed)
-		}
+		expect.Equal(t, b.value(expires), typed, "the form")
 		for value, want := range map[string]time.Time{"": expiry, moved: expiry.Add(time.Hour)} {
 			b.visit("/_/link/abc/edit", http.StatusOK)
 			b.fill(field("Title"), "edited "+value)
@@ -219,9 +206,7 @@ func TestTimesAreInTheZoneOfTheVisitor(t *testing.T) {
 			if value == "" && got.Equal(expiry.Add(time.Hour)) {
 				want = got // it was moved before
 			}
-			if !got.Equal(want) {
-				t.Errorf("%q is kept as %v, want %v", value, got, want)
-			}
+			expect.That(t, got.Equal(want), "%q is kept as %v, want %v", value, got, want)
 		}
 	})
 }

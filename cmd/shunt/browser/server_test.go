@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A way is how people reach a server: it decides which header fields and functions a browser gives
@@ -60,7 +62,7 @@ type server struct {
 func startServer(t *testing.T, w way, flags ...string) *server {
 	t.Helper()
 	s, err := tryServer(t, w, flags...)
-	must(t, err)
+	expect.OK(t, err)
 	return s
 }
 
@@ -78,8 +80,8 @@ func tryServer(t *testing.T, w way, flags ...string) (*server, error) {
 	}
 	cmd := exec.Command(binary, append(args, flags...)...)
 	stderr, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		s.read(stderr, ready)
@@ -126,9 +128,7 @@ func (s *server) run(input string, args ...string) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		s.t.Fatalf("shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
+	expect.MustThat(s.t, err == nil, "shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	return strings.TrimSpace(string(out))
 }
 
@@ -137,7 +137,7 @@ func (s *server) run(input string, args ...string) string {
 func freeAddress(t *testing.T, ip string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
-	must(t, err)
+	expect.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }

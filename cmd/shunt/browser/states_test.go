@@ -8,6 +8,8 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
+
+	"shunt/engine/expect"
 )
 
 // This file leads to the states of pages that the table of pages shows.
@@ -60,9 +62,7 @@ func madeLinks(b *tab) {
 
 // openedFolds opens the long values of a list.
 func openedFolds(b *tab) {
-	if n := eval[int](b, `[...document.querySelectorAll('td details')].map(d => d.open = true).length`); n == 0 {
-		b.t.Error("the list has no long value")
-	}
+	expect.That(b.t, eval[int](b, `[...document.querySelectorAll('td details')].map(d => d.open = true).length`) != 0, "the list has no long value")
 }
 
 func madeToken(b *tab) {
@@ -79,7 +79,7 @@ func invitedUser(b *tab) {
 func importedFile(b *tab) {
 	path := filepath.Join(work, "some.ndjson")
 	text := `{"code":"from-elsewhere","url":"https://example.org/a"}` + "\n" + `{"code":"wrong","url":"no address"}` + "\nnothing\n"
-	must(b.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(b.t, os.WriteFile(path, []byte(text), 0o600))
 	b.choose("file", path)
 	b.click(button("Import"))
 	b.sees("Done.")

@@ -10,6 +10,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+
+	"shunt/engine/expect"
 )
 
 // This file is what a person does with a tab as a whole. Everything in it works without script too,
@@ -22,9 +24,7 @@ func ptr[T any](v T) *T { return &v }
 func (b *tab) visit(path string, status int) {
 	b.t.Helper()
 	b.loading(status, func() {
-		if r := call(b, page.Navigate, page.NavigateParams{URL: b.base + path}); r.ErrorText != "" {
-			b.t.Fatalf("%s: %s", b.base+path, r.ErrorText)
-		}
+		expect.MustEqual(b.t, call(b, page.Navigate, page.NavigateParams{URL: b.base + path}).ErrorText, "", b.base+path)
 	})
 }
 
@@ -47,9 +47,8 @@ func (b *tab) loading(status int, do func()) {
 	before := b.watch.loads()
 	do()
 	b.until("a page loads", func() bool { return b.watch.loads() > before })
-	if got := b.watch.present(); got.status != int64(status) {
-		b.t.Fatalf("%s: got status %d, want %d:\n%s", got.url, got.status, status, b.text())
-	}
+	got := b.watch.present()
+	expect.MustEqual(b.t, got.status, int64(status), "%s: got status, want %d:\n%s", got.url, status, b.text())
 	b.drawn()
 }
 
@@ -72,9 +71,7 @@ func (b *tab) until(what string, ok func() bool) {
 	b.t.Helper()
 	const pause = 10 * time.Millisecond
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(pause) {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("%s: waited in vain until %s; the page says:\n%s", b.watch.address(), what, b.text())
-		}
+		expect.MustThat(b.t, !time.Now().After(deadline), "%s: waited in vain until %s; the page says:\n%s", b.watch.address(), what, b.text())
 	}
 }
 
@@ -85,13 +82,9 @@ func eval[T any](b *tab, expression string) (value T) {
 	r := call(b, runtime.Evaluate, runtime.EvaluateParams{
 		Expression: expression, ReturnByValue: ptr(true), AwaitPromise: ptr(true),
 	})
-	if r.ExceptionDetails != nil {
-		b.t.Fatalf("evaluating %.200s: %s %+v", expression, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
-	}
+	expect.MustThat(b.t, r.ExceptionDetails == nil, "evaluating %.200s: %s %+v", expression, r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
 	if len(r.Result.Value) > 0 {
-		if err := json.Unmarshal(r.Result.Value, &value); err != nil {
-			b.t.Fatalf("evaluating %.200s: %v", expression, err)
-		}
+		expect.OK(b.t, json.Unmarshal(r.Result.Value, &value), "evaluating %.200s", expression)
 	}
 	return value
 }
@@ -120,18 +113,14 @@ func (b *tab) seesNot(texts ...string) {
 	b.t.Helper()
 	content := b.content()
 	for _, text := range texts {
-		if strings.Contains(content, text) {
-			b.t.Errorf("%s: it has %q, want nothing of it:\n%s", b.watch.address(), text, content)
-		}
+		expect.That(b.t, !strings.Contains(content, text), "%s: it has %q, want nothing of it:\n%s", b.watch.address(), text, content)
 	}
 }
 
 // isAt checks that the tab shows the page at path, whatever its query.
 func (b *tab) isAt(path string) {
 	b.t.Helper()
-	if got := b.path(); got != path {
-		b.t.Fatalf("got the page at %s, want %s; it says:\n%s", got, path, b.text())
-	}
+	expect.MustEqual(b.t, b.path(), path, "got the page at; it says:\n%s", b.text())
 }
 
 // path returns the path of the present page.
@@ -157,6 +146,6 @@ func (b *tab) enter(session []*http.Cookie) {
 func (b *tab) query(name string) string {
 	b.t.Helper()
 	values, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "location.search"), "?"))
-	must(b.t, err)
+	expect.OK(b.t, err)
 	return values.Get(name)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/target"
+
+	"shunt/engine/expect"
 )
 
 // An import says how far it is and what was refused, and can be stopped and begun again.
@@ -49,9 +51,7 @@ func TestAFileOfFiveThousandLinesIsImported(t *testing.T) {
 		if got := b.reads(".progress [role=status]"); !strings.HasSuffix(got, "5 refused.") || strings.Contains(got, " 0 there already") {
 			d.t.Errorf("got %q, want some that were there already, and 5 that were refused", got)
 		}
-		if got := eval[float64](b, "(p => p.value / p.max)(document.querySelector('.progress progress'))"); got != 1 {
-			d.t.Errorf("the bar is at %v at the end", got)
-		}
+		expect.Equal(d.t, eval[float64](b, "(p => p.value / p.max)(document.querySelector('.progress progress'))"), 1, "the bar is at at the end")
 		b.seesLines("Line 500:", "Line 1,500:", "Line 4,500:")
 	})
 }

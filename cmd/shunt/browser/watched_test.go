@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // The pages of this test misbehave, each in a way that the watcher must report.
@@ -46,9 +48,8 @@ func TestTheWatcherFindsNoFaultWithAPlainPage(t *testing.T) {
 	b.visit("/", http.StatusOK)
 	b.visit("/missing", http.StatusNotFound)
 	b.settle()
-	if got := b.watch.complaints(); len(got) != 0 {
-		t.Errorf("got %q, want no complaint", got)
-	}
+	got := b.watch.complaints()
+	expect.Equal(t, len(got), 0, "got %q", got)
 }
 
 // servePages serves pages, by path, and returns their origin. The page at /echo says where a browser

@@ -21,15 +21,14 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // serial returns the number of the certificate that a handshake is given.
 func serial(t *testing.T, from Source) int64 {
 	t.Helper()
 	c, err := from.Certificate(&tls.ClientHelloInfo{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return c.Leaf.SerialNumber.Int64()
 }
 
@@ -41,9 +40,7 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	files.Put(files.Key, firstKey)
 	var log bytes.Buffer
 	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	step := func(name string, looks int, want int64, warnings, taken int) {
 		t.Helper()
 		for range looks {
@@ -55,9 +52,8 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 		}
 	}
 	step("nothing has changed", 3, 2, 0, 0)
-	if got := source.State(); got != (State{NotAfter: source.current.Load().Leaf.NotAfter}) || got.NotAfter.Before(time.Now()) {
-		t.Errorf("got the state %+v", got)
-	}
+	got := source.State()
+	expect.That(t, got == (State{NotAfter: source.current.Load().Leaf.NotAfter}) && !got.NotAfter.Before(time.Now()), "got the state %+v", got)
 	cert, key := a.Issue()
 	files.Put(files.Cert, cert)
 	step("a certificate whose key is to come", 1, 2, 0, 0)
@@ -68,9 +64,7 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	step("another's key", 5, 3, 1, 1)
 	files.Put(files.Cert, []byte("nonsense"))
 	step("nonsense", 5, 3, 2, 1)
-	if err := os.Remove(files.Cert); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Remove(files.Cert))
 	step("nothing", 5, 3, 3, 1)
 	files.Put(files.Cert, cert)
 	files.Put(files.Key, key)
@@ -81,12 +75,8 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	step("a third one", 5, 4, 3, 2)
 	files.Put(files.Cert, append(cert, firstCert...))
 	step("the third one with a longer chain", 5, 4, 3, 3)
-	if n := len(source.current.Load().Certificate); n != 2 {
-		t.Errorf("got %d certificates, want the chain of 2", n)
-	}
-	if strings.Contains(log.String(), "PRIVATE") {
-		t.Error("a key is in the log")
-	}
+	expect.Equal(t, len(source.current.Load().Certificate), 2, "certificates")
+	expect.That(t, !strings.Contains(log.String(), "PRIVATE"), "a key is in the log")
 }
 
 func TestAHalfRenewedPairIsLoggedAsSuch(t *testing.T) {
@@ -96,25 +86,19 @@ func TestAHalfRenewedPairIsLoggedAsSuch(t *testing.T) {
 	files := certtest.NewFolder(t, cert, key)
 	var log bytes.Buffer
 	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	otherKind := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(rsaKey)})
 	for i, replaced := range [][]byte{laterKey, otherKind} {
 		files.Put(files.Key, replaced)
 		for range 4 {
 			source.look()
 		}
-		if said := strings.Count(log.String(), "does not match its key yet"); said != i+1 || strings.Contains(log.String(), "tls:") {
-			t.Errorf("got it said %d times, want %d:\n%s", said, i+1, &log)
-		}
-		if _, err := OpenFiles(files.Cert, files.Key, nil); err == nil || !strings.Contains(err.Error(), "the key does not belong to the certificate") {
-			t.Errorf("at start: got %v", err)
-		}
+		said := strings.Count(log.String(), "does not match its key yet")
+		expect.That(t, said == i+1 && !strings.Contains(log.String(), "tls:"), "got it said %d times, want %d:\n%s", said, i+1, &log)
+		_, err := OpenFiles(files.Cert, files.Key, nil)
+		expect.That(t, err != nil && strings.Contains(err.Error(), "the key does not belong to the certificate"), "at start: got %v", err)
 	}
 }
 
@@ -141,9 +125,7 @@ func TestOnlyModernTLSIsSpoken(t *testing.T) {
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
 	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for name, c := range map[string]struct {
 		config   *tls.Config
 		ok       bool
@@ -160,9 +142,8 @@ func TestOnlyModernTLSIsSpoken(t *testing.T) {
 	} {
 		c.config.RootCAs, c.config.ServerName = a.Pool(), "localhost"
 		state, err := handshake(t, source, c.config)
-		if (err == nil) != c.ok || c.ok && state.NegotiatedProtocol != c.protocol {
-			t.Errorf("%s: got %v, protocol %q, want %v, %q", name, err, state.NegotiatedProtocol, c.ok, c.protocol)
-		}
+		expect.That(t, (err == nil) == c.ok && (!c.ok || state.NegotiatedProtocol == c.protocol),
+			"%s: got %v, protocol %q, want %v, %q", name, err, state.NegotiatedProtocol, c.ok, c.protocol)
 	}
 }
 
@@ -172,54 +153,36 @@ func TestAnACMESourceServesItsDomainOnlyAndNeverWaits(t *testing.T) {
 	dir := t.TempDir()
 	source := NewACME(ACMEOptions{Domain: "sho.example", Directory: asked.URL, AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
 	for _, name := range []string{"sho.example", "SHO.example.", "", "other.example", "www.sho.example"} {
-		if _, err := source.Certificate(&tls.ClientHelloInfo{ServerName: name}); err == nil {
-			t.Errorf("%q: got a certificate that nobody has issued", name)
-		}
+		expect.That(t, expect.Err(source.Certificate(&tls.ClientHelloInfo{ServerName: name})) != nil, "%q: got a certificate that nobody has issued", name)
 	}
-	if err := source.manager.HostPolicy(t.Context(), "other.example"); err == nil {
-		t.Error("a certificate for another name may be asked for")
-	}
+	expect.That(t, source.manager.HostPolicy(t.Context(), "other.example") != nil, "a certificate for another name may be asked for")
 	if err := source.fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "418") {
 		t.Errorf("got %v, want the authority's answer", err)
 	}
 	certPEM, keyPEM := certtest.NewAuthority(t).Issue()
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := source.take(&pair, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, source.take(&pair, nil))
 	for name, want := range map[string]bool{"sho.example": true, "SHO.Example.": true, "": true, "other.example": false} {
-		if _, err := source.Certificate(&tls.ClientHelloInfo{ServerName: name}); (err == nil) != want {
-			t.Errorf("%q: got %v, want a certificate: %v", name, err, want)
-		}
+		_, err := source.Certificate(&tls.ClientHelloInfo{ServerName: name})
+		expect.That(t, (err == nil) == want, "%q: got %v, want a certificate: %v", name, err, want)
 	}
-	if protocols := strings.Join(TLSConfig(source).NextProtos, " "); protocols != "http/1.1 "+acme.ALPNProto {
-		t.Errorf("got protocols %s", protocols)
-	}
+	expect.Equal(t, strings.Join(TLSConfig(source).NextProtos, " "), "http/1.1 "+acme.ALPNProto)
 	for host, want := range map[string]int{"other.example": 403, "sho.example": 404, "sho.example:80": 404, "other.example:80": 403} {
 		r := httptest.NewRequest("GET", "http://"+host+"/.well-known/acme-challenge/x", nil)
 		w := httptest.NewRecorder()
 		source.Challenges().ServeHTTP(w, r)
-		if w.Code != want {
-			t.Errorf("a challenge of %s: got %d, want %d", host, w.Code, want)
-		}
+		expect.Equal(t, w.Code, want, "a challenge of %s", host)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := source.Run(ended); err != nil {
-		t.Errorf("at the end: got %v", err)
-	}
+	expect.NoError(t, source.Run(ended), "at the end")
 	err = filepath.WalkDir(filepath.Join(dir, acmeFolder), func(path string, d os.DirEntry, err error) error {
-		if info, statErr := d.Info(); statErr != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: others may read it (%v)", path, statErr)
-		}
+		info, statErr := d.Info()
+		expect.That(t, statErr == nil && info.Mode().Perm()&0o077 == 0, "%s: others may read it (%v)", path, statErr)
 		return err
 	})
-	if err != nil {
-		t.Errorf("the account's key is not kept: %v", err)
-	}
+	expect.NoError(t, err, "the account's key is not kept")
 }
 
 func TestACertificateNotRenewedInTimeIsLogged(t *testing.T) {
@@ -251,8 +214,6 @@ func TestACertificateNotRenewedInTimeIsLogged(t *testing.T) {
 		if c.overdue {
 			want.Failures = 1
 		}
-		if got := a.State(); got != want {
-			t.Errorf("%s: got the state %+v, want %+v", name, got, want)
-		}
+		expect.Equal(t, a.State(), want, name)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // load reports a million links to c, 100,000 of them every 300 ms.
@@ -25,10 +27,9 @@ func TestProgressRedrawsOneLineForAPerson(t *testing.T) {
 		c := New(&out, "text", slog.LevelInfo)
 		c.person = true
 		load(c)
-		if got := out.String(); strings.Count(got, "\n") != 1 || strings.Count(got, "\r") != 11 ||
-			!strings.HasSuffix(got, "\rloading links: 1000000\rloading links: 1000000 in 3s\n") {
-			t.Errorf("got %q, want one line that is drawn ten times and then ended", got)
-		}
+		got := out.String()
+		expect.That(t, strings.Count(got, "\n") == 1 && strings.Count(got, "\r") == 11 &&
+			strings.HasSuffix(got, "\rloading links: 1000000\rloading links: 1000000 in 3s\n"), "got %q, want one line that is drawn ten times and then ended", got)
 	})
 }
 
@@ -40,9 +41,8 @@ func TestProgressIsAFewLogLinesInAPipe(t *testing.T) {
 			load(c) // 3 s each
 		}
 		got := out.String()
-		if strings.Contains(got, "\r") || strings.Count(got, "msg=loading") != 2 || !strings.Contains(got, "msg=loaded links=1000000 took=3s") {
-			t.Errorf("got\n%s\nwant a line every 5 s and one at the end", got)
-		}
+		expect.That(t, !strings.Contains(got, "\r") && strings.Count(got, "msg=loading") == 2 && strings.Contains(got, "msg=loaded links=1000000 took=3s"),
+			"got\n%s\nwant a line every 5 s and one at the end", got)
 	})
 }
 
@@ -52,9 +52,7 @@ func TestAShortLoadShowsNoProgress(t *testing.T) {
 	c.person = true
 	c.Loading(time.Now(), 100_000)
 	c.Loaded(100_000, time.Millisecond)
-	if out.Len() > 0 {
-		t.Errorf("got %q, want nothing", out.String())
-	}
+	expect.That(t, out.Len() <= 0, "got %q, want nothing", out.String())
 }
 
 func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
@@ -62,30 +60,22 @@ func TestNextCommandsCanBePastedIntoAShell(t *testing.T) {
 	c := New(&out, "text", slog.LevelInfo)
 	c.person = true
 	c.Next("Nobody can sign in yet", "http://127.0.0.1:8080/_/", "./shunt", "user", "setup-link", "--data", "/tmp/it's here")
-	if want := `  ./shunt user setup-link --data '/tmp/it'\''s here'` + "\n"; !strings.Contains(out.String(), want) {
-		t.Errorf("got %q, want %q in it", out.String(), want)
-	}
+	expect.Contains(t, out.String(), `  ./shunt user setup-link --data '/tmp/it'\''s here'`+"\n")
 }
 
 func TestALogNamesTheAddressBesideTheNextCommand(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
 	c.Next("Nobody can sign in yet", "http://127.0.0.1:8080/_/", "./shunt", "user", "setup-link")
-	if want := `msg="Nobody can sign in yet" run="./shunt user setup-link" address=http://127.0.0.1:8080/_/`; !strings.Contains(out.String(), want) {
-		t.Errorf("got %q, want %q in it", out.String(), want)
-	}
+	expect.Contains(t, out.String(), `msg="Nobody can sign in yet" run="./shunt user setup-link" address=http://127.0.0.1:8080/_/`)
 }
 
 func TestTheAddressToOpenIsALineOfItsOwn(t *testing.T) {
 	var out strings.Builder
 	c := New(&out, "text", slog.LevelInfo)
-	if c.Person() {
-		t.Error("a buffer is taken for a terminal")
-	}
+	expect.That(t, !c.Person(), "a buffer is taken for a terminal")
 	c.Open("http://127.0.0.1:8080/_/setup?code=x")
-	if want := "open http://127.0.0.1:8080/_/setup?code=x\n\n"; out.String() != want {
-		t.Errorf("got %q, want %q", out.String(), want)
-	}
+	expect.Equal(t, out.String(), "open http://127.0.0.1:8080/_/setup?code=x\n\n")
 }
 
 func TestDurationsInLogsHaveUnits(t *testing.T) {
@@ -93,8 +83,6 @@ func TestDurationsInLogsHaveUnits(t *testing.T) {
 		var out strings.Builder
 		c := New(&out, format, slog.LevelInfo)
 		c.Log.Info("a", "after", 1500*time.Millisecond, slog.Duration("in", 2*time.Minute))
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s: got %s, want %s in it", format, out.String(), want)
-		}
+		expect.Contains(t, out.String(), want, format)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestAPortBelow1024IsExplained(t *testing.T) {
@@ -23,9 +25,7 @@ func TestAPortBelow1024IsExplained(t *testing.T) {
 		"or in its systemd unit with\n" +
 		"  AmbientCapabilities=CAP_NET_BIND_SERVICE\n" +
 		"or choose a port above 1023 with --listen"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.That(t, got == want, "got\n%s\nwant\n%s", got, want)
 }
 
 func TestErrorsOfTheSystemAreSaidInWords(t *testing.T) {
@@ -46,13 +46,9 @@ func TestErrorsOfTheSystemAreSaidInWords(t *testing.T) {
 		{os.NewSyscallError("read", syscall.ECONNRESET), "connection reset by peer"},
 		{errors.New("as it was"), "as it was"},
 	} {
-		if got := PlainText(c.err); got != c.want {
-			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
-		}
+		expect.Equal(t, PlainText(c.err), c.want, "%v", c.err)
 	}
-	if err := (plainError{missing}); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("the cause of a plain error cannot be asked")
-	}
+	expect.Error(t, (plainError{missing}), fs.ErrNotExist, "the cause of a plain error cannot be asked")
 }
 
 func TestRequestsThatFailAreSaidInWords(t *testing.T) {
@@ -77,8 +73,6 @@ func TestRequestsThatFailAreSaidInWords(t *testing.T) {
 			_, _ = io.Copy(io.Discard, answer.Body)
 			t.Fatalf("%s: got an answer", url)
 		}
-		if got := PlainText(err); got != want {
-			t.Errorf("%s: got %q, want %q", url, got, want)
-		}
+		expect.Equal(t, PlainText(err), want, url)
 	}
 }

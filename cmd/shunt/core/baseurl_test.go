@@ -3,6 +3,8 @@ package core
 import (
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestTheBaseURLOfAnACMEDomainIsThatDomain(t *testing.T) {
@@ -11,9 +13,8 @@ func TestTheBaseURLOfAnACMEDomainIsThatDomain(t *testing.T) {
 		"https://other.example":  {Listen: ":443", ACMEDomain: "sho.example", BaseURL: "https://other.example"},
 		"https://127.0.0.1:4711": {Listen: "127.0.0.1:0", Secure: true},
 	} {
-		if got, err := s.ResolveBaseURL("127.0.0.1:4711"); err != nil || got != want {
-			t.Errorf("got %s, %v, want %s", got, err, want)
-		}
+		got, err := s.ResolveBaseURL("127.0.0.1:4711")
+		expect.That(t, err == nil && got == want, "got %s, %v, want %s", got, err, want)
 	}
 }
 
@@ -33,12 +34,8 @@ func TestTheBaseURLFollowsOnlyFromALoopbackAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := Data{Listen: c.listen, BaseURL: c.baseURL}
 			got, err := s.ResolveBaseURL(c.actual)
-			if got != c.want || (err == nil) != (c.want != "") {
-				t.Errorf("got %q, %v, want %q", got, err, c.want)
-			}
-			if err != nil && !strings.Contains(err.Error(), "--base-url") {
-				t.Errorf("got %q, want it to name the flag", err)
-			}
+			expect.That(t, got == c.want && (err == nil) == (c.want != ""), "got %q, %v, want %q", got, err, c.want)
+			expect.That(t, err == nil || strings.Contains(err.Error(), "--base-url"), "got %q, want it to name the flag", err)
 		})
 	}
 }
@@ -48,8 +45,7 @@ func TestABaseURLDoesNotNameThePortOfItsScheme(t *testing.T) {
 		"https://sho.rt:443/": "https://sho.rt", "http://sho.rt:80": "http://sho.rt", "HTTPS://Sho.rt:443": "https://sho.rt", "https://[::1]:443": "https://[::1]",
 		"https://sho.rt:80": "https://sho.rt:80", "http://sho.rt:443": "http://sho.rt:443", "http://sho.rt:8080": "http://sho.rt:8080",
 	} {
-		if got, err := ParseOrigin(text); err != nil || got != want {
-			t.Errorf("%s: got %q, %v, want %s", text, got, err, want)
-		}
+		got, err := ParseOrigin(text)
+		expect.That(t, err == nil && got == want, "%s: got %q, %v, want %s", text, got, err, want)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestAFolderWithoutPermissionIsAnErrorThatSaysSo(t *testing.T) {
@@ -13,8 +15,7 @@ func TestAFolderWithoutPermissionIsAnErrorThatSaysSo(t *testing.T) {
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}:  `you may not open the data folder /.*/x; `,
 		&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOTDIR}: `/x is not a folder; .*--data`,
 	} {
-		if got := storeError("x", fmt.Errorf("storage: %w", err)).Error(); !regexp.MustCompile(want).MatchString(got) {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := storeError("x", fmt.Errorf("storage: %w", err)).Error()
+		expect.That(t, regexp.MustCompile(want).MatchString(got), "got %q, want %q", got, want)
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestAStackStopsItsPartsInReverseAndJoinsThem(t *testing.T) {
@@ -24,16 +24,12 @@ func TestAStackStopsItsPartsInReverseAndJoinsThem(t *testing.T) {
 			return ctx.Err()
 		})
 	}
-	if err := s.Stop(); err != nil {
-		t.Errorf("stop: got %v, want nil: the end of a part's context is no failure", err)
-	}
+	err := s.Stop()
+	expect.That(t, err == nil, "stop: got %v, want nil: the end of a part's context is no failure", err)
 	want := []string{"server ended", "journal ended", "store closed"}
-	if !slices.Equal(log, want) {
-		t.Errorf("got %q, want %q", log, want)
-	}
-	if err := s.Stop(); err != nil || len(log) != len(want) {
-		t.Errorf("a second stop: got %v and %q, want it to do nothing", err, log)
-	}
+	expect.Slices(t, log, want)
+	err = s.Stop()
+	expect.That(t, err == nil && len(log) == len(want), "a second stop: got %v and %q, want it to do nothing", err, log)
 }
 
 func TestAPartThatEndsByItselfIsAFailure(t *testing.T) {
@@ -42,12 +38,9 @@ func TestAPartThatEndsByItselfIsAFailure(t *testing.T) {
 			s := NewStack()
 			s.Run("store", func(context.Context) error { return err })
 			got := <-s.Fails()
-			if got == nil || !strings.HasPrefix(got.Error(), "store: ") {
-				t.Errorf("got %v, want an error that names the part", got)
-			}
-			if stopped := s.Stop(); (stopped == nil) != (err == nil) {
-				t.Errorf("stop: got %v, want the part's own %v", stopped, err)
-			}
+			expect.That(t, got != nil && strings.HasPrefix(got.Error(), "store: "), "got %v, want an error that names the part", got)
+			stopped := s.Stop()
+			expect.Equal(t, stopped == nil, err == nil, "stop: got %v, want the part's own %v", stopped, err)
 		})
 	}
 }
@@ -58,9 +51,8 @@ func TestEveryPartIsStoppedAlthoughOneFails(t *testing.T) {
 	s := NewStack()
 	s.OnStop("store", func() error { closed = true; return nil })
 	s.OnStop("journal", func() error { return broken })
-	if err := s.Stop(); !errors.Is(err, broken) || !closed {
-		t.Errorf("got %v, closed %v; want the error, and the store closed", err, closed)
-	}
+	err := s.Stop()
+	expect.That(t, errors.Is(err, broken) && closed, "got %v, closed %v; want the error, and the store closed", err, closed)
 }
 
 func TestNothingBelowAPartThatHangsIsStopped(t *testing.T) {
@@ -69,9 +61,8 @@ func TestNothingBelowAPartThatHangsIsStopped(t *testing.T) {
 	s.OnStop("last flush", func() error { return engine.ErrStalled })
 	closed := false
 	s.OnStop("server", func() error { closed = true; return nil })
-	if err := s.Stop(); !errors.Is(err, engine.ErrStalled) || !closed {
-		t.Errorf("got %v, server closed %v", err, closed)
-	}
+	err := s.Stop()
+	expect.That(t, errors.Is(err, engine.ErrStalled) && closed, "got %v, server closed %v", err, closed)
 }
 
 // Docker kills after 10 s.
@@ -84,9 +75,8 @@ func TestAServerStopsWithin8SecondsWhateverHangs(t *testing.T) {
 			s.OnStop("drain", func() error { time.Sleep(drainBy); return nil })
 			start := time.Now()
 			err := WithoutLateStore(s.Stop(), slog.New(slog.DiscardHandler))
-			if took := time.Since(start); took != 8*time.Second || (err != nil) != fails {
-				t.Errorf("%s hangs: got %v after %v", part, err, took)
-			}
+			took := time.Since(start)
+			expect.That(t, took == 8*time.Second && (err != nil) == fails, "%s hangs: got %v after %v", part, err, took)
 			close(hangs)
 			synctest.Wait()
 		})

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 const testPassword = " correct horse battery " // spaces are part of it
@@ -22,13 +24,9 @@ func TestAUserIsDeletedOnlyIfTheLinksMayStay(t *testing.T) {
 	short := strings.TrimSpace(shunt(t, "", nil, "add", "https://example.org/a", "--user", "ann@example.com", "--data", p.dir).stdout)
 	token := strings.TrimSpace(shunt(t, "", nil, "token", "add", "--name", "n", "--user", "ann@example.com", "--data", p.dir).stdout)
 	shunt(t, "", nil, "user", "rm", "ann@example.com", "--data", p.dir).want(t, exitFailed, "", `with --keep-links they stay`)
-	if me := ask(t, p.public+"/api/v1/me", token); !strings.Contains(me, "ann@example.com") {
-		t.Errorf("got %s, want ann", me)
-	}
+	expect.Contains(t, ask(t, p.public+"/api/v1/me", token), "ann@example.com")
 	shunt(t, "", nil, "user", "rm", "ann@example.com", "--keep-links", "--data", p.dir).want(t, exitDone, "", "")
-	if me := ask(t, p.public+"/api/v1/me", token); !strings.Contains(me, "unauthorized") {
-		t.Errorf("got %s, want unauthorized", me)
-	}
+	expect.Contains(t, ask(t, p.public+"/api/v1/me", token), "unauthorized")
 	follow(t, short, "https://example.org/a")
 }
 
@@ -54,17 +52,10 @@ func TestAPasswordIsTheFirstLineOfItsInput(t *testing.T) {
 		"an argument":        {"password", nil, append(passwd, "password"), exitUsage, ""},
 	} {
 		r := shuntWithInput(t, c.input, c.env, c.args...)
-		if r.code != c.code || r.stdout != "" || (r.stderr == "") != (c.code == exitDone) {
-			t.Errorf("%s: got %+v, want exit code %d", name, r, c.code)
-		}
-		if c.want != "" && loggedIn(t, p, "admin", c.want) != http.StatusOK {
-			t.Errorf("%s: logging in with the password failed", name)
-		}
+		expect.That(t, r.code == c.code && r.stdout == "" && (r.stderr == "") == (c.code == exitDone),
+			"%s: got %+v, want exit code %d", name, r, c.code)
+		expect.That(t, c.want == "" || loggedIn(t, p, "admin", c.want) == http.StatusOK, "%s: logging in with the password failed", name)
 	}
-	if got := loggedIn(t, p, "admin", "wrong password"); got != http.StatusUnauthorized {
-		t.Errorf("a wrong password: got %d, want 401", got)
-	}
-	if strings.Contains(p.stderr(), "password") {
-		t.Errorf("the server's log mentions passwords:\n%s", p.stderr())
-	}
+	expect.Equal(t, loggedIn(t, p, "admin", "wrong password"), http.StatusUnauthorized, "a wrong password")
+	expect.That(t, !strings.Contains(p.stderr(), "password"), "the server's log mentions passwords:\n%s", p.stderr())
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // An acmeClient is a server that gets its certificate from an acmeServer.
@@ -61,9 +63,7 @@ func (c *acmeClient) await(path string, not *big.Int) (location string, serial *
 		if err == nil && (not == nil || serial.Cmp(not) != 0) {
 			return location, serial
 		}
-		if err != nil && not != nil {
-			c.t.Fatalf("while there is a certificate: %v", err)
-		}
+		expect.MustThat(c.t, err == nil || not == nil, "while there is a certificate: %v", err)
 	}
 	c.t.Fatalf("no certificate was obtained:\n%s\n%s", c.stderr(), c.from.said.String())
 	return "", nil
@@ -89,9 +89,8 @@ func TestACertificateIsObtainedByEitherChallengeAndKept(t *testing.T) {
 			}
 			c.start()
 			_, first := c.await("/", nil)
-			if r := shunt(t, "", nil, "add", "https://target.example/", "--alias", "known", "--data", c.dir); r.code != exitDone || r.stdout != "https://sho.example/known\n" {
-				t.Errorf("add: got %+v", r)
-			}
+			r := shunt(t, "", nil, "add", "https://target.example/", "--alias", "known", "--data", c.dir)
+			expect.That(t, r.code == exitDone && r.stdout == "https://sho.example/known\n", "add: got %+v", r)
 			c.wantSame("while it runs", first)
 			c.terminate()
 			c.start()
@@ -118,17 +117,14 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 // handshakes, and logs the cause.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
-	must(c.t, os.RemoveAll(filepath.Join(c.dir, acmeFolder)))
+	expect.OK(c.t, os.RemoveAll(filepath.Join(c.dir, acmeFolder)))
 	c.start()
 	c.awaitLog("no certificate; trying again")
 	for _, want := range []string{c.from.directory, "connection refused", "must lead to --listen"} {
-		if !strings.Contains(c.stderr(), want) {
-			c.t.Errorf("%q was not logged:\n%s", want, c.stderr())
-		}
+		expect.That(c.t, strings.Contains(c.stderr(), want), "%q was not logged:\n%s", want, c.stderr())
 	}
-	if _, _, err := c.ask("/known"); err == nil {
-		c.t.Error("got an answer without a certificate")
-	}
+	_, _, err := c.ask("/known")
+	expect.That(c.t, err != nil, "got an answer without a certificate")
 	c.terminate()
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -50,18 +51,17 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 		"retryAfter": map[string]int{"authz": 1, "order": 1},
 		"profiles":   map[string]any{"default": map[string]any{"description": "for tests", "validityPeriod": validSeconds}},
 	}})
-	must(t, err)
+	expect.OK(t, err)
 	a.cmd = exec.Command(os.Getenv("SHUNTTEST_ACME"), "-config", writeFile(t, "acme.json", string(config)), "-dnsserver", serveDNS(t), "-strict")
 	a.cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=10", "PEBBLE_AUTHZREUSE=0")
 	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
-	must(t, a.cmd.Start())
+	expect.OK(t, a.cmd.Start())
 	timeout := killAtDeadline(t, a.cmd.Process)
 	go func() { _ = a.cmd.Wait(); timeout.Stop(); close(a.ended) }()
 	t.Cleanup(a.stop)
 	a.roots = x509.NewCertPool()
-	if root := a.get(own, "https://"+management+"/roots/0"); !a.roots.AppendCertsFromPEM(root) {
-		t.Fatalf("the authority's root is %q", root)
-	}
+	root := a.get(own, "https://"+management+"/roots/0")
+	expect.MustThat(t, a.roots.AppendCertsFromPEM(root), "the authority's root is %q", root)
 	return a
 }
 
@@ -77,9 +77,7 @@ func (a *acmeServer) get(own *certtest.Authority, url string) (body []byte) {
 			_ = answer.Body.Close()
 		}
 	}
-	if err != nil {
-		a.t.Fatalf("the authority does not answer: %v\n%s", err, a.said.String())
-	}
+	expect.MustThat(a.t, err == nil, "the authority does not answer: %v\n%s", err, a.said.String())
 	return body
 }
 
@@ -92,7 +90,7 @@ func portOf(t *testing.T, address string) int {
 	t.Helper()
 	_, text, _ := net.SplitHostPort(address)
 	port, err := strconv.Atoi(text)
-	must(t, err)
+	expect.OK(t, err)
 	return port
 }
 
@@ -100,7 +98,7 @@ func portOf(t *testing.T, address string) int {
 func serveDNS(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	var serving sync.WaitGroup
 	t.Cleanup(func() { _ = ln.Close(); serving.Wait() })
 	serving.Go(func() {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A change is an entry of the audit log, as `shunt audit --json` prints it.
@@ -23,14 +25,10 @@ type change struct {
 func changes(t *testing.T, args ...string) (list []change) {
 	t.Helper()
 	r := shunt(t, "", nil, append([]string{"audit", "--json", "--all"}, args...)...)
-	if r.code != exitDone {
-		t.Fatalf("audit: exit code %d: %s", r.code, r.stderr)
-	}
+	expect.MustEqual(t, r.code, exitDone, "audit: exit code: %s", r.stderr)
 	for line := range strings.Lines(r.stdout) {
 		var c change
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &c), line)
 		list = append(list, c)
 	}
 	return list
@@ -63,9 +61,7 @@ func TestAKilledServerHasAnEntryForEachLinkAndNoOther(t *testing.T) {
 		clients.Wait()
 		<-p.ended
 	}
-	if len(made) < 10 {
-		t.Fatalf("only %d creates were answered", len(made))
-	}
+	expect.MustThat(t, len(made) >= 10, "only %d creates were answered", len(made))
 	audited := map[string]int{}
 	for _, c := range changes(t, "--data", dir) {
 		if c.Action == "link.created" {
@@ -80,13 +76,9 @@ func TestAKilledServerHasAnEntryForEachLinkAndNoOther(t *testing.T) {
 		}
 	}
 	for code := range made {
-		if audited[code] != 1 {
-			t.Errorf("the create of %s was answered, and has %d entries", code, audited[code])
-		}
+		expect.Equal(t, audited[code], 1, "the create of %s was answered, and entries", code)
 	}
-	if there != len(audited) {
-		t.Errorf("%d links and %d entries of creates", there, len(audited))
-	}
+	expect.That(t, there == len(audited), "%d links and %d entries of creates", there, len(audited))
 }
 
 func TestTheAuditLogHasNoSecretAndANetworkOnlyIfToldTo(t *testing.T) {
@@ -105,28 +97,21 @@ func TestTheAuditLogHasNoSecretAndANetworkOnlyIfToldTo(t *testing.T) {
 				"another password": {"/users", `{"email":"bob@example.com","password":"PlantedPassword2"}`},
 			} {
 				n.addText(name, call[1][strings.Index(call[1], "Planted"):len(call[1])-2])
-				if status := send(p.public+"/api/v1"+call[0], token, call[1], address); status != http.StatusCreated {
-					t.Fatalf("%s: got %d", call[1], status)
-				}
+				expect.MustEqual(t, send(p.public+"/api/v1"+call[0], token, call[1], address), http.StatusCreated, call[1])
 			}
 			setup := shunt(t, "", nil, "user", "setup-link", "ann@example.com", "--data", p.dir)
 			setup.want(t, exitDone, `^https://sho.rt/\S{20,}\n$`, "once")
 			link := strings.TrimSpace(setup.stdout)
 			n.addText("setup code", link[len(link)-20:])
 			n.addText("second token", p.token("links:write"))
-			if status := send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"one"}`, address); status != http.StatusCreated {
-				t.Fatalf("got %d", status)
-			}
+			expect.MustEqual(t, send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"one"}`, address), http.StatusCreated)
 			list := changes(t, "--data", p.dir, "--code", "one")
-			if len(list) != 1 || list[0].Network != want || list[0].Actor.Via != "token" || list[0].RequestID == "" {
-				t.Errorf("got %+v, want the network %q", list, want)
-			}
+			expect.That(t, len(list) == 1 && list[0].Network == want && list[0].Actor.Via == "token" && list[0].RequestID != "",
+				"got %+v, want the network %q", list, want)
 			n.search("audit", []byte(shunt(t, "", nil, "audit", "--json", "--all", "--data", p.dir).stdout))
 			p.terminate()
 			n.searchFolder(t, "data", p.dir)
-			if len(n.found) > 0 {
-				t.Errorf("kept: %v", n.found)
-			}
+			expect.That(t, len(n.found) == 0, "kept: %v", n.found)
 		})
 	}
 }

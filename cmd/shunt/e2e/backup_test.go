@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -125,9 +127,8 @@ func (c *clients) visit(n int) {
 // printed decodes the output of a command.
 func printed[T any](t *testing.T, r result) (v T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
-		t.Fatalf("exit code %d: %q: %v\n%s", r.code, r.stdout, err, r.stderr)
-	}
+	err := json.Unmarshal([]byte(r.stdout), &v)
+	expect.MustThat(t, err == nil, "exit code %d: %q: %v\n%s", r.code, r.stdout, err, r.stderr)
 	return v
 }
 
@@ -144,24 +145,20 @@ func TestABackupUnderLoadHasEverythingThatWasAnsweredBefore(t *testing.T) {
 		r := shunt(t, home, nil, "backup", filepath.Base(target), "--data", dir, "--json")
 		sent := c.sent.Load()
 		done := printed[backupDone](t, r)
-		if r.code != exitDone || done.Dir != target || done.Links < uint64(len(codes)) || done.Bytes == 0 {
-			t.Fatalf("got %+v, exit code %d: %s", done, r.code, r.stderr)
-		}
+		expect.MustThat(t, r.code == exitDone && done.Dir == target && done.Links >= uint64(len(codes)) && done.Bytes != 0,
+			"got %+v, exit code %d: %s", done, r.code, r.stderr)
 		if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json")); !found.OK || !found.Live {
 			t.Errorf("while the server runs: got %+v", found)
 		}
 		found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", target, "--json"))
-		if !found.OK || !found.Backup || found.Records.Links < uint64(len(codes)) {
-			t.Errorf("the backup: got %+v", found)
-		}
+		expect.That(t, found.OK && found.Backup && found.Records.Links >= uint64(len(codes)), "the backup: got %+v", found)
 		shunt(t, home, nil, "restore", target, "--data", restored).want(t, exitDone, "restored .* to .*restored", "")
 		compareRestored(t, restored, journals, codes, answered, sent)
 	}
 	c.end()
 	p.terminate()
-	if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json")); !found.OK || found.Live || found.Journal.Waiting > 0 {
-		t.Errorf("after all: got %+v", found)
-	}
+	found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json"))
+	expect.That(t, found.OK && !found.Live && found.Journal.Waiting <= 0, "after all: got %+v", found)
 }
 
 // compareRestored serves a restored folder and compares it with what was answered. It uses the
@@ -172,9 +169,7 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 	p := startServer(t, restored, "--journal-dir", journals)
 	defer p.terminate()
 	for name := range strings.Lines(before) {
-		if !strings.Contains(listing(t, journals), strings.Fields(name)[0]) {
-			t.Errorf("the restored server has removed %s of the original's journal", name)
-		}
+		expect.Contains(t, listing(t, journals), strings.Fields(name)[0], "the restored server has removed %s of the original's journal", name)
 	}
 	token := p.token("admin", "links:read", "stats:read") // admins have no rate limit, and there are thousands of calls
 	hits := uint64(0)
@@ -183,20 +178,15 @@ func compareRestored(t *testing.T, restored, journals string, codes []string, an
 			URL  string
 			Tags []string
 		}
-		if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/links/"+code, token)), &link); err != nil || link.URL != "https://example.org/"+code {
-			t.Errorf("%s: got %+v, %v", code, link, err)
-		}
+		err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/links/"+code, token)), &link)
+		expect.That(t, err == nil && link.URL == "https://example.org/"+code, "%s: got %+v, %v", code, link, err)
 		if i < 20 { // only the first links are followed
 			stats := struct{ Hits uint64 }{}
-			if err := json.Unmarshal([]byte(ask(t, p.public+"/api/v1/stats/"+code, token)), &stats); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(ask(t, p.public+"/api/v1/stats/"+code, token)), &stats))
 			hits += stats.Hits
 		}
 	}
-	if hits < answered || hits > sent {
-		t.Errorf("got %d hits, want from %d to %d", hits, answered, sent)
-	}
+	expect.That(t, hits >= answered && hits <= sent, "got %d hits, want from %d to %d", hits, answered, sent)
 }
 
 func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
@@ -210,15 +200,11 @@ func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	hits := c.hits
 	p.kill()
 	found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", dir, "--json"))
-	if !found.OK || found.Journal.Waiting != hits {
-		t.Errorf("got %+v, want %d waiting hits", found, hits)
-	}
+	expect.That(t, found.OK && found.Journal.Waiting == hits, "got %+v, want %d waiting hits", found, hits)
 	shunt(t, home, nil, "backup", "b", "--data", dir).want(t, exitDone, `backed up \d+ links, .* to .*b\n`, "copy it to another disk")
 	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitDone, "restored", "")
 	restored := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "new", "--json"))
-	if !restored.OK || restored.Records.LinkHours == 0 || restored.Records.Links != uint64(len(c.codes)) {
-		t.Errorf("got %+v", restored)
-	}
+	expect.That(t, restored.OK && restored.Records.LinkHours != 0 && restored.Records.Links == uint64(len(c.codes)), "got %+v", restored)
 }
 
 func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
@@ -233,24 +219,19 @@ func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {
 	p.kill()
 	damage := func(pattern string, at int) {
 		files, err := filepath.Glob(filepath.Join(home, pattern))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %v", pattern, err)
-		}
+		expect.MustThat(t, err == nil && len(files) != 0, "%s: %v", pattern, err)
 		text, err := os.ReadFile(files[0])
 		text[at] ^= 1
-		must(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
+		expect.OK(t, errors.Join(err, os.WriteFile(files[0], text, 0o600)))
 	}
 	damage("data/journal/ring-*-00", 20)
 	r := shunt(t, home, nil, "check", "--data", "data")
 	r.want(t, exitFailed, `faults +1\n  \S+/data/journal/ring-\S+: .*damaged header`, "the data has faults: 1")
-	if found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "data", "--json")); found.OK || found.FaultCount != 1 || len(found.Faults) != 1 {
-		t.Errorf("got %+v", found)
-	}
+	found := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "data", "--json"))
+	expect.That(t, !found.OK && found.FaultCount == 1 && len(found.Faults) == 1, "got %+v", found)
 	damage("b/db/*.sst", 20)
 	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitFailed, "", `\.sst: it is damaged(.|\n)*nothing was restored`)
-	if exists(t, filepath.Join(home, "new")) {
-		t.Error("the damaged backup was restored")
-	}
+	expect.That(t, !exists(t, filepath.Join(home, "new")), "the damaged backup was restored")
 }
 
 // listing describes a folder with everything in it.
@@ -267,6 +248,6 @@ func listing(t *testing.T, dir string) string {
 		}
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return text.String()
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // busyName is the name under which the test program is a busy loop: NAME SHARE. It keeps one core
@@ -35,16 +37,15 @@ func standInForBusyLoop(args []string) (code int) {
 func beBusy(t *testing.T, share float64) (stop func()) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, self, strconv.FormatFloat(share, 'f', 3, 64))
 	cmd.Args[0] = busyName
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	return func() {
 		cancel()
 		var killed *exec.ExitError
-		if err := cmd.Wait(); err != nil && !errors.As(err, &killed) && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := cmd.Wait()
+		expect.That(t, err == nil || errors.As(err, &killed) || errors.Is(err, context.Canceled), "%v", err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestTheMetricsShowTheSizeOfTheCache(t *testing.T) {
@@ -11,7 +13,5 @@ func TestTheMetricsShowTheSizeOfTheCache(t *testing.T) {
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--cache-size", "32MiB")
 	text := metricIn(ask(t, p.admin+"/metrics", ""), "shunt_storage_cache_room_bytes")
 	room, err := strconv.ParseFloat(text, 64)
-	if err != nil || room < 32<<20 || room >= 64<<20 {
-		t.Errorf("room for %q bytes of blocks (%v), want 32 MiB", text, err)
-	}
+	expect.That(t, err == nil && room >= 32<<20 && room < 64<<20, "room for %q bytes of blocks (%v), want 32 MiB", text, err)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+
+	"shunt/engine/expect"
 )
 
 // A caseFolder is where the cases of one file of testdata/cases run, one after the other. A case is what a person
@@ -51,7 +53,7 @@ func newCaseFolder(t *testing.T) *caseFolder {
 	dir := t.TempDir()
 	c := &caseFolder{t: t, dir: dir, cwd: dir, data: filepath.Join(dir, "data"), program: binary}
 	tools := t.TempDir()
-	must(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
+	expect.OK(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
 	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir)
 	c.name(c.dir, "$DIR")
 	return c
@@ -64,7 +66,7 @@ func (c *caseFolder) name(what, name string) { c.names = append([]string{what, n
 func (c *caseFolder) takePort() {
 	c.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(c.t, err)
+	expect.OK(c.t, err)
 	c.t.Cleanup(func() { _ = ln.Close() })
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	c.env = append(c.env, "TAKEN="+ln.Addr().String())
@@ -102,9 +104,8 @@ func (c *caseFolder) serve(args ...string) {
 	p := launchProgram(c.t, c.program, nil, c.starter, c.data, args...).waitReady()
 	c.server = p
 	c.t.Cleanup(func() {
-		if log := p.stderr(); strings.Contains(log, "code=") || secret.MatchString(log) {
-			c.t.Errorf("the server's log has a setup code or a token:\n%s", log)
-		}
+		log := p.stderr()
+		expect.That(c.t, !strings.Contains(log, "code=") && !secret.MatchString(log), "the server's log has a setup code or a token:\n%s", log)
 	})
 	c.env = append(c.env, "SHUNT_DATA="+c.data, "PUBLIC="+c.server.public, "ADMIN="+c.server.admin)
 	c.name(strings.TrimPrefix(c.server.public, "http://"), "$PUBLIC")
@@ -117,12 +118,10 @@ func (c *caseFolder) shell(t *testing.T, lines string) string {
 	var stdout, stderr strings.Builder
 	cmd := exec.Command("sh", "-c", c.tools+lines)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.cwd, c.env, &stdout, &stderr
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	err := cmd.Wait()
-	if found := insides.FindString(stderr.String()); found != "" {
-		t.Errorf("%q is an internal detail:\n%s", found, &stderr)
-	}
+	expect.Equal(t, insides.FindString(stderr.String()), "", "is an internal detail:\n%s", &stderr)
 	seen := stdout.String()
 	if seen != "" && !strings.HasSuffix(seen, "\n") {
 		seen += "(no end of line)\n"

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // A cgroup is a control group of either version (cgroups(7)), with little of a core and of memory.
@@ -57,22 +59,16 @@ func isCgroup2(dir string) bool {
 func (g *cgroup) makeFolders() {
 	g.t.Helper()
 	for _, dir := range slices.Compact([]string{g.cpu, g.memory}) {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			g.t.Fatalf("making a control group: %v", err)
-		}
+		expect.OK(g.t, os.Mkdir(dir, 0o755), "making a control group")
 		g.t.Cleanup(func() {
-			if err := os.Remove(dir); err != nil {
-				g.t.Error(err)
-			}
+			expect.NoError(g.t, os.Remove(dir))
 		})
 	}
 }
 
 func (g *cgroup) set(dir, file, value string) {
 	g.t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600); err != nil {
-		g.t.Fatalf("control group: %v", err)
-	}
+	expect.OK(g.t, os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600), "control group")
 }
 
 // starter returns a command that enters the group and becomes the command in its arguments.
@@ -85,17 +81,15 @@ func (g *cgroup) starter() []string {
 func (g *cgroup) number(dir, file, key string) uint64 {
 	g.t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, file))
-	must(g.t, err)
+	expect.OK(g.t, err)
 	if key != "" {
 		_, after, _ := strings.Cut("\n"+string(text), "\n"+key+" ")
 		text = []byte(after)
 	}
 	fields := strings.Fields(string(text))
-	if len(fields) == 0 {
-		g.t.Fatalf("%s of the control group has no number: %q", file, text)
-	}
+	expect.MustThat(g.t, len(fields) != 0, "%s of the control group has no number: %q", file, text)
 	n, err := strconv.ParseUint(fields[0], 10, 64)
-	must(g.t, err)
+	expect.OK(g.t, err)
 	return n
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestACommandRetriesPassingFailuresAndReportsOthers(t *testing.T) {
@@ -51,9 +53,7 @@ func TestACommandRetriesPassingFailuresAndReportsOthers(t *testing.T) {
 			defer elsewhere.Close()
 			r := shunt(t, "", []string{"SHUNT_TOKEN=t"}, append(c.args, "--server", elsewhere.URL)...)
 			r.want(t, c.code, c.stdout, c.stderr)
-			if got := int(requests.Load()); got != c.requests {
-				t.Errorf("got %d requests, want %d", got, c.requests)
-			}
+			expect.Equal(t, int(requests.Load()), c.requests, "requests")
 			if key := keys[0].Load(); (key == "") != (c.args[0] == "stats") || c.requests == 2 && keys[1].Load() != key {
 				t.Errorf("got keys %v and %v, want one key for an add, and the same when it is repeated", key, keys[1].Load())
 			}

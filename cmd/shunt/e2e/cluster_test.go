@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
@@ -11,9 +13,8 @@ func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
 	for i, n := range s.nodes {
 		code, next := fmt.Sprintf("by-%s", n.name), s.nodes[(i+1)%3]
 		n.call("POST", "/shorten", map[string]any{"url": "https://example.com/" + code, "alias": code, "tags": []string{"t"}}).want(t, 201)
-		if got := n.call("GET", "/links/"+code, nil).want(t, 200).body["url"]; got != "https://example.com/"+code {
-			t.Errorf("%s: the node that took a link has %v", n.name, got)
-		}
+		got := n.call("GET", "/links/"+code, nil).want(t, 200).body["url"]
+		expect.That(t, got == "https://example.com/"+code, "%s: the node that took a link has %v", n.name, got)
 		s.leads(code, "https://example.com/"+code)
 		next.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": code}).want(t, 409)
 		next.call("PATCH", "/links/"+code, map[string]any{"url": "https://example.com/new-" + code}).want(t, 200)
@@ -25,9 +26,8 @@ func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
 	}
 	first := s.nodes[1].call("POST", "/shorten", map[string]any{"url": "https://example.com/once"}, "Idempotency-Key", "one").want(t, 201)
 	again := s.nodes[2].call("POST", "/shorten", map[string]any{"url": "https://example.com/once"}, "Idempotency-Key", "one").want(t, 201)
-	if first.body["code"] != again.body["code"] {
-		t.Errorf("a request that was repeated at another node made %v and %v", first.body["code"], again.body["code"])
-	}
+	expect.That(t, first.body["code"] == again.body["code"],
+		"a request that was repeated at another node made %v and %v", first.body["code"], again.body["code"])
 	shunt(t, "", nil, "add", "https://example.com/local", "--alias", "local", "--data", s.nodes[2].data).done(t)
 	s.leads("local", "https://example.com/local")
 	s.alike()

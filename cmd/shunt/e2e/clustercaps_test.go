@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -59,9 +61,8 @@ func TestACapIsNeverExceeded(t *testing.T) {
 			answered := s.ledger(code)
 			hits := s.nodes[0].hits(code)
 			t.Logf("round %d: %s was followed %d times, and has %v hits; %d answers were lost, %d were 503", round, code, answered, hits, s.lost(code).Load(), undecided[code])
-			if hits > capOfTest || hits+float64(s.lost(code).Load()+undecided[code]+capKills*capReserve) < capOfTest {
-				t.Errorf("%s has %v hits, and its cap is %d", code, hits, capOfTest)
-			}
+			expect.That(t, hits <= capOfTest && hits+float64(s.lost(code).Load()+undecided[code]+capKills*capReserve) >= capOfTest,
+				"%s has %v hits, and its cap is %d", code, hits, capOfTest)
 		}
 	}
 	s.alike()
@@ -159,14 +160,12 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	}
 	for _, n := range rest {
 		resp, err := s.requests.Get(n.url + "/capped")
-		must(t, err)
+		expect.OK(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
-			t.Errorf("a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))
-		}
-		if status, _, err := n.redirect("uncapped"); status != 302 {
-			t.Errorf("a link without a cap, at %s: %d, %v", n.name, status, err)
-		}
+		expect.That(t, resp.StatusCode == 503 && resp.Header.Get("Retry-After") != "",
+			"a link with a cap, at %s: %d, Retry-After %q, want 503", n.name, resp.StatusCode, resp.Header.Get("Retry-After"))
+		status, _, err := n.redirect("uncapped")
+		expect.Equal(t, status, 302, "a link without a cap, at %s, %v", n.name, err)
 	}
 	for _, m := range s.etcd.Members {
 		m.Start()

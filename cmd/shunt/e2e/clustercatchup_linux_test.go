@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // caughtRounds is how often each case of catching up is measured.
@@ -59,9 +61,7 @@ func (s *site) catchUp(what string, fill fill) {
 	behind.resume()
 	begun = time.Now()
 	for !behind.caughtUpWith(leader) {
-		if time.Since(begun) > time.Minute {
-			s.t.Fatal("a node does not catch up")
-		}
+		expect.MustThat(s.t, time.Since(begun) <= time.Minute, "a node does not catch up")
 	}
 	took := time.Since(begun)
 	s.t.Logf("%s: %.0f entries with %d links, written in %v, are applied after %v: %.0f entries/s, %.0f links/s, %v of CPU",

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func (s *site) makeAuthority() {
@@ -32,23 +34,23 @@ func (s *site) makeCertificate(name string, units ...string) {
 func (s *site) sign(c *x509.Certificate, name string) (*ecdsa.PrivateKey, *x509.Certificate) {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	by, byKey := s.ca, s.caKey
 	if by == nil {
 		by, byKey = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, by, &key.PublicKey, byKey)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	secret, err := x509.MarshalECPrivateKey(key)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	s.write(name+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 	s.write(name+".key", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}))
 	made, err := x509.ParseCertificate(der)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return key, made
 }
 
 func (s *site) write(name string, content []byte) {
 	s.t.Helper()
-	must(s.t, os.WriteFile(filepath.Join(s.dir, name), content, 0o600))
+	expect.OK(s.t, os.WriteFile(filepath.Join(s.dir, name), content, 0o600))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // costLinks is how many links are followed where it is not one.
@@ -62,7 +63,7 @@ func compareTurns(t *testing.T, what string, spec load.Spec, member *siteNode, a
 			}
 			spec.Seed = uint64(pair + 1)
 			report, err := generate(p, url, spec)
-			must(t, err)
+			expect.OK(t, err)
 			cpu[which] = report.CPU.Seconds() * 1e6 / float64(report.Answers)
 			added[which] = cpu[which] - rest[p]*report.Elapsed.Seconds()*1e6/float64(report.Answers)
 			of[which].cpu = append(of[which].cpu, cpu[which])

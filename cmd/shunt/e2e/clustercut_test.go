@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -119,9 +120,8 @@ func (s *site) judge(writes []aWrite) {
 			continue
 		}
 		for _, n := range s.nodes {
-			if status, _, err := n.redirect(w.alias); status != want {
-				s.t.Errorf("%s was answered with %d %v; at %s it redirects with %d, %v", w.alias, w.answer.status, w.answer.body["code"], n.name, status, err)
-			}
+			status, _, err := n.redirect(w.alias)
+			expect.Equal(s.t, status, want, "%s was answered with %d %v; at %s it redirects with, %v", w.alias, w.answer.status, w.answer.body["code"], n.name, err)
 		}
 	}
 	s.t.Logf("of %d writes under way at the cut %d were created and %d refused", len(writes), created, refused)
@@ -146,9 +146,8 @@ func TestACutOffLeaderIsReplacedAndRedirectsNeverStop(t *testing.T) {
 		begun := time.Now()
 		mend := cut(leader)
 		t.Logf("our leader cut off (%s): writes after %v", what, s.writesAfter(begun, s.without(leader)...).Round(time.Millisecond))
-		if status := leader.call("POST", "/shorten", map[string]any{"url": "https://example.com/"}).status; what == "all" && status == 201 {
-			t.Errorf("a node that is cut off answered a write with %d", status)
-		}
+		status := leader.call("POST", "/shorten", map[string]any{"url": "https://example.com/"}).status
+		expect.That(t, what != "all" || status != 201, "a node that is cut off answered a write with %d", status)
 		mend()
 		s.judge(answered())
 	}
@@ -165,9 +164,7 @@ func TestACutOffLeaderIsReplacedAndRedirectsNeverStop(t *testing.T) {
 	close(stop)
 	good, failed := done()
 	t.Logf("%d redirects, %d failed", good, failed)
-	if failed > 0 || good < 1000 {
-		t.Errorf("%d redirects failed, of %d", failed, good+failed)
-	}
+	expect.That(t, failed <= 0 && good >= 1000, "%d redirects failed, of %d", failed, good+failed)
 	s.ledger("hot")
 	s.alike()
 }

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // edge adds an edge to the cluster, which joins from a node and runs. It is not among s.nodes.
@@ -42,7 +44,7 @@ func (n *siteNode) caughtUpWith(other *siteNode) bool {
 // redirectAs follows a code as another visitor than redirect does.
 func (n *siteNode) redirectAs(code, agent string) {
 	req, err := http.NewRequest(http.MethodGet, n.url+"/"+code, nil)
-	must(n.site.t, err)
+	expect.OK(n.site.t, err)
 	req.Header.Set("User-Agent", agent)
 	resp, err := n.site.requests.Do(req)
 	if err != nil {
@@ -69,9 +71,8 @@ func TestAnEdgeRedirectsAndItsHitsAreOnAllFullNodes(t *testing.T) {
 	a, b := s.nodes[0], s.nodes[1]
 	a.call("POST", "/shorten", map[string]any{"url": "https://example.com/before", "alias": "before", "title": "a-title-of-before"}).want(t, 201)
 	e := s.edge("edge-1", b)
-	if _, location, _ := e.redirect("before"); location != "https://example.com/before" {
-		t.Errorf("a link from before the edge joined leads to %q", location)
-	}
+	_, location, _ := e.redirect("before")
+	expect.Equal(t, location, "https://example.com/before", "a link from before the edge joined leads to")
 	made := e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot", "title": "a-title-of-hot", "tags": []string{"a-tag-of-hot"}},
 		"Idempotency-Key", "once").want(t, 201)
 	if again := e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot", "title": "a-title-of-hot", "tags": []string{"a-tag-of-hot"}},
@@ -82,16 +83,13 @@ func TestAnEdgeRedirectsAndItsHitsAreOnAllFullNodes(t *testing.T) {
 		t.Errorf("the edge redirects what it was asked to make with %d to %q", status, location)
 	}
 	e.call("PATCH", "/links/hot", map[string]any{"url": "https://example.com/new"}).want(t, 200)
-	if _, location, _ := e.redirect("hot"); location != "https://example.com/new" {
-		t.Errorf("after an edit by way of the edge it redirects to %q", location)
-	}
-	if got := e.call("GET", "/links/hot", nil).want(t, 200).body["url"]; got != "https://example.com/new" {
-		t.Errorf("a read by way of the edge: %v", got)
-	}
+	_, location, _ = e.redirect("hot")
+	expect.Equal(t, location, "https://example.com/new", "after an edit by way of the edge it redirects to")
+	got := e.call("GET", "/links/hot", nil).want(t, 200).body["url"]
+	expect.That(t, got == "https://example.com/new", "a read by way of the edge: %v", got)
 	e.call("DELETE", "/links/before", nil).want(t, 204)
-	if status, _, _ := e.redirect("before"); status == 302 {
-		t.Error("the edge redirects a link that was deleted by way of it")
-	}
+	status, _, _ := e.redirect("before")
+	expect.That(t, status != 302, "the edge redirects a link that was deleted by way of it")
 
 	const visitors = 40
 	for round := range 3 {
@@ -117,16 +115,12 @@ func TestAnEdgeRedirectsAndItsHitsAreOnAllFullNodes(t *testing.T) {
 		t.Errorf("%v unique visitors, want %d", want, visitors)
 	}
 	for _, n := range []*siteNode{b, e} {
-		if got := n.unique("hot"); got != want {
-			t.Errorf("%s has %v unique visitors, a has %v", n.name, got, want)
-		}
+		expect.Equal(t, n.unique("hot"), want, "unique visitors at %s", n.name)
 	}
-	if e.metric(`shunt_cluster_role{role="edge"}`) != 1 || e.metric(`shunt_cluster_role{role="leader"}`) != 0 {
-		t.Error("the metrics of an edge do not say that it is one")
-	}
-	if r := shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...); !strings.Contains(r.stdout, "edge-1  edge") {
-		t.Errorf("shunt cluster shows\n%s%s", r.stdout, r.stderr)
-	}
+	expect.That(t, e.metric(`shunt_cluster_role{role="edge"}`) == 1 && e.metric(`shunt_cluster_role{role="leader"}`) == 0,
+		"the metrics of an edge do not say that it is one")
+	r := shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...)
+	expect.That(t, strings.Contains(r.stdout, "edge-1  edge"), "shunt cluster shows\n%s%s", r.stdout, r.stderr)
 	s.await(func() bool { return e.caughtUpWith(s.leader()) }, "the edge has caught up")
 	time.Sleep(3 * time.Second) // until what all full nodes have is dropped from its outbox
 	e.terminate()
@@ -150,26 +144,20 @@ func (s *site) wantLinksOnly(e, full *siteNode) {
 				Edge  bool   `json:"edge"`
 			} `json:"cluster"`
 		}
-		if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || !said.OK || said.Cluster.Edge != (n == e) {
-			s.t.Fatalf("check of %s: %v: %s%s", n.name, err, r.stdout, r.stderr)
-		}
+		err := json.Unmarshal([]byte(r.stdout), &said)
+		expect.MustThat(s.t, err == nil && said.OK && said.Cluster.Edge == (n == e), "check of %s: %v: %s%s", n.name, err, r.stdout, r.stderr)
 		links[said.Cluster.Links] = true
-		if left, some := said.Records["outbox"]; n == e && some && left != 0.0 {
-			s.t.Errorf("the edge keeps %v records that all full nodes have", left)
-		}
+		left, some := said.Records["outbox"]
+		expect.That(s.t, n != e || !some || left == 0.0, "the edge keeps %v records that all full nodes have", left)
 		for table, rows := range said.Records {
 			switch table {
 			case "links", "tombstones", "deleted_records", "outbox", "pulled", "meta", "files", "file_bytes", "skipped":
 			default:
-				if n == e && rows != 0.0 {
-					s.t.Errorf("the edge has %v rows of %s", rows, table)
-				}
+				expect.That(s.t, n != e || rows == 0.0, "the edge has %v rows of %s", rows, table)
 			}
 		}
 	}
-	if len(links) != 1 {
-		s.t.Errorf("the edge and %s have different links", full.name)
-	}
+	expect.Equal(s.t, len(links), 1, "the edge and %s have different links", full.name)
 	full.start()
 	err := filepath.WalkDir(e.data, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -177,15 +165,11 @@ func (s *site) wantLinksOnly(e, full *siteNode) {
 		}
 		content, err := os.ReadFile(path)
 		for _, secret := range []string{"a-title-of-", "a-tag-of-", "admin"} {
-			if bytes.Contains(content, []byte(secret)) {
-				s.t.Errorf("%s has %q", path, secret)
-			}
+			expect.That(s.t, !bytes.Contains(content, []byte(secret)), "%s has %q", path, secret)
 		}
 		return err
 	})
-	if err != nil {
-		s.t.Error(err)
-	}
+	expect.NoError(s.t, err)
 }
 
 // TestAnEdgeAloneRedirectsAndItsAPIIsStale kills all full nodes of an edge, one after the other.
@@ -195,15 +179,13 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
 	leader := s.leader()
 	leader.kill()
-	if got := e.call("GET", "/links/hot", nil).want(t, 200).body["url"]; got != "https://example.com/" {
-		t.Errorf("a read while no node leads: %v", got)
-	}
+	got := e.call("GET", "/links/hot", nil).want(t, 200).body["url"]
+	expect.That(t, got == "https://example.com/", "a read while no node leads: %v", got)
 	rest := s.without(leader)[0]
 	s.await(func() bool { return rest.metric(`shunt_cluster_role{role="leader"}`) == 1 }, "the other node leads")
 	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/2", "alias": "two"}).want(t, 201)
-	if _, location, _ := e.redirect("two"); location != "https://example.com/2" {
-		t.Errorf("a link made by way of the second leader leads to %q", location)
-	}
+	_, location, _ := e.redirect("two")
+	expect.Equal(t, location, "https://example.com/2", "a link made by way of the second leader leads to")
 	rest.kill()
 	for _, c := range []struct{ method, path string }{{"GET", "/links/hot"}, {"POST", "/shorten"}, {"GET", "/me"}, {"POST", "/session"}} {
 		var body any
@@ -211,9 +193,8 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 			body = map[string]any{"url": "https://example.com/"}
 		}
 		a := e.call(c.method, c.path, body).want(t, 503)
-		if a.body["code"] != "stale" || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s %s without full nodes: %v %s", c.method, c.path, a.header, a.text)
-		}
+		expect.That(t, a.body["code"] == "stale" && a.header.Get("Retry-After") != "",
+			"%s %s without full nodes: %v %s", c.method, c.path, a.header, a.text)
 	}
 	for _, path := range []string{"/_/", "/_/sign-in"} {
 		if resp, err := s.requests.Get(e.url + path); err != nil || resp.StatusCode != 503 {
@@ -223,17 +204,14 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 		}
 	}
 	for range 100 {
-		if status, _, err := e.redirect("hot"); err != nil || status != 302 {
-			t.Fatalf("a redirect without full nodes: %d, %v", status, err)
-		}
+		status, _, err := e.redirect("hot")
+		expect.MustThat(t, err == nil && status == 302, "a redirect without full nodes: %d, %v", status, err)
 	}
 	for _, own := range []string{e.url + "/hot+", e.url + "/hot.svg", e.url + "/hot.png", e.adminURL + "/healthz", e.adminURL + "/readyz", e.adminURL + "/metrics"} {
 		resp, err := s.requests.Get(own)
-		must(t, err)
+		expect.OK(t, err)
 		resp.Body.Close()
-		if resp.StatusCode != 200 {
-			t.Errorf("%s without full nodes: %d", own, resp.StatusCode)
-		}
+		expect.Equal(t, resp.StatusCode, 200, "%s without full nodes", own)
 	}
 	for _, n := range s.nodes {
 		n.start()
@@ -242,9 +220,8 @@ func TestAnEdgeAloneRedirectsAndItsAPIIsStale(t *testing.T) {
 		s.await(func() bool { return n.call("GET", "/links/hot", nil).status == 200 }, n.name+" answers again")
 	}
 	s.ledger("hot")
-	if got := e.call("GET", "/links/hot", nil).want(t, 200).body["hits"]; got.(float64) < 100 {
-		t.Errorf("the edge's hits without full nodes are %v", got)
-	}
+	got = e.call("GET", "/links/hot", nil).want(t, 200).body["hits"]
+	expect.That(t, got.(float64) >= 100, "the edge's hits without full nodes are %v", got)
 }
 
 // ask sends a request to the cluster listener of a node, as a node with a certificate does.
@@ -252,7 +229,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 	s := n.site
 	s.t.Helper()
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(s.dir, as.name+".crt"), filepath.Join(s.dir, as.name+".key"))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	authority := x509.NewCertPool()
 	authority.AddCert(s.ca)
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
@@ -260,7 +237,7 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		TLSClientConfig:   &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: authority, ServerName: n.name, MinVersion: tls.VersionTLS13},
 	}}
 	req, err := http.NewRequest(method, "https://"+n.advertise+path, strings.NewReader(body))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	for field, value := range map[string]string{"Shunt-Client": "unix", "Shunt-Plain": "0", "Shunt-Local": "0"} {
 		req.Header.Set(field, value)
 	}
@@ -268,10 +245,10 @@ func (n *siteNode) ask(as *siteNode, method, path, body string, fields ...string
 		req.Header.Set(fields[i], fields[i+1])
 	}
 	resp, err := client.Do(req)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	defer resp.Body.Close()
 	said, err := io.ReadAll(resp.Body)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	return resp.StatusCode, string(said)
 }
 
@@ -300,34 +277,26 @@ func TestAnEdgeMayNotReadOutboxesOrChangeAccounts(t *testing.T) {
 			{"a role", "PATCH", "/api/v1/users/1", `{"role":"member"}`, bearer},
 			{"a user as another edge", "POST", "/api/v1/users", `{"email":"x@example.com","role":"member"}`, append([]string{"Shunt-Edge", ""}, bearer...)},
 		} {
-			if status, text := n.ask(e, c.method, c.path, c.body, c.fields...); status != 403 {
-				t.Errorf("%s of %s, with the certificate of an edge: %d %s", c.what, n.name, status, text)
-			}
+			status, text := n.ask(e, c.method, c.path, c.body, c.fields...)
+			expect.Equal(t, status, 403, "%s of %s, with the certificate of an edge %s", c.what, n.name, text)
 		}
-		if status, text := n.ask(e, "GET", "/api/v1/links", "", bearer...); status != 200 {
-			t.Errorf("links of %s, with the certificate of an edge and a token: %d %s", n.name, status, text)
-		}
-		if status, _ := n.ask(s.nodes[0], "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", ""); status != 200 {
-			t.Errorf("the outbox of %s, with the certificate of a full node: %d", n.name, status)
-		}
+		status, text := n.ask(e, "GET", "/api/v1/links", "", bearer...)
+		expect.Equal(t, status, 200, "links of %s, with the certificate of an edge and a token %s", n.name, text)
+		status, _ = n.ask(s.nodes[0], "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", "")
+		expect.Equal(t, status, 200, "the outbox of %s, with the certificate of a full node", n.name)
 	}
 	e.call("POST", "/tokens", map[string]any{"name": "x", "scopes": []string{"links:read"}}).want(t, 403)
 	e.call("DELETE", token, nil).want(t, 403)
 	e.call("POST", "/users", map[string]any{"email": "x@example.com", "role": "member"}).want(t, 403)
 	e.call("GET", "/users", nil).want(t, 200)
-	if r := shunt(t, "", nil, "token", "add", "--name", "x", "--data", e.data); r.code == exitDone {
-		t.Errorf("a local command made a token at an edge: %s", r.stdout)
-	}
-	if status, _ := e.ask(s.nodes[0], "GET", "/cluster/backup", ""); status != 403 {
-		t.Errorf("an edge gives a backup: %d", status)
-	}
-	if status, _ := e.ask(e, "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", ""); status != 403 {
-		t.Errorf("an edge gives its outbox to an edge: %d", status)
-	}
+	r := shunt(t, "", nil, "token", "add", "--name", "x", "--data", e.data)
+	expect.That(t, r.code != exitDone, "a local command made a token at an edge: %s", r.stdout)
+	status, _ := e.ask(s.nodes[0], "GET", "/cluster/backup", "")
+	expect.Equal(t, status, 403, "an edge gives a backup")
+	status, _ = e.ask(e, "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", "")
+	expect.Equal(t, status, 403, "an edge gives its outbox to an edge")
 	users := s.nodes[0].call("GET", "/users", nil).want(t, 200).body["data"].([]any)
-	if len(users) != 1 {
-		t.Errorf("there are %d users", len(users))
-	}
+	expect.Equal(t, len(users), 1, "users")
 }
 
 // TestMistakesWithAnEdgeAreClearAndChangeNothing starts nodes with another role than their folder or their
@@ -362,21 +331,15 @@ func TestMistakesWithAnEdgeAreClearAndChangeNothing(t *testing.T) {
 		{"no folder for an edge", fresh, fresh.args(), "shunt join"},
 		{"an edge without its cluster", e, nil, "start with --cluster"},
 	} {
-		if said := c.node.refused(c.args...); !strings.Contains(said, c.want) {
-			t.Errorf("%s: it says %q, want %q in it", c.mistake, said, c.want)
-		}
+		expect.Contains(t, c.node.refused(c.args...), c.want, "%s: it says", c.mistake)
 	}
-	if _, err := os.Stat(fresh.data); err == nil {
-		t.Error("an edge without a folder made one")
-	}
-	if r := shunt(t, "", nil, "cluster", "leave", "--data", e.data); r.code == exitDone || !strings.Contains(r.stderr, "that of an edge") {
-		t.Errorf("an edge leaves its cluster: %d %s", r.code, r.stderr)
-	}
+	expect.That(t, expect.Err(os.Stat(fresh.data)) != nil, "an edge without a folder made one")
+	r := shunt(t, "", nil, "cluster", "leave", "--data", e.data)
+	expect.That(t, r.code != exitDone && strings.Contains(r.stderr, "that of an edge"), "an edge leaves its cluster: %d %s", r.code, r.stderr)
 	for _, from := range []*siteNode{a} { // as a full node, with the certificate of an edge
 		args := append([]string{"join", "--data", filepath.Join(s.dir, "never"), "--from", from.name + "=https://" + from.advertise}, e.flags()...)
-		if r := shunt(t, "", nil, args...); r.code == exitDone || !strings.Contains(r.stderr, "--role edge") {
-			t.Errorf("an edge joins as a full node: %d %s", r.code, r.stderr)
-		}
+		r := shunt(t, "", nil, args...)
+		expect.That(t, r.code != exitDone && strings.Contains(r.stderr, "--role edge"), "an edge joins as a full node: %d %s", r.code, r.stderr)
 	}
 	for _, n := range []*siteNode{e, full} {
 		shunt(t, "", nil, "check", "--data", n.data).done(t)
@@ -390,9 +353,7 @@ func event(t *testing.T, r *bufio.Reader) string {
 	t.Helper()
 	for {
 		line, err := r.ReadString('\n')
-		if err != nil {
-			t.Fatalf("the stream broke: %v", err)
-		}
+		expect.OK(t, err, "the stream broke")
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "data: ") || strings.HasPrefix(line, "event: end") {
 			return line
 		}
@@ -414,45 +375,38 @@ func TestStreamsSessionsAndExportsPassAnEdge(t *testing.T) {
 		e.call("POST", "/shorten/bulk", links).want(t, 200)
 	}
 	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "hot"}).want(t, 201)
-	if lines := strings.Count(e.call("GET", "/export", nil).want(t, 200).text, "\n"); lines < 3001 {
-		t.Errorf("an export by way of an edge has %d lines, want 3001 or more", lines)
-	}
+	lines := strings.Count(e.call("GET", "/export", nil).want(t, 200).text, "\n")
+	expect.That(t, lines >= 3001, "an export by way of an edge has %d lines, want 3001 or more", lines)
 
 	a.call("POST", "/users", map[string]any{"email": "person@example.com", "role": "member", "password": "a long password 123"}).want(t, 201)
 	jar, err := cookiejar.New(nil)
-	must(t, err)
+	expect.OK(t, err)
 	person := &http.Client{Jar: jar, CheckRedirect: s.requests.CheckRedirect, Timeout: 20 * time.Second}
 	login, err := person.Post(e.url+"/api/v1/session", "application/json", strings.NewReader(`{"email":"person@example.com","password":"a long password 123"}`))
-	must(t, err)
+	expect.OK(t, err)
 	said, _ := io.ReadAll(login.Body)
 	login.Body.Close()
-	if login.StatusCode/100 != 2 {
-		t.Fatalf("signing in at an edge: %s %s", login.Status, said)
-	}
+	expect.MustEqual(t, login.StatusCode/100, 2, "signing in at an edge: %s %s", login.Status, said)
 	for _, path := range []string{"/_/", "/_/account", "/_/links", "/api/v1/me"} {
 		resp, err := person.Get(e.url + path)
-		must(t, err)
+		expect.OK(t, err)
 		page, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
-		if resp.StatusCode != 200 || !bytes.Contains(page, []byte("person@example.com")) {
-			t.Errorf("%s for who signed in at an edge: %s %.300s", path, resp.Status, page)
-		}
+		expect.That(t, resp.StatusCode == 200 && bytes.Contains(page, []byte("person@example.com")),
+			"%s for who signed in at an edge: %s %.300s", path, resp.Status, page)
 	}
 
 	for round := range 2 {
 		req, err := http.NewRequest(http.MethodGet, e.url+"/api/v1/stats/hot/live", nil)
-		must(t, err)
+		expect.OK(t, err)
 		req.Header.Set("Authorization", "Bearer "+s.token)
 		resp, err := (&http.Client{}).Do(req)
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatalf("live figures at an edge: %v, %v", resp, err)
-		}
+		expect.MustThat(t, err == nil && resp.StatusCode == 200, "live figures at an edge: %v, %v", resp, err)
 		r := bufio.NewReader(resp.Body)
 		first := event(t, r)
 		e.redirect("hot")
-		if next := event(t, r); next == first {
-			t.Errorf("after a redirect the event is %q again", next)
-		}
+		next := event(t, r)
+		expect.That(t, next != first, "after a redirect the event is %q again", next)
 		if round == 1 {
 			ended := make(chan struct{})
 			go func() { e.terminate(); close(ended) }()
@@ -473,9 +427,8 @@ func TestAnEdgeAsksAboutCaps(t *testing.T) {
 	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "born", "max_hits": limit}).want(t, 201)
 	e.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "late"}).want(t, 201)
 	for range 20 {
-		if status, _, err := e.redirect("late"); status != 302 {
-			t.Fatalf("an uncapped link: %d, %v", status, err)
-		}
+		status, _, err := e.redirect("late")
+		expect.MustEqual(t, status, 302, "an uncapped link, %v", err)
 	}
 	s.setCap("late", limit)
 	codes, all := []string{"born", "late"}, append(s.nodes, e)

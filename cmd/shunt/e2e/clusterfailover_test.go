@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestWritesComeBackAndRedirectsNeverStop kills, stops and pauses the leaders of shunt and of etcd. It
@@ -58,9 +60,7 @@ func TestWritesComeBackAndRedirectsNeverStop(t *testing.T) {
 	close(stop)
 	good, failed := done()
 	t.Logf("%d redirects, %d failed", good, failed)
-	if failed > 0 || good < 1000 {
-		t.Errorf("%d redirects failed at nodes that ran, of %d", failed, good+failed)
-	}
+	expect.That(t, failed <= 0 && good >= 1000, "%d redirects failed at nodes that ran, of %d", failed, good+failed)
 	s.ledger("hot") // with nodes that were killed
 	s.alike()
 }

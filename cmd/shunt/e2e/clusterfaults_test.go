@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -115,16 +116,10 @@ func TestTheSameSeedMakesTheSameFaults(t *testing.T) {
 		return all
 	}
 	one := drawn(1)
-	if !slices.Equal(one, drawn(1)) {
-		t.Error("a seed makes other faults the second time")
-	}
-	if slices.Equal(one, drawn(2)) {
-		t.Error("two seeds make the same faults")
-	}
+	expect.Slices(t, one, drawn(1), "a seed makes other faults the second time")
+	expect.That(t, !slices.Equal(one, drawn(2)), "two seeds make the same faults")
 	for _, name := range slices.Concat(nodeFaultNames[:], serverFaultNames[:]) {
-		if !slices.ContainsFunc(one, func(f string) bool { return strings.Contains(f, name) }) {
-			t.Errorf("none of 2000 faults is %q", name)
-		}
+		expect.That(t, slices.ContainsFunc(one, func(f string) bool { return strings.Contains(f, name) }), "none of 2000 faults is %q", name)
 	}
 }
 

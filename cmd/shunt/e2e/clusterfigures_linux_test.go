@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // TestFiguresOfACluster measures writes, their replication, and the memory of etcd: three nodes, three
@@ -102,8 +104,6 @@ func (s *site) lagOf(made, seen *siteNode, alias string) time.Duration {
 		if status, _, _ := seen.redirect(alias); status == 302 {
 			return time.Since(answered)
 		}
-		if time.Since(answered) > 10*time.Second {
-			s.t.Fatalf("%s is not at %s after 10 s", alias, seen.name)
-		}
+		expect.MustThat(s.t, time.Since(answered) <= 10*time.Second, "%s is not at %s after 10 s", alias, seen.name)
 	}
 }

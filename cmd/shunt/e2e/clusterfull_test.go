@@ -10,6 +10,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"shunt/engine/expect"
 )
 
 // TestRedirectsOutliveFullServersOfEtcd has somebody else fill the servers to their quota, which then take no write and
@@ -33,17 +35,13 @@ func TestRedirectsOutliveFullServersOfEtcd(t *testing.T) {
 	leader.kill()
 	time.Sleep(8 * time.Second) // the lease ends, and the others stand for election
 	for _, n := range s.without(leader) {
-		if status, _, err := n.redirect("hot"); status != 302 {
-			t.Errorf("%s redirects with %d, %v:\n%s", n.name, status, err, n.lastWords())
-		}
-		if status := n.call("POST", "/shorten", map[string]any{"url": "https://example.com/full"}).status; status != 503 {
-			t.Errorf("%s answers a write with %d", n.name, status)
-		}
+		status, _, err := n.redirect("hot")
+		expect.Equal(t, status, 302, "%s redirects with, %v:\n%s", n.name, err, n.lastWords())
+		expect.Equal(t, n.call("POST", "/shorten", map[string]any{"url": "https://example.com/full"}).status, 503, "%s answers a write with", n.name)
 	}
 	leader.start()
-	if status, _, err := leader.redirect("hot"); status != 302 {
-		t.Errorf("a node that starts while the servers are full redirects with %d, %v", status, err)
-	}
+	status, _, err := leader.redirect("hot")
+	expect.Equal(t, status, 302, "a node that starts while the servers are full redirects with, %v", err)
 	out.Store(nil)
 	room := time.Now()
 	fill.end()
@@ -51,9 +49,7 @@ func TestRedirectsOutliveFullServersOfEtcd(t *testing.T) {
 	close(stop)
 	good, failed := done()
 	t.Logf("%d redirects, %d failed; writes again %v after there was room", good, failed, took.Round(time.Millisecond))
-	if failed > 0 {
-		t.Errorf("%d redirects failed", failed)
-	}
+	expect.That(t, failed <= 0, "%d redirects failed", failed)
 	s.await(s.caughtUp, "all nodes have caught up")
 	s.ledger("hot")
 	s.alike()
@@ -77,7 +73,7 @@ func (s *site) fillEtcd() filler {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			return filler{s}
 		}
-		must(s.t, err)
+		expect.OK(s.t, err)
 	}
 	s.t.Fatal("the servers of etcd do not fill")
 	return filler{}
@@ -92,16 +88,10 @@ func (f filler) end() {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	gone, err := c.Delete(ctx, fillerPrefix, clientv3.WithPrefix())
-	must(t, err)
-	if _, err := c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, expect.Err(c.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical())))
 	for _, endpoint := range f.s.etcd.Endpoints() {
-		if _, err := c.Defragment(ctx, endpoint); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, expect.Err(c.Defragment(ctx, endpoint)))
 	}
-	if _, err := c.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(c.AlarmDisarm(ctx, &clientv3.AlarmMember{})))
 }

@@ -14,6 +14,7 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
 	"shunt/storage/replicate"
@@ -37,15 +38,11 @@ func TestACopyOfTheDataNeedsAnAdmission(t *testing.T) {
 			}
 			s.admit(c.as, n)
 			before := s.copiesNoted(c.as.name, c.what)
-			if status, said := n.ask(c.as, "GET", c.path, ""); status != 200 || len(said) < 512 {
-				t.Errorf("%s of %s, admitted, as %s: %d, %d bytes", c.path, n.name, c.as.name, status, len(said))
-			}
-			if status, _ := n.ask(c.as, "GET", c.path, ""); status != 403 {
-				t.Errorf("%s of %s, a second time, as %s: %d", c.path, n.name, c.as.name, status)
-			}
-			if noted := s.copiesNoted(c.as.name, c.what) - before; noted != 1 {
-				t.Errorf("the audit log has %d entries of the copy that %s took at %s", noted, c.as.name, n.name)
-			}
+			status, said := n.ask(c.as, "GET", c.path, "")
+			expect.That(t, status == 200 && len(said) >= 512, "%s of %s, admitted, as %s: %d, %d bytes", c.path, n.name, c.as.name, status, len(said))
+			status, _ = n.ask(c.as, "GET", c.path, "")
+			expect.Equal(t, status, 403, "%s of %s, a second time, as %s", c.path, n.name, c.as.name)
+			expect.Equal(t, s.copiesNoted(c.as.name, c.what)-before, 1, "the audit log entries of the copy that %s took at %s", c.as.name, n.name)
 		}
 	}
 	fresh := s.newNode("stranger")
@@ -59,9 +56,7 @@ func TestACopyOfTheDataNeedsAnAdmission(t *testing.T) {
 func (s *site) copiesNoted(node, what string) (n int) {
 	s.t.Helper()
 	r := shunt(s.t, "", nil, "audit", "--all", "--json", "--data", s.leader().data)
-	if r.code != exitDone {
-		s.t.Fatalf("audit: %s", r.stderr)
-	}
+	expect.MustEqual(s.t, r.code, exitDone, "audit: %s", r.stderr)
 	for line := range strings.Lines(r.stdout) {
 		if strings.Contains(line, "copy.given") && strings.Contains(line, `"`+node+`"`) && strings.Contains(line, `"`+what+`"`) {
 			n++
@@ -82,17 +77,13 @@ func TestARefusedCertificateGetsNothing(t *testing.T) {
 	for _, what := range []string{"thief", serial} {
 		open := make([]*tls.Conn, len(all))
 		for i, n := range all {
-			if err := n.talks(thief, &open[i]); err != nil {
-				t.Fatalf("%s does not talk to a certificate that is in service: %v", n.name, err)
-			}
+			expect.OK(t, n.talks(thief, &open[i]), "%s does not talk to a certificate that is in service", n.name)
 		}
 		s.refuse(what)
 		for i, n := range all {
 			s.await(func() bool { return answers(open[i], n.name) != nil }, n.name+" closes an open connection of "+what)
 			var fresh *tls.Conn
-			if n.talks(thief, &fresh) == nil {
-				t.Errorf("%s talks to %s, which is refused", n.name, what)
-			}
+			expect.That(t, n.talks(thief, &fresh) != nil, "%s talks to %s, which is refused", n.name, what)
 		}
 		s.refuse(what, "--undo")
 		for _, n := range all {
@@ -179,14 +170,11 @@ func TestAnEdgeCannotHaveTheHitsOfOthersSkipped(t *testing.T) {
 			})
 			s.await(func() bool { return asked.Load() >= 4 }, "the nodes pull from the edge")
 			for range 100 {
-				if status, _, err := b.redirect("hot"); status != 302 {
-					t.Fatalf("a redirect: %d, %v", status, err)
-				}
+				status, _, err := b.redirect("hot")
+				expect.MustEqual(t, status, 302, "a redirect, %v", err)
 			}
 			s.ledger("hot") // a has the hits of b, too
-			if n := strings.Count(a.stderr(), "claims the hits of another one"); n != 1 {
-				t.Errorf("a reports the edge %d times", n)
-			}
+			expect.Equal(t, strings.Count(a.stderr(), "claims the hits of another one"), 1, "a reports the edge times")
 		})
 	}
 }
@@ -196,7 +184,7 @@ func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (ask
 	s.t.Helper()
 	log := s.openLog(etcdlog.Options{})
 	members, err := log.Nodes(s.t.Context())
-	must(s.t, err)
+	expect.OK(s.t, err)
 	var id [16]byte
 	for _, m := range members {
 		if m.Name == victim {

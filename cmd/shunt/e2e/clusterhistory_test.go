@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"shunt/engine/expect"
 )
 
 // What a client does with a code, and what it is told.
@@ -157,14 +159,10 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 				unknown++
 			}
 		}
-		if got := porcupine.CheckOperationsTimeout(linkModel.ToModel(), ops, time.Minute); got != porcupine.Ok {
-			t.Errorf("the history of %q, %d operations: %v", code, len(ops), got)
-		}
+		expect.Equal(t, porcupine.CheckOperationsTimeout(linkModel.ToModel(), ops, time.Minute), porcupine.Ok, "the history of %q, %d operations", code, len(ops))
 	}
 	t.Logf("%d operations on %d codes, %d with an unknown outcome, %d leaders killed, paused or stopped", h.total, len(h.ops), unknown, kills)
-	if h.total < operations*9/10 {
-		t.Errorf("only %d operations", h.total)
-	}
+	expect.That(t, h.total >= operations*9/10, "only %d operations", h.total)
 	s.alike()
 }
 

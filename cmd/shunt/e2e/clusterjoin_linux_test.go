@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestANodeBelowTheFloorJoinsAgain stops a node until the log no longer has what it missed. It refuses to
@@ -23,14 +25,11 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
 	s.passFloor()
-	if said := c.refused(c.args()...); !strings.Contains(said, "no longer in the cluster's log") || !strings.Contains(said, "shunt join") {
-		t.Errorf("a node below the floor says %q", said)
-	}
-	must(t, os.Rename(c.data, c.data+".old"))
+	said := c.refused(c.args()...)
+	expect.That(t, strings.Contains(said, "no longer in the cluster's log") && strings.Contains(said, "shunt join"), "a node below the floor says %q", said)
+	expect.OK(t, os.Rename(c.data, c.data+".old"))
 	s.join(c, a)
-	if said := c.refused(c.args()...); !strings.Contains(said, "cluster forget c") {
-		t.Errorf("a new folder of a known name says %q", said)
-	}
+	expect.Contains(t, c.refused(c.args()...), "cluster forget c", "a new folder of a known name says")
 	s.forget(c, c)
 	s.admit(c, a)
 	s.startAgain(c)
@@ -45,7 +44,7 @@ func TestANodeBelowTheFloorJoinsAgain(t *testing.T) {
 // joinAgain has a node that has stopped begin with a copy of another one's data.
 func (s *site) joinAgain(n, from *siteNode) {
 	s.t.Helper()
-	must(s.t, os.Rename(n.data, n.data+".old"))
+	expect.OK(s.t, os.Rename(n.data, n.data+".old"))
 	s.join(n, from)
 	s.forget(n, n)
 	s.admit(n, from)
@@ -102,9 +101,8 @@ func joinsLater(t *testing.T, restart bool) {
 	follow := func(times int) {
 		for range times {
 			for _, n := range []*siteNode{a, b} {
-				if status, _, err := n.redirect("hot"); status != 302 {
-					t.Fatalf("a redirect: %d, %v", status, err)
-				}
+				status, _, err := n.redirect("hot")
+				expect.MustEqual(t, status, 302, "a redirect, %v", err)
 			}
 		}
 	}
@@ -137,9 +135,8 @@ func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	follow := func(times int) {
 		t.Helper()
 		for range times {
-			if status, _, err := c.redirect("hot"); status != 302 {
-				t.Fatalf("a redirect at the node that is cut off: %d, %v", status, err)
-			}
+			status, _, err := c.redirect("hot")
+			expect.MustEqual(t, status, 302, "a redirect at the node that is cut off, %v", err)
 		}
 	}
 	mend := c.cutOff()

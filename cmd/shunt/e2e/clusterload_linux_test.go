@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // What the figures of clusters have in common. Each is measured by a test of its own, for
@@ -65,7 +66,7 @@ func standInForGenerator(in io.Reader, out io.Writer) (code int) {
 // generate loads a node at a URL with redirects of links that plant made, from a process of its own, and
 // measures the CPU time of p meanwhile.
 func generate(p *process, url string, spec load.Spec) (*load.Report, error) {
-	spec.Address, spec.Processes, spec.Cores = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}, []int{0}
+	spec.Address, spec.Processes = strings.TrimPrefix(url, "http://"), []int{p.cmd.Process.Pid}
 	spec.Pipeline, spec.WarmUp = max(spec.Pipeline, 1), time.Second
 	text, err := json.Marshal(&spec)
 	if err != nil {
@@ -99,7 +100,7 @@ func plant(t *testing.T, url, token string, links int) {
 			items = append(items, map[string]string{"url": load.Target(i), "alias": load.Code(i)})
 		}
 		body, err := json.Marshal(items)
-		must(t, err)
+		expect.OK(t, err)
 		postBulk(t, client, url, token, body)
 	}
 }
@@ -108,24 +109,23 @@ func plant(t *testing.T, url, token string, links int) {
 func postBulk(t *testing.T, client *http.Client, url, token string, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/v1/shorten/bulk", bytes.NewReader(body))
-	must(t, err)
+	expect.OK(t, err)
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
-	must(t, err)
+	expect.OK(t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode/100 != 2 || bytes.Contains(text, []byte(`"status":4`)) {
-		t.Fatalf("a bulk: status %d, %v: %.300s", resp.StatusCode, err, text)
-	}
+	expect.MustThat(t, err == nil && resp.StatusCode/100 == 2 && !bytes.Contains(text, []byte(`"status":4`)),
+		"a bulk: status %d, %v: %.300s", resp.StatusCode, err, text)
 }
 
 // clockOf returns the CPU time that a process has used.
 func clockOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	c, err := load.ReadClocks([]int{pid}, []int{0})
-	must(t, err)
-	return c.Server
+	took, err := load.CPUTime(pid)
+	expect.OK(t, err)
+	return took
 }
 
 // memoryOf returns a line of /proc/PID/status in MiB: VmRSS is resident, VmHWM was at most.

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"shunt/engine/expect"
 )
 
 // keepIfFailed keeps what a failed run said, and its data, in a folder that it names.
@@ -26,9 +28,7 @@ func (m *nemesis) keepIfFailed() {
 		for i, run := range n.runs {
 			keep(m, filepath.Join(folder, fmt.Sprintf("%s-%03d.log", n.name, i)), run.stderr())
 		}
-		if err := os.Rename(n.data, filepath.Join(folder, "data-"+n.name)); err != nil {
-			m.t.Error(err)
-		}
+		expect.NoError(m.t, os.Rename(n.data, filepath.Join(folder, "data-"+n.name)))
 	}
 	for _, server := range m.etcd.Members {
 		keep(m, filepath.Join(folder, server.Name+".log"), server.Said())
@@ -36,7 +36,5 @@ func (m *nemesis) keepIfFailed() {
 }
 
 func keep(m *nemesis, path, content string) {
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		m.t.Error(err)
-	}
+	expect.NoError(m.t, os.WriteFile(path, []byte(content), 0o600))
 }

@@ -12,12 +12,13 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
 	"shunt/storage/replicate"
 )
 
-// refusedNode starts a node that must end by itself, and returns what it said.
+// refused starts a node that must end by itself, and returns what it said.
 func (n *siteNode) refused(args ...string) string {
 	n.site.t.Helper()
 	p := launch(n.site.t, n.data, args...)
@@ -26,9 +27,7 @@ func (n *siteNode) refused(args ...string) string {
 	case <-time.After(40 * time.Second):
 		n.site.t.Fatalf("a node that must be refused runs on:\n%s", p.lastWords())
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code == exitDone {
-		n.site.t.Fatalf("a node that must be refused ended with exit code 0:\n%s", p.lastWords())
-	}
+	expect.MustThat(n.site.t, p.cmd.ProcessState.ExitCode() != exitDone, "a node that must be refused ended with exit code 0:\n%s", p.lastWords())
 	return p.stderr()
 }
 
@@ -60,7 +59,7 @@ func (s *site) keys() keysOf {
 	c := s.etcd.Client()
 	defer c.Close()
 	resp, err := c.Get(context.Background(), "/shunt/", clientv3.WithPrefix())
-	must(s.t, err)
+	expect.OK(s.t, err)
 	keys := make(keysOf)
 	for _, kv := range resp.Kvs {
 		keys[string(kv.Key)] = string(kv.Value)
@@ -82,9 +81,7 @@ func (s *site) restoreKeys(keys keysOf) {
 			all = append(all, clientv3.OpDelete(key))
 		}
 	}
-	if _, err := c.Txn(context.Background()).Then(all...).Commit(); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, expect.Err(c.Txn(context.Background()).Then(all...).Commit()))
 }
 
 // TestMistakesWithAClusterAreClearAndChangeNothing starts nodes that must be refused, and looks at the line
@@ -102,8 +99,8 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 	fresh := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "fresh"), advertise: b.advertise}
 	other := &siteNode{site: s, name: "other", data: filepath.Join(s.dir, "other"), advertise: b.advertise}
 	s.makeCertificate("other")
-	must(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
-	must(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
+	expect.OK(t, os.CopyFS(filepath.Join(s.dir, "copied"), os.DirFS(b.data)))
+	expect.OK(t, os.Remove(filepath.Join(s.dir, "copied", "node"))) // as a restored backup has none
 	copied := &siteNode{site: s, name: "b", data: filepath.Join(s.dir, "copied"), advertise: b.advertise}
 	for _, c := range []struct {
 		mistake string
@@ -123,17 +120,12 @@ func TestMistakesWithAClusterAreClearAndChangeNothing(t *testing.T) {
 		{"a node of a cluster without --cluster", b, nil, "start with --cluster"},
 	} {
 		said := c.node.refused(c.args...)
-		if !strings.Contains(said, c.want) {
-			t.Errorf("%s: it says %q, want %q in it", c.mistake, said, c.want)
-		}
-		if strings.Contains(said, "secret") {
-			t.Errorf("%s: a line has the password: %s", c.mistake, said)
-		}
+		expect.Contains(t, said, c.want, "%s: it says", c.mistake)
+		expect.That(t, !strings.Contains(said, "secret"), "%s: a line has the password: %s", c.mistake, said)
 	}
 	if _, err := os.Stat(filepath.Join(s.dir, "fresh", "db")); err == nil {
-		if id := s.keys()["/shunt/id"]; id != yesterday["/shunt/id"] {
-			t.Errorf("the id of the cluster is %q, was %q", id, yesterday["/shunt/id"])
-		}
+		id := s.keys()["/shunt/id"]
+		expect.That(t, id == yesterday["/shunt/id"], "the id of the cluster is %q, was %q", id, yesterday["/shunt/id"])
 	}
 
 	a.terminate()
@@ -158,9 +150,8 @@ func TestANodeThatRunsWhileEtcdIsRestoredRedirectsOn(t *testing.T) {
 		a.call("POST", "/shorten", map[string]any{"url": "https://example.com/2"}) // nobody asks etcd without a write
 		s.await(func() bool { return strings.Contains(n.stderr(), "can no longer follow its cluster") }, n.name+" says that it cannot go on")
 		s.await(func() bool { return n.call("GET", "/links", nil).status == 503 }, n.name+" refuses the API")
-		if status, location, err := n.redirect("one"); err != nil || status != 302 || location != "https://example.com/1" {
-			t.Errorf("%s: a redirect: %d %s, %v", n.name, status, location, err)
-		}
+		status, location, err := n.redirect("one")
+		expect.That(t, err == nil && status == 302 && location == "https://example.com/1", "%s: a redirect: %d %s, %v", n.name, status, location, err)
 	}
 }
 
@@ -179,10 +170,10 @@ func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
 	o.Endpoints = s.etcd.Endpoints()
 	var err error
 	o.ID, o.Key, err = etcdlog.Find(s.t.Context(), o)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	log, err := etcdlog.New(o)
-	must(s.t, err)
-	s.t.Cleanup(func() { must(s.t, log.Close()) })
+	expect.OK(s.t, err)
+	s.t.Cleanup(func() { expect.OK(s.t, log.Close()) })
 	return log
 }
 
@@ -190,15 +181,13 @@ func (s *site) openLog(o etcdlog.Options) *etcdlog.Log {
 func (s *site) announce(log *etcdlog.Log, n clusterlog.Node) {
 	s.t.Helper()
 	announcement, err := log.Announce(s.t.Context(), n, clusterlog.Claim(fmt.Appendf(nil, "%-16s", n.Name)))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- announcement.Run(ctx) }()
 	s.t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			s.t.Error(err)
-		}
+		expect.NoError(s.t, <-ended)
 	})
 }
 
@@ -215,16 +204,11 @@ func TestANodeWhoseClockIsHoursApartDoesNotStart(t *testing.T) {
 	claim := s.keys()["/shunt/names/b"]
 	said := b.refused(b.args()...)
 	for _, want := range []string{"the clock of this node is wrong", "this one is 3h0m0s behind it", "(2 of 3 other nodes", "preferably with NTP"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it says %q, want %q in it", said, want)
-		}
+		expect.Contains(t, said, want, "it says")
 	}
-	if now := s.keys()["/shunt/names/b"]; now != claim {
-		t.Errorf("the claim of the node was %s and is %s", claim, now)
-	}
+	expect.Equal(t, s.keys()["/shunt/names/b"], claim, "the claim of the node")
 	s.await(func() bool { return strings.Contains(a.stderr(), "clocks of the cluster are apart") }, "a node that runs says that the clocks are apart")
-	if status, _, err := a.redirect("one"); status != 302 {
-		t.Errorf("it redirects with %d, %v", status, err)
-	}
+	status, _, err := a.redirect("one")
+	expect.Equal(t, status, 302, "it redirects with, %v", err)
 	shunt(t, "", nil, "check", "--data", b.data).done(t)
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -38,9 +39,8 @@ func newNamespace(t *testing.T) *namespace {
 	at := func(i int) string { return fmt.Sprintf("198.18.%d.%d", id/64, id%64*4+i) }
 	ns := &namespace{t: t, name: fmt.Sprintf("%s%d-%d", namespacePrefix, os.Getpid(), n), outside: at(1), inside: at(2)}
 	ns.cable = strings.Replace(ns.name, namespacePrefix, "sh", 1) // a name of a link has 15 bytes at most
-	if out, err := exec.Command("ip", "netns", "add", ns.name).CombinedOutput(); err != nil {
-		t.Fatalf("this needs namespaces of networks, so root and ip (iproute2); -skip %s leaves it out: %v: %s", t.Name(), err, out)
-	}
+	out, err := exec.Command("ip", "netns", "add", ns.name).CombinedOutput()
+	expect.MustThat(t, err == nil, "this needs namespaces of networks, so root and ip (iproute2); -skip %s leaves it out: %v: %s", t.Name(), err, out)
 	t.Cleanup(func() { removeNamespace(ns.name, ns.cable) })
 	ns.run("ip", "link", "add", ns.cable, "type", "veth", "peer", "name", "eth0", "netns", ns.name)
 	ns.run("ip", "address", "add", ns.outside+"/30", "dev", ns.cable)
@@ -76,9 +76,8 @@ func removeLeftNamespaces() {
 
 func (ns *namespace) run(command ...string) {
 	ns.t.Helper()
-	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-		ns.t.Fatalf("%q: %v: %s", command, err, out)
-	}
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	expect.MustThat(ns.t, err == nil, "%q: %v: %s", command, err, out)
 }
 
 func (ns *namespace) runInside(command ...string) {
@@ -162,9 +161,7 @@ func TestANodeWhosePacketsAreLostRedirectsAndComesBack(t *testing.T) {
 	for round := range 2 {
 		s.makeLead(lost)
 		s.losePackets(ns, lost, fmt.Sprintf("leader-%d", round), 6*time.Second)
-		if s.leader() == lost {
-			t.Errorf("%s, whose packets were lost, leads", lost.name)
-		}
+		expect.That(t, s.leader() != lost, "%s, whose packets were lost, leads", lost.name)
 		s.losePackets(ns, lost, fmt.Sprintf("follower-%d", round), 15*time.Second)
 	}
 	s.ledger("hot")
@@ -194,9 +191,8 @@ func (s *site) losePackets(ns *namespace, n *siteNode, round string, lasts time.
 	begun := time.Now()
 	mend := ns.lose()
 	took := s.writesAfter(begun, s.without(n)...)
-	if status := n.call("POST", "/shorten", map[string]any{"url": hotTarget}).status; status == 201 {
-		s.t.Errorf("%s: a node whose packets are lost answered a write with %d", round, status)
-	}
+	status := n.call("POST", "/shorten", map[string]any{"url": hotTarget}).status
+	expect.That(s.t, status != 201, "%s: a node whose packets are lost answered a write with %d", round, status)
 	time.Sleep(lasts - time.Since(begun))
 	mend()
 	mended := time.Now()
@@ -206,7 +202,5 @@ func (s *site) losePackets(ns *namespace, n *siteNode, round string, lasts time.
 	good, failed := done()
 	s.t.Logf("%s, packets lost for %v: writes at the others after %v; it had all again %v after their return; %d redirects, %d failed",
 		round, lasts, took.Round(time.Millisecond), back.Round(time.Millisecond), good, failed)
-	if failed > 0 || good < 1000 {
-		s.t.Errorf("%s: %d redirects failed, of %d", round, failed, good+failed)
-	}
+	expect.That(s.t, failed <= 0 && good >= 1000, "%s: %d redirects failed, of %d", round, failed, good+failed)
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestRedirectsAndCountsOutliveALostMajorityOfEtcd stops two of three servers of etcd for some seconds
@@ -38,16 +40,14 @@ func TestRedirectsAndCountsOutliveALostMajorityOfEtcd(t *testing.T) {
 	refused := 0
 	for begun := time.Now(); time.Since(begun) < outage; time.Sleep(300 * time.Millisecond) {
 		for _, n := range s.nodes {
-			if a := n.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "during"}); a.status != 503 {
-				t.Errorf("%s: a write without a majority of etcd: %d %v: %s", n.name, a.status, a.err, a.text)
-			}
+			a := n.call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "during"})
+			expect.Equal(t, a.status, 503, "%s: a write without a majority of etcd %v: %s", n.name, a.err, a.text)
 			refused++
 		}
 	}
 	for _, n := range s.nodes {
-		if a := n.call("GET", "/links", nil); a.status != 503 || a.body["code"] != "stale" {
-			t.Errorf("%s: the API after %v: %d %s, want 503 stale", n.name, outage, a.status, a.text)
-		}
+		a := n.call("GET", "/links", nil)
+		expect.That(t, a.status == 503 && a.body["code"] == "stale", "%s: the API after %v: %d %s, want 503 stale", n.name, outage, a.status, a.text)
 	}
 	for _, m := range s.etcd.Members[:2] {
 		m.Start()
@@ -94,9 +94,7 @@ func (s *site) ledgers(codes []string) {
 				s.t.Errorf("%s has %v hits of %q, the clients of all nodes were answered %d (and %d answers were lost)", n.name, got, code, answered, lost)
 			}
 		}
-		if !s.figuresAgree(code) {
-			s.t.Errorf("the nodes have different figures of %s", code)
-		}
+		expect.That(s.t, s.figuresAgree(code), "the nodes have different figures of %s", code)
 	}
 }
 

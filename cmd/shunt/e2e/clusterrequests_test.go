@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // An answer is that to a request of the API.
@@ -55,9 +57,7 @@ func (n *siteNode) call(method, path string, body any, fields ...string) (a answ
 
 func (a answer) want(t *testing.T, status int) answer {
 	t.Helper()
-	if a.err != nil || a.status != status {
-		t.Fatalf("got status %d, %v, want %d: %s", a.status, a.err, status, a.text)
-	}
+	expect.MustThat(t, a.err == nil && a.status == status, "got status %d, %v, want %d: %s", a.status, a.err, status, a.text)
 	return a
 }
 

@@ -19,6 +19,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -41,7 +42,7 @@ func newSiteTLS(t *testing.T) *site {
 func (s *site) tlsOf(name string) *tls.Config {
 	s.t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(s.dir, name+".crt"), filepath.Join(s.dir, name+".key"))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	roots := x509.NewCertPool()
 	roots.AddCert(s.ca)
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}
@@ -73,9 +74,9 @@ echo "$*" >>"$ETCDCTL_NOTES"
 func authScript(t *testing.T, before, edges string, nodes ...string) (added string, err error) {
 	t.Helper()
 	tools, notes := t.TempDir(), filepath.Join(t.TempDir(), "notes")
-	must(t, errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)))
+	expect.OK(t, errors.Join(os.WriteFile(filepath.Join(tools, "etcdctl"), []byte(etcdctl), 0o700), os.WriteFile(notes, []byte(before), 0o600)))
 	script, err := filepath.Abs("../../deploy/cluster/etcd-auth.sh")
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command("sh", append([]string{script}, nodes...)...)
 	cmd.Env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "ETCDCTL_NOTES="+notes, "EDGES="+edges)
 	out, err := cmd.CombinedOutput()
@@ -91,7 +92,7 @@ func authScript(t *testing.T, before, edges string, nodes ...string) (added stri
 func (s *site) restrict(before, edges string, nodes ...string) (told string) {
 	s.t.Helper()
 	added, err := authScript(s.t, before, edges, nodes...)
-	must(s.t, err)
+	expect.OK(s.t, err)
 	s.control(added)
 	return before + added
 }
@@ -102,9 +103,7 @@ func (s *site) control(lines string) {
 	client := s.etcd.Client()
 	defer client.Close()
 	for line := range strings.Lines(lines) {
-		if err := control(s.t.Context(), client, strings.Fields(line)); err != nil {
-			s.t.Fatalf("etcdctl %s: %v", line, err)
-		}
+		expect.OK(s.t, control(s.t.Context(), client, strings.Fields(line)), "etcdctl %s", line)
 	}
 }
 
@@ -164,9 +163,8 @@ func TestARoleOnThePrefixIsEnough(t *testing.T) {
 		s.await(func() bool { return n.redirects("hot") == 302 }, "it redirects at "+n.name)
 	}
 	s.ledger("hot")
-	if r := shunt(t, "", nil, append([]string{"cluster"}, b.flags()...)...); r.code != exitDone || !strings.Contains(r.stdout, "leads") {
-		t.Errorf("shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
-	}
+	r := shunt(t, "", nil, append([]string{"cluster"}, b.flags()...)...)
+	expect.That(t, r.code == exitDone && strings.Contains(r.stdout, "leads"), "shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	s.wantNoAccountsFor("edge-1", "a")
 	for name, mayWrite := range map[string]bool{"a": true, "edge-1": false} {
 		s.wantNothingElse(name, mayWrite)
@@ -208,13 +206,10 @@ func TestNodesOutliveTheDeletionOfTheirRows(t *testing.T) {
 			return err == nil && err2 == nil && names.Count == 4 && nodes.Count == 4
 		}, "all nodes are announced again")
 	}
-	if _, err := root.Put(t.Context(), "/shunt/names/bad", "no node wrote this"); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(root.Put(t.Context(), "/shunt/names/bad", "no node wrote this")))
 	r := shunt(t, "", nil, append([]string{"cluster"}, s.nodes[0].flags()...)...)
-	if r.code != exitDone || !strings.Contains(r.stdout, "/shunt/names/bad") || !strings.Contains(r.stdout, "leads") {
-		t.Errorf("shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
-	}
+	expect.That(t, r.code == exitDone && strings.Contains(r.stdout, "/shunt/names/bad") && strings.Contains(r.stdout, "leads"),
+		"shunt cluster: exit code %d: %s%s", r.code, r.stdout, r.stderr)
 	for i := range 1100 { // more than is kept for a node that comes back
 		s.leader().call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": fmt.Sprintf("more-%d", i)}).want(t, 201)
 	}
@@ -223,9 +218,7 @@ func TestNodesOutliveTheDeletionOfTheirRows(t *testing.T) {
 		return err == nil && len(floor.Kvs) == 1 && string(floor.Kvs[0].Value) > "0000000000000001"
 	}, "the log is trimmed although there is a bad row")
 	for _, n := range append(s.nodes, edge) {
-		if strings.Contains(n.lastWords(), "forgotten") {
-			t.Errorf("%s: %s", n.name, n.lastWords())
-		}
+		expect.That(t, !strings.Contains(n.lastWords(), "forgotten"), "%s: %s", n.name, n.lastWords())
 	}
 	s.alike()
 }
@@ -264,9 +257,7 @@ func TestTheWideRoleOfEdgesIsTakenAway(t *testing.T) {
 	}
 	client := s.etcd.Client()
 	defer client.Close()
-	if _, err := client.RoleGet(t.Context(), "shunt-edge"); !errors.Is(err, rpctypes.ErrRoleNotFound) {
-		t.Errorf("the role of all edges: got %v, want that there is none", err)
-	}
+	expect.Error(t, expect.Err(client.RoleGet(t.Context(), "shunt-edge")), rpctypes.ErrRoleNotFound, "the role of all edges")
 }
 
 // wantRightsOfEdge checks that an edge's certificate writes its own two keys and no other, and reads what edges
@@ -276,16 +267,10 @@ func (s *site) wantRightsOfEdge(name string) {
 	client := s.etcd.ClientOf(s.tlsOf(name))
 	defer client.Close()
 	for _, key := range []string{"/shunt/names/" + name, "/shunt/nodes/" + name} {
-		if _, err := client.Put(s.t.Context(), key, "x"); err != nil {
-			s.t.Errorf("%s writes %s: %v", name, key, err)
-		}
-		if _, err := client.Delete(s.t.Context(), key); err != nil {
-			s.t.Errorf("%s deletes %s: %v", name, key, err)
-		}
+		expect.NoError(s.t, expect.Err(client.Put(s.t.Context(), key, "x")), "%s writes %s", name, key)
+		expect.NoError(s.t, expect.Err(client.Delete(s.t.Context(), key)), "%s deletes %s", name, key)
 	}
-	if _, err := client.Get(s.t.Context(), "/shunt/floor", clientv3.WithRange("/shunt/nodes0")); err != nil {
-		s.t.Errorf("%s reads the keys of edges: %v", name, err)
-	}
+	expect.NoError(s.t, expect.Err(client.Get(s.t.Context(), "/shunt/floor", clientv3.WithRange("/shunt/nodes0"))), "%s reads the keys of edges", name)
 	for _, key := range []string{
 		"/shunt/head", "/shunt/leader", "/shunt/floor", "/shunt/id", "/shunt/log/0000000000000001", "/shunt/private/0000000000000001", "/shunt/marks/" + name, "/shunt/marks/a",
 		"/shunt/names/a", "/shunt/nodes/a", "/shunt/names/other", "/shunt/names/" + name + "0", "/shunt/names/" + name + "/x", "/shunt/names/", "/shunt/nodes/",
@@ -317,9 +302,7 @@ func (s *site) wantNoAccountsFor(edge, full string) {
 		client := s.etcd.ClientOf(s.tlsOf(name))
 		defer client.Close()
 		resp, err := client.Get(s.t.Context(), from, clientv3.WithRange(to))
-		if err != nil {
-			s.t.Fatalf("%s reads: %v", name, err)
-		}
+		expect.OK(s.t, err, "%s reads", name)
 		var all strings.Builder
 		for _, kv := range resp.Kvs {
 			all.Write(kv.Value)
@@ -329,9 +312,7 @@ func (s *site) wantNoAccountsFor(edge, full string) {
 	if all := read(edge, "/shunt/floor", "/shunt/nodes0"); strings.Contains(all, titleOfAccounts) || !strings.Contains(all, "https://example.com/") {
 		s.t.Errorf("what an edge reads has a title: %v, and a target: %v", strings.Contains(all, titleOfAccounts), strings.Contains(all, "https://example.com/"))
 	}
-	if !strings.Contains(read(full, "/shunt/", "/shunt0"), titleOfAccounts) {
-		s.t.Error("a full node reads no title")
-	}
+	expect.Contains(s.t, read(full, "/shunt/", "/shunt0"), titleOfAccounts, "a full node reads no title")
 }
 
 // wantNothingElse checks what a node's certificate may do at etcd.
@@ -371,9 +352,7 @@ func (s *site) wantNothingElse(name string, mayWrite bool) {
 	}
 	client := s.etcd.ClientOf(s.tlsOf(name))
 	defer client.Close()
-	if _, err := client.Get(s.t.Context(), "/shunt/", clientv3.WithPrefix()); err != nil {
-		s.t.Errorf("%s reads the keys of its cluster: %v", name, err)
-	}
+	expect.NoError(s.t, expect.Err(client.Get(s.t.Context(), "/shunt/", clientv3.WithPrefix())), "%s reads the keys of its cluster", name)
 }
 
 func snapshot(ctx context.Context, c *clientv3.Client) error {
@@ -407,24 +386,20 @@ func TestNoNodeIsNamedRoot(t *testing.T) {
 		{"serve", "--data", t.TempDir(), "--advertise", "https://a:8443", "--cluster-listen", "127.0.0.1:0"}, {"join", "--data", t.TempDir(), "--from", "a=https://a:8443"}, {"cluster"},
 	} {
 		r := shunt(t, "", nil, append(args, "--cluster", "etcd://h:2379", "--node-name", "root", "--cluster-ca", "ca", "--cluster-cert", "c", "--cluster-key", "k")...)
-		if r.code != 2 || !strings.Contains(r.stderr, "no node can be named root") {
-			t.Errorf("shunt %s: exit code %d: %s", args[0], r.code, r.stderr)
-		}
+		expect.That(t, r.code == 2 && strings.Contains(r.stderr, "no node can be named root"), "shunt %s: exit code %d: %s", args[0], r.code, r.stderr)
 	}
 	for _, c := range []struct{ edges, node string }{{"root", "a"}, {"", "root"}, {"", "-x"}, {"a;b", ""}} {
-		if told, err := authScript(t, "", c.edges, strings.Fields(c.node)...); err == nil || told != "" || !strings.Contains(err.Error(), "name") {
-			t.Errorf("etcd-auth.sh for %q and %q: told %q, %v", c.edges, c.node, told, err)
-		}
+		told, err := authScript(t, "", c.edges, strings.Fields(c.node)...)
+		expect.That(t, err != nil && told == "" && strings.Contains(err.Error(), "name"), "etcd-auth.sh for %q and %q: told %q, %v", c.edges, c.node, told, err)
 	}
 	certs, err := filepath.Abs("../../deploy/cluster/certs.sh")
-	must(t, err)
+	expect.OK(t, err)
 	for _, unit := range []string{"", "edge"} {
 		pki := t.TempDir()
 		cmd := exec.Command("sh", certs, pki, "root")
 		cmd.Env = append(os.Environ(), "UNIT="+unit)
 		out, err := cmd.CombinedOutput()
-		if _, stat := os.Stat(filepath.Join(pki, "root.crt")); err == nil || stat == nil || !strings.Contains(string(out), "no node can be named root") {
-			t.Errorf("certs.sh with the unit %q: %v: %s", unit, err, out)
-		}
+		_, stat := os.Stat(filepath.Join(pki, "root.crt"))
+		expect.That(t, err != nil && stat != nil && strings.Contains(string(out), "no node can be named root"), "certs.sh with the unit %q: %v: %s", unit, err, out)
 	}
 }

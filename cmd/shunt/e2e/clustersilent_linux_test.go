@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -74,7 +75,5 @@ func attackLeader(t *testing.T, from attackers) {
 	seconds := time.Since(began).Seconds()
 	h.close()
 	t.Logf("%.0f connects a second (%d in all); %d of 200 rounds failed (no more are tried after 10)", float64(h.made.Load())/seconds, h.made.Load(), failed)
-	if failed > 1 {
-		t.Errorf("%d of 200 rounds failed, want 1 at most", failed)
-	}
+	expect.That(t, failed <= 1, "%d of 200 rounds failed, want 1 at most", failed)
 }

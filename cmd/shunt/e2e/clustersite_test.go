@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/etcdlog/etcdtest"
 )
 
@@ -146,9 +147,7 @@ func (n *siteNode) pause()  { n.signal(syscall.SIGSTOP) }
 func (n *siteNode) resume() { n.signal(syscall.SIGCONT) }
 
 func (n *siteNode) signal(s syscall.Signal) {
-	if err := n.cmd.Process.Signal(s); err != nil {
-		n.site.t.Errorf("%s: %v: %v", n.name, s, err)
-	}
+	expect.NoError(n.site.t, n.cmd.Process.Signal(s), "%s: %v", n.name, s)
 }
 
 // join makes the data of n from a copy of another node's.
@@ -247,14 +246,11 @@ func (s *site) alike() {
 				Hash string `json:"hash"`
 			} `json:"cluster"`
 		}
-		if err := json.Unmarshal([]byte(r.stdout), &said); err != nil || !said.OK || said.Cluster.Hash == "" {
-			s.t.Fatalf("check of %s: %v: %s%s", n.name, err, r.stdout, r.stderr)
-		}
+		err := json.Unmarshal([]byte(r.stdout), &said)
+		expect.MustThat(s.t, err == nil && said.OK && said.Cluster.Hash != "", "check of %s: %v: %s%s", n.name, err, r.stdout, r.stderr)
 		hashes[said.Cluster.Hash] += n.name + " "
 	}
-	if len(hashes) != 1 {
-		s.t.Errorf("the nodes have different data: %v", hashes)
-	}
+	expect.Equal(s.t, len(hashes), 1, "the nodes have different data: %v", hashes)
 }
 
 // without returns the nodes but one.

@@ -14,6 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -32,7 +33,7 @@ const (
 func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	s := newSiteOn(t, siteOptions{program: os.Getenv(olderVariable)}, "a", "b", "c")
 	newer := filepath.Join(t.TempDir(), "shunt-newer")
-	must(t, build(newer, newerPayload))
+	expect.OK(t, build(newer, newerPayload))
 	s.shorten("hot", "https://example.com/")
 	u := &upgrade{site: s, stop: make(chan struct{})}
 	redirects := s.hammer("hot", "https://example.com/", &u.out, u.stop)
@@ -50,9 +51,7 @@ func TestNodesAreReplacedOneByOneByANewerVersion(t *testing.T) {
 	u.writers.Wait()
 	good, failed := redirects()
 	t.Logf("%d links made, %d times not at once; %d redirects, %d failed", len(u.made), u.refused.Load(), good, failed)
-	if failed > 0 {
-		t.Errorf("%d redirects failed at nodes that ran", failed)
-	}
+	expect.That(t, failed <= 0, "%d redirects failed at nodes that ran", failed)
 	s.await(s.caughtUp, "all nodes have caught up")
 	s.ledger("hot")
 	for _, code := range u.made {
@@ -113,9 +112,7 @@ func (u *upgrade) replaceTwo(newer string) (older *siteNode) {
 	if u.leader() == older {
 		u.replace(older, older.program) // as if it was restarted: a newer one takes over
 	}
-	if u.leader() == older {
-		u.t.Error("the older node still leads")
-	}
+	expect.That(u.t, u.leader() != older, "the older node still leads")
 	u.wantEntriesOfOne()
 	u.await(func() bool { return older.caughtUpWith(u.leader()) }, "the older node follows the newer one")
 	return older
@@ -125,9 +122,7 @@ func (u *upgrade) replaceTwo(newer string) (older *siteNode) {
 func (u *upgrade) wantEntriesOfOne() {
 	u.t.Helper()
 	u.awaitEntries(20)
-	if got := u.newestPayload(); got != 1 {
-		u.t.Errorf("entries have version %d while a node reads version 1 only", got)
-	}
+	expect.Equal(u.t, u.newestPayload(), 1, "entries have version while a node reads version 1 only")
 }
 
 // replace stops a node and starts it with another program.
@@ -157,15 +152,12 @@ func (u *upgrade) goBack(n *siteNode) {
 	said, _, _ := strings.Cut(n.stderr()[i:], "\n")
 	u.t.Logf("the older program said: %s", said)
 	for _, want := range []string{"was written by a newer version", "has version 2, and this program knows version 1", "Run the newer version of shunt on this node, too; the data is unchanged"} {
-		if !strings.Contains(said, want) {
-			u.t.Errorf("the older program says %q, want %q in it", said, want)
-		}
+		expect.Contains(u.t, said, want, "the older program says")
 	}
 	u.await(func() bool { return n.call("GET", "/links", nil).status == 503 }, "it refuses the API")
 	for range 50 {
-		if status, _, err := n.redirect("hot"); err != nil || status != 302 {
-			u.t.Errorf("a redirect at the older program: %d, %v", status, err)
-		}
+		status, _, err := n.redirect("hot")
+		expect.That(u.t, err == nil && status == 302, "a redirect at the older program: %d, %v", status, err)
 	}
 }
 
@@ -190,12 +182,8 @@ func (s *site) newestPayload() int {
 	c := s.etcd.Client()
 	defer c.Close()
 	resp, err := c.Get(context.Background(), "/shunt/log/", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByKey, clientv3.SortDescend), clientv3.WithLimit(1))
-	if err != nil || len(resp.Kvs) != 1 {
-		s.t.Fatalf("the last entry: %v, %v", resp, err)
-	}
+	expect.MustThat(s.t, err == nil && len(resp.Kvs) == 1, "the last entry: %v, %v", resp, err)
 	e, err := clusterlog.DecodeEntry(resp.Kvs[0].Value)
-	if err != nil || len(e.Payload) == 0 {
-		s.t.Fatalf("the last entry: %v", err)
-	}
+	expect.MustThat(s.t, err == nil && len(e.Payload) != 0, "the last entry: %v", err)
 	return int(e.Payload[0])
 }

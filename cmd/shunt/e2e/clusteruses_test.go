@@ -3,6 +3,8 @@ package e2e
 import (
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestALastUseAtAnotherNodeIsKnownToTheLeader uses a token at a node that does not lead. That one tells the
@@ -28,7 +30,6 @@ func TestALastUseAtAnotherNodeIsKnownToTheLeader(t *testing.T) {
 	}
 	other.terminate()
 	s.await(func() bool { return !lastUse().IsZero() }, "the leader knows of the use")
-	if at := lastUse(); at.Before(used.Add(-time.Second)) || at.After(time.Now()) {
-		t.Errorf("the leader says that the token was used at %v; it was after %v", at, used)
-	}
+	at := lastUse()
+	expect.That(t, !at.Before(used.Add(-time.Second)) && !at.After(time.Now()), "the leader says that the token was used at %v; it was after %v", at, used)
 }

@@ -2,8 +2,9 @@ package e2e
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // The cases of these tests are in testdata/cases: see caseFolder.
@@ -104,8 +105,6 @@ func TestTokensOfTheFolderHaveScopes(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	for _, scopes := range []string{`["links:read","links:write","stats:read","tokens:write","admin"]`, `["links:read","links:write","stats:read","tokens:write"]`} {
-		if me := ask(t, p.public+"/api/v1/me", p.token()); !strings.Contains(me, `"scopes":`+scopes) {
-			t.Errorf("got %s, want scopes %s", me, scopes)
-		}
+		expect.Contains(t, ask(t, p.public+"/api/v1/me", p.token()), `"scopes":`+scopes, "want scopes %s", scopes)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -44,11 +46,9 @@ type service struct {
 func servicesOf(t *testing.T, path string, variables map[string]string) map[string]service {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	var file struct{ Services map[string]service }
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	expect.OK(t, yaml.Unmarshal(text, &file), path)
 	for name, s := range file.Services {
 		if s.Build.Dockerfile == "" {
 			delete(file.Services, name)
@@ -58,9 +58,7 @@ func servicesOf(t *testing.T, path string, variables map[string]string) map[stri
 			s.Environment[setting] = interpolated(t, value, variables)
 		}
 	}
-	if len(file.Services) == 0 {
-		t.Fatalf("%s has no service of ours", path)
-	}
+	expect.MustThat(t, len(file.Services) != 0, "%s has no service of ours", path)
 	return file.Services
 }
 
@@ -77,9 +75,7 @@ func interpolated(t *testing.T, text string, variables map[string]string) string
 		}
 		return m[3]
 	})
-	if strings.Contains(text, "$") {
-		t.Fatalf("this test cannot read %s", text)
-	}
+	expect.MustThat(t, !strings.Contains(text, "$"), "this test cannot read %s", text)
 	return text
 }
 
@@ -87,7 +83,7 @@ func interpolated(t *testing.T, text string, variables map[string]string) string
 func imageEnvironment(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	must(t, err)
+	expect.OK(t, err)
 	_, rest, _ := strings.Cut(string(text), "\nENV ")
 	env := map[string]string{}
 	for more := true; more; {
@@ -108,22 +104,17 @@ func TestComposeFilesPublishToThisMachineOnly(t *testing.T) {
 		var addresses []string
 		bases := map[string]bool{}
 		for name, s := range servicesOf(t, path, nil) {
-			if s.Environment["SHUNT_ALLOW_HTTP"] != "true" {
-				t.Errorf("%s: %s refuses tokens from this machine, whose address is the bridge's", path, name)
-			}
+			expect.That(t, s.Environment["SHUNT_ALLOW_HTTP"] == "true",
+				"%s: %s refuses tokens from this machine, whose address is the bridge's", path, name)
 			for _, port := range s.Ports {
 				outside, found := strings.CutPrefix(strings.TrimSuffix(port, ":8080"), "127.0.0.1:")
-				if !found || outside == port {
-					t.Errorf("%s: %s publishes %s, want 127.0.0.1:PORT:8080", path, name, port)
-				}
+				expect.That(t, found && outside != port, "%s: %s publishes %s, want 127.0.0.1:PORT:8080", path, name, port)
 				addresses = append(addresses, "http://localhost:"+outside)
 			}
 			bases[s.Environment["SHUNT_BASE_URL"]] = true
 		}
 		for base := range bases {
-			if !slices.Contains(addresses, base) {
-				t.Errorf("%s: short addresses begin with %q, and only %q are published", path, base, addresses)
-			}
+			expect.That(t, slices.Contains(addresses, base), "%s: short addresses begin with %q, and only %q are published", path, base, addresses)
 		}
 	}
 }
@@ -135,11 +126,9 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 	commands := regexp.MustCompile(`docker (?:compose(?: -f \S+)? )?exec (\S+) (\S+)`)
 	for _, path := range []string{composeFile, clusterComposeFile, dockerFile, "../../../README.md", "../../deploy/cluster/RUNBOOK.md"} {
 		text, err := os.ReadFile(path)
-		must(t, err)
+		expect.OK(t, err)
 		for _, m := range commands.FindAllStringSubmatch(string(text), -1) {
-			if m[2] != program {
-				t.Errorf("%s: %q runs %s, which is not in the image, want %s", path, m[0], m[2], program)
-			}
+			expect.Equal(t, m[2], program, "%s: %q runs, which is not in the image", path, m[0])
 		}
 	}
 }
@@ -148,11 +137,9 @@ func TestCommandsForContainersNameTheProgram(t *testing.T) {
 func imageProgram(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(dockerFile)
-	must(t, err)
+	expect.OK(t, err)
 	m := regexp.MustCompile(`(?m)^ENTRYPOINT \["(.*)"\]$`).FindSubmatch(text)
-	if m == nil {
-		t.Fatal("the image has no program to start")
-	}
+	expect.MustThat(t, m != nil, "the image has no program to start")
 	return string(m[1])
 }
 
@@ -169,9 +156,8 @@ type container struct {
 func runService(t *testing.T, variables map[string]string) *container {
 	t.Helper()
 	s, env := servicesOf(t, composeFile, variables)["shunt"], imageEnvironment(t)
-	if !slices.ContainsFunc(s.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+env["SHUNT_DATA"]) }) {
-		t.Fatalf("no volume of %q keeps the data in %s", s.Volumes, env["SHUNT_DATA"])
-	}
+	expect.MustThat(t, slices.ContainsFunc(s.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+env["SHUNT_DATA"]) }),
+		"no volume of %q keeps the data in %s", s.Volumes, env["SHUNT_DATA"])
 	for name, value := range s.Environment {
 		env[name] = value
 	}
@@ -183,7 +169,7 @@ func runService(t *testing.T, variables map[string]string) *container {
 	for _, port := range s.Ports {
 		at := strings.LastIndex(port, ":")
 		_, outside, err := net.SplitHostPort(port[:at])
-		must(t, err)
+		expect.OK(t, err)
 		c.published[net.JoinHostPort("localhost", outside)] = net.JoinHostPort(containerAddress, port[at+1:])
 	}
 	cmd := exec.Command(binary, s.Command...)
@@ -217,7 +203,7 @@ func (c *container) RoundTrip(r *http.Request) (*http.Response, error) {
 // browser returns a client with a jar of its own, which follows no redirects.
 func (c *container) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
-	must(c.t, err)
+	expect.OK(c.t, err)
 	return &http.Client{Jar: jar, Transport: c, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
@@ -225,7 +211,7 @@ func (c *container) browser() *http.Client {
 func (c *container) wants(by *http.Client, status int, method, address, token, body string) (answer *http.Response, text string) {
 	c.t.Helper()
 	r, err := http.NewRequestWithContext(c.t.Context(), method, address, strings.NewReader(body))
-	must(c.t, err)
+	expect.OK(c.t, err)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 		r.Header.Set("Content-Type", "application/json")
@@ -234,12 +220,11 @@ func (c *container) wants(by *http.Client, status int, method, address, token, b
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 	}
 	answer, err = by.Do(r)
-	must(c.t, err)
+	expect.OK(c.t, err)
 	defer answer.Body.Close()
 	read, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != status {
-		c.t.Fatalf("%s %s: got %s, %v, want %d: %s", method, address, answer.Status, err, status, read)
-	}
+	expect.MustThat(c.t, err == nil && answer.StatusCode == status,
+		"%s %s: got %s, %v, want %d: %s", method, address, answer.Status, err, status, read)
 	return answer, string(read)
 }
 
@@ -262,13 +247,9 @@ func (c *container) setUp(base string) {
 	c.wants(again, http.StatusSeeOther, "POST", base+"/_/sign-in", "", signIn.Encode())
 	c.wants(again, http.StatusOK, "GET", base+"/_/links", "", "")
 	_, made := c.wants(c.browser(), http.StatusCreated, "POST", base+"/api/v1/shorten", token, `{"url":"https://example.org/a","alias":"hello"}`)
-	if !strings.Contains(made, `"`+base+`/hello"`) {
-		c.t.Errorf("the link is %s, want %s/hello", made, base)
-	}
+	expect.Contains(c.t, made, `"`+base+`/hello"`, "the link, want %s/hello", base)
 	answer, _ := c.wants(c.browser(), http.StatusFound, "GET", base+"/hello", "", "")
-	if to := answer.Header.Get("Location"); to != "https://example.org/a" {
-		c.t.Errorf("the link leads to %q", to)
-	}
+	expect.Equal(c.t, answer.Header.Get("Location"), "https://example.org/a", "the link leads to")
 }
 
 // TestTheComposeFileWorksAsShipped runs its service in a namespace where this machine is the bridge's address.
@@ -282,9 +263,7 @@ func TestTheComposeFileWorksAsShipped(t *testing.T) {
 	t.Run("to this machine", func(t *testing.T) {
 		c := runService(t, nil)
 		c.setUp("http://localhost:8080")
-		if !strings.Contains(c.stderr(), "--allow-http") {
-			t.Errorf("the log does not say that tokens come over plain HTTP:\n%s", c.stderr())
-		}
+		expect.That(t, strings.Contains(c.stderr(), "--allow-http"), "the log does not say that tokens come over plain HTTP:\n%s", c.stderr())
 		c.terminate()
 	})
 	t.Run("to others, after a proxy with HTTPS", func(t *testing.T) {
@@ -302,7 +281,7 @@ func TestTheComposeFileWorksAsShipped(t *testing.T) {
 func proxyVariables(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(composeFile)
-	must(t, err)
+	expect.OK(t, err)
 	variables := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^#   (SHUNT_\w+)=(\S+)$`).FindAllStringSubmatch(string(text), -1) {
 		variables[m[1]] = m[2]

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // The real binary under mixed load (creates, edits, deletes, races for an alias, redirects, capped
@@ -62,9 +64,7 @@ func TestEverythingClientsWereToldSurvivesAnyKill(t *testing.T) {
 	}
 	k.check()
 	k.server.terminate()
-	if k.replayed == 0 {
-		t.Error("no hit was in the journal only")
-	}
+	expect.That(t, k.replayed != 0, "no hit was in the journal only")
 	if kills >= manyKills {
 		k.wantPhases(max(1, kills/leastOfAPhase))
 	}
@@ -77,9 +77,8 @@ func (k *crash) wantPhases(least int) {
 		names = append(names, phase.name)
 	}
 	for _, name := range names {
-		if n := k.kills[name]; n < least {
-			k.t.Errorf("killed %s: got %d, want %d", name, n, least)
-		}
+		n := k.kills[name]
+		expect.That(k.t, n >= least, "killed %s: got %d, want %d", name, n, least)
 	}
 }
 
@@ -155,9 +154,7 @@ func (k *crash) start() {
 	k.starts++
 	k.lastStart = time.Since(begun)
 	k.slowest = max(k.slowest, k.lastStart)
-	if k.lastStart > startLimit {
-		k.t.Errorf("a start took %v", k.lastStart)
-	}
+	expect.That(k.t, k.lastStart <= startLimit, "a start took %v", k.lastStart)
 }
 
 // args returns the arguments of a life. At level debug the server logs when it flushes memtables

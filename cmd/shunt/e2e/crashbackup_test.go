@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // This file has the kills of crash_test.go while backups are made and restored.
@@ -78,12 +80,9 @@ func (k *crash) backupMet() bool {
 	}
 	k.cutBackups++
 	r := shunt(k.t, "", nil, "restore", dir, "--data", to)
-	if r.code != exitFailed || !strings.Contains(r.stderr, "did not finish") && !strings.Contains(r.stderr, "there is no backup in") {
-		k.t.Errorf("restoring a backup that was cut off: got %+v", r)
-	}
-	if _, err := os.Lstat(to); err == nil {
-		k.t.Errorf("a backup that was cut off was restored")
-	}
+	expect.That(k.t, r.code == exitFailed && (strings.Contains(r.stderr, "did not finish") || strings.Contains(r.stderr, "there is no backup in")),
+		"restoring a backup that was cut off: got %+v", r)
+	expect.That(k.t, expect.Err(os.Lstat(to)) != nil, "a backup that was cut off was restored")
 	return true
 }
 
@@ -100,9 +99,8 @@ func (k *crash) restoreWhole(dir, to string) {
 	}
 	backup := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", dir, "--json"))
 	restored := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", to, "--json"))
-	if !backup.OK || !restored.OK || backup.Records.Links != restored.Records.Links || backup.Records.Receipts != restored.Records.Receipts {
-		k.t.Errorf("restored: got %+v, of %+v", restored, backup)
-	}
+	expect.That(k.t, backup.OK && restored.OK && backup.Records.Links == restored.Records.Links && backup.Records.Receipts == restored.Records.Receipts,
+		"restored: got %+v, of %+v", restored, backup)
 }
 
 // killAfterBackup makes a backup under load, and kills the server at some later moment.
@@ -112,9 +110,7 @@ func (k *crash) killAfterBackup() (signalled time.Time) {
 	k.mu.Unlock()
 	r := shunt(k.t, "", nil, "backup", k.newFolder("backup"), "--data", k.dir, "--json")
 	done := backupDone{}
-	if err := json.Unmarshal([]byte(r.stdout), &done); err != nil || r.code != exitDone {
-		k.t.Errorf("a backup: got %+v", r)
-	}
+	expect.That(k.t, json.Unmarshal([]byte(r.stdout), &done) == nil && r.code == exitDone, "a backup: got %+v", r)
 	if done.Links+uint64(connections) < uint64(known)/2 { // some are deleted meanwhile
 		k.t.Errorf("a backup has %d links of %d", done.Links, known)
 	}
@@ -144,14 +140,10 @@ func (k *crash) restoreMet() bool {
 	_, err := os.Lstat(filepath.Join(to, "format"))
 	if err == nil { // the restore was done
 		found := printed[checkOutcome](k.t, shunt(k.t, "", nil, "check", "--data", to, "--json"))
-		if !found.OK {
-			k.t.Errorf("restored: got %+v", found)
-		}
+		expect.That(k.t, found.OK, "restored: got %+v", found)
 		return false
 	}
-	if !ok || status.Signal() != syscall.SIGKILL {
-		k.t.Errorf("a restore ended by itself: %v", cmd.ProcessState)
-	}
+	expect.That(k.t, ok && status.Signal() == syscall.SIGKILL, "a restore ended by itself: %v", cmd.ProcessState)
 	k.cutRestores++
 	if r := shunt(k.t, "", nil, "stats", "nosuchcode", "--data", to); r.code != exitFailed || !strings.Contains(r.stderr, "did not finish") && !strings.Contains(r.stderr, "there is no store") {
 		k.t.Errorf("a folder whose restore was cut off: got %+v", r)

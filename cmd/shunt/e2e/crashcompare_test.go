@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -310,7 +311,7 @@ func (k *crash) tidy() {
 // comparison sets its state.
 func (k *crash) adoptOrphans() {
 	store, err := storage.Open(k.dir, storage.Options{})
-	must(k.t, err)
+	expect.OK(k.t, err)
 	defer store.Close()
 	err = store.LoadLinks(context.Background(), engine.EachLink(func(h engine.HotView) error {
 		k.mu.Lock()
@@ -331,7 +332,7 @@ func (k *crash) adoptOrphans() {
 		k.book.orphans--
 		return nil
 	}))
-	must(k.t, err)
+	expect.OK(k.t, err)
 	if k.book.orphans != 0 {
 		k.wrong(lost, "%d links are missing that nobody was told of", k.book.orphans)
 	}

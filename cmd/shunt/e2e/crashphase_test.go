@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // This file chooses the moment of the kill of crash_test.go. A phase counts only if the kill has
@@ -104,9 +106,7 @@ func (k *crash) strain(phase *crashPhase) {
 	case met:
 		k.kills[phase.name]++
 	case !killed:
-		if !strings.Contains(k.server.lastWords(), `"msg":"stopped"`) {
-			k.t.Errorf("the server ended by itself: %v", k.server.cmd.ProcessState)
-		}
+		expect.Contains(k.t, k.server.lastWords(), `"msg":"stopped"`, "the server ended by itself: %v", k.server.cmd.ProcessState)
 	case underWay == 0:
 		k.kills[idlePhase]++
 	default:
@@ -243,9 +243,7 @@ func isOpenIn(log string, begun, ended *regexp.Regexp) bool {
 func (k *crash) killWhileStopping() (signalled time.Time) {
 	time.Sleep(k.upTo(latestCrash))
 	signalled = time.Now()
-	if err := k.server.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		k.t.Errorf("SIGTERM: %v", err)
-	}
+	expect.NoError(k.t, k.server.cmd.Process.Signal(syscall.SIGTERM), "SIGTERM")
 	time.Sleep(k.upTo(30 * time.Millisecond))
 	k.killNow()
 	return signalled

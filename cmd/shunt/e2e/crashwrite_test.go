@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // This file sends creates, edits, deletes and races for an alias under load; see crash_test.go.
@@ -169,9 +171,7 @@ func (k *crash) edit(c *fasthttp.HostClient, random *rand.Rand) (answered bool) 
 		header["If-Match"] = fmt.Sprintf(`"%d"`, now.version)
 	}
 	body, err := json.Marshal(patch)
-	if err != nil {
-		k.t.Error(err)
-	}
+	expect.NoError(k.t, err)
 	begun := time.Now()
 	response, err := k.try(c, http.MethodPatch, "/api/v1/links/"+l.code, header, body)
 	k.mu.Lock()

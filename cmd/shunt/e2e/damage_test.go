@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // pebbleInsides matches the internals that Pebble puts into its errors.
@@ -19,23 +21,18 @@ func TestADamagedFileIsReportedInPlainWords(t *testing.T) {
 		shunt(t, "", nil, "add", "https://example.org", "--alias", code, "--data", dir)
 	}
 	tables, err := filepath.Glob(filepath.Join(dir, "db", "*.sst"))
-	if err != nil || len(tables) == 0 {
-		t.Fatalf("there are no table files: %v", err)
-	}
+	expect.MustThat(t, err == nil && len(tables) != 0, "there are no table files: %v", err)
 	for _, table := range tables {
 		bytes, err := os.ReadFile(table)
-		must(t, err)
+		expect.OK(t, err)
 		bytes[len(bytes)/10] ^= 0x40
-		must(t, os.WriteFile(table, bytes, 0o600))
+		expect.OK(t, os.WriteFile(table, bytes, 0o600))
 	}
 	address := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
 	for _, args := range [][]string{{"check"}, {"check", "--json"}, {"ls"}, append([]string{"serve"}, address...)} {
 		r := shunt(t, "", nil, append(args, "--data", dir)...)
-		if r.code != exitFailed || !strings.Contains(r.stdout+r.stderr, ".sst is damaged") || !strings.Contains(r.stderr, "restore ") {
-			t.Errorf("%q: got %+v, want the damage and what to do", args, r)
-		}
-		if found := pebbleInsides.FindString(r.stdout + r.stderr); found != "" {
-			t.Errorf("%q: %q is an internal detail:\n%s%s", args, found, r.stdout, r.stderr)
-		}
+		expect.That(t, r.code == exitFailed && strings.Contains(r.stdout+r.stderr, ".sst is damaged") && strings.Contains(r.stderr, "restore "),
+			"%q: got %+v, want the damage and what to do", args, r)
+		expect.Equal(t, pebbleInsides.FindString(r.stdout+r.stderr), "", "%q is an internal detail:\n%s%s", args, r.stdout, r.stderr)
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"shunt/api/wiretest"
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // A front is a real proxy before a real server.
@@ -90,9 +91,7 @@ func TestProxiesAndServerFrameRequestsAlike(t *testing.T) {
 	for name, f := range fronts {
 		for _, door := range []string{"auto", "fasthttp"} {
 			t.Run(name+"/front="+door, func(t *testing.T) {
-				if _, err := exec.LookPath(f.program); err != nil {
-					t.Fatalf("%s is missing: install Debian's packages nginx-light and haproxy", f.program)
-				}
+				expect.MustThat(t, expect.Err(exec.LookPath(f.program)) == nil, "%s is missing: install Debian's packages nginx-light and haproxy", f.program)
 				p := startFront(t, name, "--front", door)
 				p.checkLongTarget()
 				p.checkForwarding()
@@ -123,7 +122,7 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	f := fronts[name]
 	p := &front{t: t, server: server, addr: freeAddress(t), tls: freeAddress(t), token: server.token()}
 	text, err := os.ReadFile(filepath.Join("..", "..", "deploy", f.config))
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	at := places{server: strings.TrimPrefix(server.public, "http://"), listen: p.addr, tls: p.tls, dir: dir}
 	if second != nil {
@@ -132,15 +131,13 @@ func startProxy(t *testing.T, name string, server, second *process) *front {
 	at.writeCertificate(t)
 	pairs := f.replace(at)
 	for i := 0; i < len(pairs); i += 2 {
-		if n := bytes.Count(text, []byte(pairs[i])); n != 1 {
-			t.Fatalf("%s has %q %d times, want once", f.config, pairs[i], n)
-		}
+		expect.MustEqual(t, bytes.Count(text, []byte(pairs[i])), 1, "%s has %q times", f.config, pairs[i])
 	}
 	config := writeFile(t, f.config, strings.NewReplacer(pairs...).Replace(string(text)))
 	proxy := exec.Command(f.program, f.args(config)...)
 	var said bytes.Buffer
 	proxy.Stderr = &said
-	must(t, proxy.Start())
+	expect.OK(t, proxy.Start())
 	ended := make(chan struct{})
 	timeout := killAtDeadline(t, proxy.Process)
 	go func() { _ = proxy.Wait(); timeout.Stop(); close(ended) }()
@@ -180,7 +177,7 @@ func (p *front) awaitProxy(ended chan struct{}) {
 func (p *front) do(method, path, body string, fields ...string) reply {
 	p.t.Helper()
 	r, err := try(onNewConnections, method, "http://"+p.addr+path, body, fields...)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return r
 }
 
@@ -206,9 +203,8 @@ func (p *front) checkLongTarget() {
 			p.t.Errorf("%s: got %d and a Location of %d bytes, want the target of 8,192", method, r.StatusCode, len(r.Header.Get("Location")))
 		}
 	}
-	if r := p.do("POST", "/api/v1/shorten", `{"url":"`+target+`"}`, withToken(p.token)...); r.StatusCode != 403 || !strings.Contains(r.text, "https_required") {
-		p.t.Errorf("a token over plain HTTP: got %d %s, want https_required", r.StatusCode, r.text)
-	}
+	r := p.do("POST", "/api/v1/shorten", `{"url":"`+target+`"}`, withToken(p.token)...)
+	expect.That(p.t, r.StatusCode == 403 && strings.Contains(r.text, "https_required"), "a token over plain HTTP: got %d %s, want https_required", r.StatusCode, r.text)
 }
 
 // checkForwarding checks that headers with which a client pretends to be the proxy are ignored.
@@ -219,9 +215,7 @@ func (p *front) checkForwarding() {
 		p.do("GET", "/visitors", "", "X-Forwarded-For", claim, "User-Agent", "Mozilla/5.0 Firefox/1")
 	}
 	r := shunt(p.t, "", nil, "stats", "visitors", "--json", "--data", p.server.dir)
-	if !strings.Contains(strings.Join(strings.Fields(r.stdout), ""), `"hits":3,"unique":1`) {
-		p.t.Errorf("got %s %s, want 3 hits of one visitor", r.stdout, r.stderr)
-	}
+	expect.Contains(p.t, strings.Join(strings.Fields(r.stdout), ""), `"hits":3,"unique":1`, "got %s %s", r.stdout, r.stderr)
 }
 
 // checkHTTPS checks that a token is taken through the proxy's HTTPS, and that the link redirects.
@@ -230,16 +224,14 @@ func (p *front) checkHTTPS() {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, ForceAttemptHTTP2: true}
 	ask := func(method, path, body string) reply {
 		r, err := try(transport, method, "https://"+p.tls+path, body, withToken(p.token)...)
-		must(p.t, err)
+		expect.OK(p.t, err)
 		return r
 	}
-	if r := ask("POST", "/api/v1/shorten", `{"url":"https://example.org/s","alias":"secure"}`); r.StatusCode != 201 || r.ProtoMajor != 2 {
-		p.t.Errorf("a link over HTTPS: got %d by %s, want 201 by HTTP/2", r.StatusCode, r.Proto)
-	}
-	if r := ask("GET", "/secure", ""); r.StatusCode != 302 || r.Header.Get("Location") != "https://example.org/s" ||
-		r.Header.Get("Strict-Transport-Security") == "" {
-		p.t.Errorf("a redirect over HTTPS: got %d %v", r.StatusCode, r.Header)
-	}
+	r := ask("POST", "/api/v1/shorten", `{"url":"https://example.org/s","alias":"secure"}`)
+	expect.That(p.t, r.StatusCode == 201 && r.ProtoMajor == 2, "a link over HTTPS: got %d by %s, want 201 by HTTP/2", r.StatusCode, r.Proto)
+	r = ask("GET", "/secure", "")
+	expect.That(p.t, r.StatusCode == 302 && r.Header.Get("Location") == "https://example.org/s" && r.Header.Get("Strict-Transport-Security") != "",
+		"a redirect over HTTPS: got %d %v", r.StatusCode, r.Header)
 }
 
 // smuggle sends each row, followed by a request, with sentinels before and after.
@@ -287,7 +279,7 @@ type wire struct {
 func (p *front) dial() *wire {
 	p.t.Helper()
 	c, err := net.Dial("tcp", p.addr)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return &wire{c, bufio.NewReader(c)}
 }
 
@@ -317,6 +309,6 @@ func (p *front) metric(name string) int {
 		return 0
 	}
 	value, err := strconv.ParseFloat(text, 64)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	return int(value)
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // In these tests the disk is full to the last page, again and again: sometimes for a moment, which
@@ -51,9 +53,7 @@ func TestAFullDiskCostsNoRedirectAndNoAcknowledgedLink(t *testing.T) {
 		} else {
 			f.fullForMoments()
 		}
-		if t.Failed() {
-			t.Fatalf("the server said:\n%s", l.server.lastWords())
-		}
+		expect.MustThat(t, !t.Failed(), "the server said:\n%s", l.server.lastWords())
 	}
 	l.end()
 	l.summary(fmt.Sprintf("%v on a disk that is full at times", lasts), f.lines()...)
@@ -103,9 +103,8 @@ func (f *fullDisk) fullLong() {
 		notice := f.await("readiness and metric say read-only", readOnlyLimit, func() bool { return f.admin.Load().saysReadOnly() })
 		f.slowestNotice = max(f.slowestNotice, notice)
 		for until := time.Now().Add(fullLong); time.Now().Before(until); time.Sleep(watchInterval) {
-			if v := f.admin.Load(); !v.saysReadOnly() {
-				f.t.Errorf("while the disk is full, the admin address reports %+v", v)
-			}
+			v := f.admin.Load()
+			expect.That(f.t, v.saysReadOnly(), "while the disk is full, the admin address reports %+v", v)
 		}
 		empty()
 		f.longs++
@@ -149,12 +148,10 @@ func TestAServerOnAFullDiskStopsAndStartsLater(t *testing.T) {
 	}
 	code, said := p.cmd.ProcessState.ExitCode(), lastLine(p.stderr())
 	t.Logf("start on a full disk: exit code %d: %s", code, said)
-	if code != exitFailed || !saysNoSpace(said) {
-		t.Errorf("start on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
-	}
-	if after := contents(t, l.dir); !maps.Equal(before, after) {
-		t.Errorf("a start that failed has changed files: %v, were %v", after, before)
-	}
+	expect.That(t, code == exitFailed && saysNoSpace(said),
+		"start on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
+	after := contents(t, l.dir)
+	expect.That(t, maps.Equal(before, after), "a start that failed has changed files: %v, were %v", after, before)
 	disk.empty()
 	l.serve(nil)
 	l.timed("all of it with room", l.check)
@@ -167,9 +164,7 @@ func (l *sickLoad) createUntilStalled() {
 	const mostCreates = 20_000 // of 8 KB each: more than a log preallocates
 	for range mostCreates / connections {
 		l.each(connections, func(c *fasthttp.HostClient, _ int) { l.create(c) })
-		if l.t.Failed() {
-			l.t.Fatalf("the server said:\n%s", l.server.lastWords())
-		}
+		expect.MustThat(l.t, !l.t.Failed(), "the server said:\n%s", l.server.lastWords())
 		if l.unknowns() > 0 {
 			return
 		}
@@ -188,16 +183,15 @@ func (l *sickLoad) randomLink(random *rand.Rand) int {
 func (l *sickLoad) terminateSick() (took time.Duration) {
 	l.t.Helper()
 	begun := time.Now()
-	must(l.t, l.server.cmd.Process.Signal(syscall.SIGTERM))
+	expect.OK(l.t, l.server.cmd.Process.Signal(syscall.SIGTERM))
 	select {
 	case <-l.server.ended:
 	case <-time.After(stopLimit):
 		l.t.Fatalf("the server has not ended %v after SIGTERM:\n%s", stopLimit, l.server.lastWords())
 	}
 	code, said := l.server.cmd.ProcessState.ExitCode(), lastLine(l.server.stderr())
-	if code != exitFailed || !saysNoSpace(said) {
-		l.t.Errorf("SIGTERM on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
-	}
+	expect.That(l.t, code == exitFailed && saysNoSpace(said),
+		"SIGTERM on a full disk: got exit code %d and %q, want %d and a message about the space", code, said, exitFailed)
 	return time.Since(begun)
 }
 
@@ -222,7 +216,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		sums[strings.TrimPrefix(path, dir)] = fmt.Sprintf("%d bytes, %.4x", len(b), sha256.Sum256(b))
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return sums
 }
 
@@ -238,7 +232,7 @@ const (
 func (m *mount) fill() (empty func()) {
 	m.t.Helper()
 	f, err := os.Create(filepath.Join(m.dir, fillerName))
-	must(m.t, err)
+	expect.OK(m.t, err)
 	var sizeBytes int64
 	m.topUp(f, &sizeBytes)
 	stopping, stopped := make(chan struct{}), make(chan struct{})
@@ -259,9 +253,7 @@ func (m *mount) fill() (empty func()) {
 		close(stopping)
 		<-stopped
 		f.Close()
-		if err := os.Remove(f.Name()); err != nil {
-			m.t.Error(err)
-		}
+		expect.NoError(m.t, os.Remove(f.Name()))
 	}
 	return m.empty
 }

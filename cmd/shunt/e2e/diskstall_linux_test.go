@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // In this test the disk does not answer. There are two such disks: a file system that is frozen, as
@@ -99,10 +101,7 @@ func stallDisk(t *testing.T, stall time.Duration, device, inMemory bool) {
 func (l *sickLoad) checkUndisturbed(longestGap time.Duration) {
 	const noise = 250 * time.Millisecond // on two shared cores; a redirect that waits for the disk waits until the disk answers
 	well, sick := l.well.paced.percentile(0.99), l.sick.paced.percentile(0.99)
-	if sick > max(10*well, noise) {
-		l.t.Errorf("redirects: p99 is %v, before %v", sick, well)
-	}
-	if gap := time.Duration(l.sick.longestGap.Load()); gap > longestGap {
-		l.t.Errorf("no redirect was answered for %v", gap)
-	}
+	expect.That(l.t, sick <= max(10*well, noise), "redirects: p99 is %v, before %v", sick, well)
+	gap := time.Duration(l.sick.longestGap.Load())
+	expect.That(l.t, gap <= longestGap, "no redirect was answered for %v", gap)
 }

@@ -3,8 +3,8 @@
 // the data folder, but not the inside of cmd/shunt. The package has only tests, and nothing may
 // import it.
 //
-// What a person types and sees is in testdata/cases: commands and their whole output, which cases_test.go compares
-// and `go test ./cmd/shunt/e2e -run NAME -rewrite` writes again.
+// The files in testdata/cases have commands and their whole output, as a person types and sees them. cases_test.go
+// runs the commands and compares; `go test ./cmd/shunt/e2e -run NAME -rewrite` writes the present output instead.
 //
 // TestMain builds the binary once. Tests that take minutes, or need root or other programs, are
 // skipped unless a variable SHUNTTEST_… requests them; the Makefile has a target for each.

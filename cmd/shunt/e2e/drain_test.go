@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // In these tests the server stops under pipelined load, again and again, on one data folder: after
@@ -45,9 +47,8 @@ func TestADrainUnderPipelinedLoadLosesNothing(t *testing.T) {
 	d := newDrain(t)
 	for i := range d.stops {
 		d.stop(turnFronts[i%len(turnFronts)], func(p *process) { p.terminate() })
-		if n := d.cut.Load(); n > 0 {
-			t.Errorf("%d answers were cut off", n)
-		}
+		n := d.cut.Load()
+		expect.That(t, n <= 0, "%d answers were cut off", n)
 	}
 }
 
@@ -136,13 +137,9 @@ func (d *drain) compare() {
 	for i := range drainLinks {
 		status, text := d.api("GET", fmt.Sprintf("/stats/drain-%d", i), "")
 		var got struct{ Hits int64 }
-		if err := json.Unmarshal([]byte(text), &got); err != nil || status != 200 {
-			d.t.Fatalf("stats: got %d %s", status, text)
-		}
+		expect.MustThat(d.t, json.Unmarshal([]byte(text), &got) == nil && status == 200, "stats: got %d %s", status, text)
 		new, answered, sent := got.Hits-d.counted[i], d.answered[i].Swap(0), d.sent[i].Swap(0)
-		if new < answered || new > sent {
-			d.t.Errorf("link %d has %d new hits; %d redirects were answered, %d sent", i, new, answered, sent)
-		}
+		expect.That(d.t, new >= answered && new <= sent, "link %d has %d new hits; %d redirects were answered, %d sent", i, new, answered, sent)
 		d.counted[i] = got.Hits
 		d.allSent += sent
 		d.allAnswered += answered
@@ -259,9 +256,8 @@ func (d *drain) read(c net.Conn, waiting <-chan drainRequest) {
 		d.check(r, response)
 		if response.Close {
 			d.told.Add(1)
-			if n, _ := io.Copy(io.Discard, answers); n > 0 {
-				d.t.Errorf("%d bytes came after Connection: close", n)
-			}
+			n, _ := io.Copy(io.Discard, answers)
+			expect.That(d.t, n <= 0, "%d bytes came after Connection: close", n)
 			return
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -88,14 +89,14 @@ func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 func createStore(t *testing.T, dir string) {
 	t.Helper()
 	store, err := storage.Open(dir, storage.Options{Create: true, VisitorKey: &visitorKey})
-	must(t, err)
-	must(t, store.Close())
+	expect.OK(t, err)
+	expect.OK(t, store.Close())
 }
 
 func readLines(t *testing.T, file string) []string {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	must(t, err)
+	expect.OK(t, err)
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
@@ -151,9 +152,7 @@ func (r *e2e) each(n int, do func(c *fasthttp.HostClient, i int)) {
 // caller.
 func (r *e2e) send(c *fasthttp.HostClient, method, path string, header map[string]string, body []byte) *fasthttp.Response {
 	response, err := r.try(c, method, path, header, body)
-	if err != nil {
-		r.t.Errorf("%s %s: %v", method, path, err)
-	}
+	expect.NoError(r.t, err, "%s %s", method, path)
 	return response
 }
 
@@ -173,9 +172,7 @@ func (r *e2e) try(c *fasthttp.HostClient, method, path string, header map[string
 
 func (r *e2e) api(c *fasthttp.HostClient, method, path string, body []byte) *fasthttp.Response {
 	response, err := r.tryAPI(c, method, path, body)
-	if err != nil {
-		r.t.Errorf("%s %s: %v", method, path, err)
-	}
+	expect.NoError(r.t, err, "%s %s", method, path)
 	return response
 }
 
@@ -198,17 +195,13 @@ func (r *e2e) post(lines []string) {
 		}
 	}
 	r.t.Logf("%d addresses: %d links, %d refused\n%s", len(lines), len(r.links), len(lines)-len(r.links), r.refused.text())
-	if len(r.links) == 0 {
-		r.t.Error("no address of the file can be the target of a link")
-	}
+	expect.That(r.t, len(r.links) != 0, "no address of the file can be the target of a link")
 }
 
 // checkNumber compares the number of links with the one that the server reports: a refused address
 // must not leave a link.
 func (r *e2e) checkNumber() {
-	if got := r.number(); got != len(r.links) {
-		r.t.Errorf("got %d links, want %d", got, len(r.links))
-	}
+	expect.Equal(r.t, r.number(), len(r.links), "links")
 }
 
 // number returns how many links the server reports.
@@ -216,9 +209,7 @@ func (r *e2e) number() int {
 	_, value, _ := strings.Cut(ask(r.t, r.server.admin+"/metrics", ""), "\nshunt_links ")
 	value, _, _ = strings.Cut(value, "\n")
 	n, err := strconv.ParseFloat(value, 64)
-	if err != nil {
-		r.t.Errorf("shunt_links: %v", err)
-	}
+	expect.NoError(r.t, err, "shunt_links")
 	return int(n)
 }
 
@@ -233,9 +224,7 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 	if response.StatusCode() == http.StatusUnprocessableEntity {
 		field, reason, err := r.refused.add(line, response.Body())
 		impossible := r.foreign && (reason == "host" || reason == "port")
-		if err != nil || field != "url" || want != "" && !impossible {
-			r.t.Errorf("%s: got problem %s (%v), want it as %q", line, response.Body(), err, want)
-		}
+		expect.That(r.t, err == nil && field == "url" && (want == "" || impossible), "%s: got problem %s (%v), want it as %q", line, response.Body(), err, want)
 		return nil
 	}
 	if want == "" || response.StatusCode() != http.StatusCreated {
@@ -243,12 +232,8 @@ func (r *e2e) postOne(c *fasthttp.HostClient, line string) *tracked {
 		return nil
 	}
 	link := struct{ Code, URL string }{}
-	if err := json.Unmarshal(response.Body(), &link); err != nil {
-		r.t.Errorf("%s: %v", line, err)
-	}
-	if link.URL != want {
-		r.t.Errorf("%s is stored as %s, want %s", line, link.URL, want)
-	}
+	expect.NoError(r.t, json.Unmarshal(response.Body(), &link), line)
+	expect.Equal(r.t, link.URL, want, "%s is stored as", line)
 	return &tracked{input: line, code: link.Code, url: link.URL, visitors: map[int]bool{}}
 }
 
@@ -331,9 +316,8 @@ func (r *e2e) follow(visits []visit) {
 
 func (r *e2e) checkLocation(l *tracked, response *fasthttp.Response) {
 	location, want := response.Header.Peek("Location"), engine.AppendASCII(nil, []byte(l.url))
-	if response.StatusCode() != http.StatusFound || !bytes.Equal(location, want) {
-		r.t.Errorf("/%s: got %d to %q, want 302 to %q", l.code, response.StatusCode(), location, want)
-	}
+	expect.That(r.t, response.StatusCode() == http.StatusFound && bytes.Equal(location, want),
+		"/%s: got %d to %q, want 302 to %q", l.code, response.StatusCode(), location, want)
 }
 
 // check compares every link with what the server knows: its target, its hits, its unique visitors.
@@ -365,13 +349,10 @@ func (r *e2e) checkStats(l *tracked, response *fasthttp.Response) float64 {
 		r.t.Errorf("stats of %s: %d %s", l.code, response.StatusCode(), response.Body())
 		return 0
 	}
-	if got.Hits != l.hits {
-		r.t.Errorf("%s: got %d hits, want %d", l.code, got.Hits, l.hits)
-	}
+	expect.Equal(r.t, got.Hits, l.hits, "%s hits", l.code)
 	want := float64(len(l.visitors))
 	deviation := max(float64(got.Unique)-want, want-float64(got.Unique)) / max(want, 1)
-	if limit := tolerance; deviation > limit || len(l.visitors) <= exactVisitors && deviation != 0 {
-		r.t.Errorf("%s: got %d unique visitors, want %v", l.code, got.Unique, want)
-	}
+	limit := tolerance
+	expect.That(r.t, deviation <= limit && (len(l.visitors) > exactVisitors || deviation == 0), "%s: got %d unique visitors, want %v", l.code, got.Unique, want)
 	return deviation
 }

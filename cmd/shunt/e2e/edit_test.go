@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/linkflags"
+	"shunt/engine/expect"
 )
 
 func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
@@ -17,9 +18,8 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 		t.Helper()
 		r := shunt(t, "", nil, append(args, "--json", "--data", dir)...)
 		link := map[string]any{}
-		if err := json.Unmarshal([]byte(r.stdout), &link); err != nil {
-			t.Fatalf("%v: %v: %+v", args, err, r)
-		}
+		err := json.Unmarshal([]byte(r.stdout), &link)
+		expect.MustThat(t, err == nil, "%v: %v: %+v", args, err, r)
 		return link
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
@@ -39,8 +39,7 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 	}
 	afterSet, afterReset := run(set...), run(reset...)
 	for _, f := range linkflags.Fields {
-		if got := [2]any{afterSet[f.Name], afterReset[f.Name]}; !reflect.DeepEqual(got, wants[f.Name]) {
-			t.Errorf("%s: got %v, want %v", f.Name, got, wants[f.Name])
-		}
+		got := [2]any{afterSet[f.Name], afterReset[f.Name]}
+		expect.That(t, reflect.DeepEqual(got, wants[f.Name]), "%s: got %v, want %v", f.Name, got, wants[f.Name])
 	}
 }

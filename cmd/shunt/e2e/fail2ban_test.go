@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestFail2banReadsTheLog runs the filter of cmd/deploy by fail2ban's own program over what the
@@ -16,22 +18,20 @@ func TestFail2banReadsTheLog(t *testing.T) {
 		t.Skip("make fail2ban runs this test: it needs Debian's package fail2ban")
 	}
 	filter, err := filepath.Abs("../../deploy/fail2ban/filter.d/shunt.conf")
-	must(t, err)
+	expect.OK(t, err)
 	for _, format := range []string{"text", "json"} {
 		t.Run("format="+format, func(t *testing.T) {
 			p := launch(t, t.TempDir(), "--log-format", format).waitReady()
 			for path, body := range map[string]string{"/tokens": `{"name":"x"}`, "/session": `{"email":"ann@example.com","password":"x"}`} {
-				if r := do(t, "POST", p.public+"/api/v1"+path, body, withToken("x")...); r.StatusCode != http.StatusUnauthorized {
-					t.Fatalf("%s: got %d %s", path, r.StatusCode, r.text)
-				}
+				r := do(t, "POST", p.public+"/api/v1"+path, body, withToken("x")...)
+				expect.MustEqual(t, r.StatusCode, http.StatusUnauthorized, "%s %s", path, r.text)
 			}
 			p.terminate()
 			log := filepath.Join(t.TempDir(), "log")
-			must(t, os.WriteFile(log, []byte(p.stderr()), 0o600))
+			expect.OK(t, os.WriteFile(log, []byte(p.stderr()), 0o600))
 			out, err := exec.Command("fail2ban-regex", "-o", "<ip>", log, filter).CombinedOutput()
-			if got := strings.Fields(string(out)); err != nil || strings.Join(got, " ") != "127.0.0.1 127.0.0.1" {
-				t.Errorf("got %q, %v from\n%s", got, err, p.stderr())
-			}
+			got := strings.Fields(string(out))
+			expect.That(t, err == nil && strings.Join(got, " ") == "127.0.0.1 127.0.0.1", "got %q, %v from\n%s", got, err, p.stderr())
 		})
 	}
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // In these tests the process may open no more files. Either it was started with few descriptors,
@@ -82,9 +84,7 @@ func (f *fewFiles) round(starter []string, sick func()) {
 	f.during(f.sick, sick)
 	time.Sleep(500 * time.Millisecond)
 	f.end()
-	if f.t.Failed() {
-		f.t.Fatalf("the server said:\n%s", f.server.lastWords())
-	}
+	expect.MustThat(f.t, !f.t.Failed(), "the server said:\n%s", f.server.lastWords())
 	f.server.terminate()
 }
 
@@ -119,9 +119,9 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 	f.t.Helper()
 	pid := f.server.cmd.Process.Pid
 	var before unix.Rlimit
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
 	lowered := unix.Rlimit{Cur: highestDescriptor(f.t, pid) + 1, Max: before.Max}
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &lowered, nil))
 	defer f.openIdle(fewDescriptors)() // they take the free descriptors below the highest one
 	flushes, begun := f.admin.Load().flushes, time.Now()
 	wants := func() bool { return f.admin.Load().memtables > flushedBytes }
@@ -129,7 +129,7 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 		f.sendNewcomers(time.Second)
 	}
 	wanted := wants()
-	must(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil))
+	expect.OK(f.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil))
 	f.loweredRounds++
 	f.awaitService()
 	if wanted {
@@ -141,10 +141,10 @@ func (f *fewFiles) lowerLimit(held time.Duration) {
 func highestDescriptor(t *testing.T, pid int) (highest uint64) {
 	t.Helper()
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	must(t, err)
+	expect.OK(t, err)
 	for _, e := range entries {
 		n, err := strconv.ParseUint(e.Name(), 10, 64)
-		must(t, err)
+		expect.OK(t, err)
 		highest = max(highest, n)
 	}
 	return highest
@@ -211,9 +211,7 @@ func (f *fewFiles) awaitService() {
 	f.t.Helper()
 	free := time.Now()
 	took := f.await("a new connection is served", recoveryLimit, func() bool { return f.newcomer(f.draw(f.random), recoveryLimit) })
-	if took > newcomerLimit {
-		f.t.Errorf("after descriptors were free, a new connection was served after %v", took)
-	}
+	expect.That(f.t, took <= newcomerLimit, "after descriptors were free, a new connection was served after %v", took)
 	f.slowestNew = max(f.slowestNew, took)
 	f.slowestCreate = max(f.slowestCreate, f.awaitCreate(free))
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A screen collects what a program writes to a terminal.
@@ -50,16 +52,15 @@ func serveAtTerminal(t *testing.T, dir string, args ...string) string {
 	x, shown, ready := openTerminal(t), new(screen), make(chan struct{})
 	cmd := exec.Command(binary, append([]string{"serve", "--data", dir, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, args...)...)
 	cmd.Stderr = x.slave
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	_ = x.slave.Close() // so that reading ends with the server
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	go shown.read(x, ready)
 	<-ready
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("got %v:\n%s", err, shown)
-	}
+	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
+	err := cmd.Wait()
+	expect.That(t, err == nil, "got %v:\n%s", err, shown)
 	return shown.String()
 }
 
@@ -72,23 +73,18 @@ func TestTheFirstStartShowsAPersonTheAddressToOpen(t *testing.T) {
 	first := serveAtTerminal(t, dir)
 	base := regexp.MustCompile(`short links and API +(\S+)`).FindStringSubmatch(first)
 	lines := openLine.FindAllStringSubmatch(first, -1)
-	if len(lines) != 1 || base == nil || lines[0][1] != base[1] {
-		t.Fatalf("got\n%s\nwant one line that names the address to open", first)
-	}
+	expect.MustThat(t, len(lines) == 1 && base != nil && lines[0][1] == base[1], "got\n%s\nwant one line that names the address to open", first)
 	again := openLine.FindStringSubmatch(serveAtTerminal(t, dir, "--base-url", "https://sho.rt"))
-	if again == nil || again[1] != "https://sho.rt" || again[2] == lines[0][2] {
-		t.Errorf("a later start: got %q, want another code at the base URL", again)
-	}
+	expect.That(t, again != nil && again[1] == "https://sho.rt" && again[2] != lines[0][2],
+		"a later start: got %q, want another code at the base URL", again)
 	shuntWithInput(t, testPassword+"\n", nil, "user", "passwd", "admin", "--data", dir).want(t, exitDone, "", "")
-	if text := serveAtTerminal(t, dir); regexp.MustCompile(`code=|setup-link`).MatchString(text) {
-		t.Errorf("with a password: got\n%s\nwant no mention of a setup link", text)
-	}
+	text := serveAtTerminal(t, dir)
+	expect.That(t, !regexp.MustCompile(`code=|setup-link`).MatchString(text), "with a password: got\n%s\nwant no mention of a setup link", text)
 }
 
 func TestALogFormatIsNotForAPerson(t *testing.T) {
 	t.Parallel()
 	text := serveAtTerminal(t, filepath.Join(t.TempDir(), "data"), "--log-format", "json")
-	if regexp.MustCompile(`code=`).MatchString(text) || !regexp.MustCompile(`user setup-link`).MatchString(text) {
-		t.Errorf("got\n%s\nwant the command, and no code", text)
-	}
+	expect.That(t, !regexp.MustCompile(`code=`).MatchString(text) && regexp.MustCompile(`user setup-link`).MatchString(text),
+		"got\n%s\nwant the command, and no code", text)
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // A floodSize has the numbers and times of clients that attack.
@@ -62,7 +64,7 @@ func TestFloodsHarmNobody(t *testing.T) {
 func descriptorLimit(t *testing.T) int {
 	t.Helper()
 	var limit unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	expect.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	return int(limit.Cur)
 }
 
@@ -95,10 +97,10 @@ func (p *front) footprint() footprint {
 func kernelNumber(t *testing.T, path, word string) int {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	_, after, _ := strings.Cut(string(text), word)
 	n, err := strconv.Atoi(strings.Fields(after)[0])
-	must(t, err)
+	expect.OK(t, err)
 	return n
 }
 
@@ -128,9 +130,7 @@ func (p *front) measure(name string, size floodSize, of func(f *flood)) {
 		for i := range tallies {
 			all.add(&tallies[i])
 		}
-		if all.failed > 0 || len(all.took) == 0 {
-			t.Errorf("%d of %d visitors failed: %v", all.failed, len(all.took), all.err)
-		}
+		expect.That(t, all.failed <= 0 && len(all.took) != 0, "%d of %d visitors failed: %v", all.failed, len(all.took), all.err)
 		after := p.awaitQuiet(t, before)
 		each := func(now, then int) int { return (now - then) / max(1, during.open) }
 		t.Logf("| %d came, %d open, %d in loops | heap and stacks of each %d B | kernel, both ends: buffers %d B, slab %d B | %d redirects, %d failed | "+
@@ -157,9 +157,7 @@ func (p *front) awaitQuiet(t *testing.T, before footprint) (now footprint) {
 		if now.open == 0 && now.heap <= before.heap+heapSlack && now.files <= before.files+otherSlack && now.tasks <= before.tasks+otherSlack {
 			return now
 		}
-		if time.Now().After(end) {
-			t.Fatalf("got %+v, before %+v", now, before)
-		}
+		expect.MustThat(t, !time.Now().After(end), "got %+v, before %+v", now, before)
 	}
 }
 

@@ -17,13 +17,15 @@ import (
 
 	"github.com/maxmind/mmdbwriter" // of tests only: see api/visitor/country_test.go
 	"github.com/maxmind/mmdbwriter/mmdbtype"
+
+	"shunt/engine/expect"
 )
 
 // geoIPFile writes a file that has record for one network.
 func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path string) {
 	t.Helper()
 	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: kind})
-	must(t, err)
+	expect.OK(t, err)
 	_, n, err := net.ParseCIDR(network)
 	if err == nil {
 		err = tree.Insert(n, record)
@@ -32,7 +34,7 @@ func geoIPFile(t *testing.T, network, kind string, record mmdbtype.Map) (path st
 	if err == nil {
 		_, err = tree.WriteTo(&b)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	return writeFile(t, "test.mmdb", b.String())
 }
 
@@ -45,7 +47,7 @@ func germany(t *testing.T) (path string) {
 func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 	t.Parallel()
 	good, err := os.ReadFile(germany(t))
-	must(t, err)
+	expect.OK(t, err)
 	missing := filepath.Join(t.TempDir(), "none.mmdb")
 	asn := geoIPFile(t, "91.0.0.0/10", "GeoLite2-ASN", mmdbtype.Map{"autonomous_system_number": mmdbtype.Uint32(3320)})
 	for name, c := range map[string]struct{ path, want string }{
@@ -58,20 +60,14 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := startServer(t, filepath.Join(t.TempDir(), "data"), "--geoip", c.path, "--brand-logo", writeFile(t, "logo.svg", ""))
 			for _, want := range []string{`"WARN".*no country is known until it can be read.*` + c.want, `"WARN".*the public pages have no logo.*logo.svg`} {
-				if !regexp.MustCompile(want).MatchString(p.stderr()) {
-					t.Errorf("got\n%s\nwant a line with %s", p.stderr(), want)
-				}
+				expect.That(t, regexp.MustCompile(want).MatchString(p.stderr()), "got\n%s\nwant a line with %s", p.stderr(), want)
 			}
-			if got := p.figure("shunt_geoip_failing"); got != "1" {
-				t.Errorf("the metric is %s, want 1", got)
-			}
-			must(t, os.WriteFile(c.path+".new", good, 0o600))
-			must(t, os.Rename(c.path+".new", c.path))
-			must(t, p.cmd.Process.Signal(syscall.SIGHUP))
+			expect.Equal(t, p.figure("shunt_geoip_failing"), "1", "the metric")
+			expect.OK(t, os.WriteFile(c.path+".new", good, 0o600))
+			expect.OK(t, os.Rename(c.path+".new", c.path))
+			expect.OK(t, p.cmd.Process.Signal(syscall.SIGHUP))
 			await(t, "the good file is read", 10*time.Second, func() bool { return p.figure("shunt_geoip_failing") == "0" }, p)
-			if !strings.Contains(p.stderr(), "the file of countries has been read again") {
-				t.Errorf("got\n%s\nwant a line about the file", p.stderr())
-			}
+			expect.Contains(t, p.stderr(), "the file of countries has been read again")
 			p.terminate()
 		})
 	}
@@ -87,18 +83,15 @@ func TestCountriesAreCountedEvenIfTheirFileIsEmptied(t *testing.T) {
 	shunt(t, "", nil, "add", "http://127.0.0.1:1/", "--alias", "x", "--data", p.dir).want(t, exitDone, "/x\n", "")
 	hit := func(lines ...string) {
 		t.Helper()
-		if got, _ := fetch(t, p.public+"/x", lines...); got != 302 {
-			t.Errorf("%v: got %d, want 302", lines, got)
-		}
+		got, _ := fetch(t, p.public+"/x", lines...)
+		expect.Equal(t, got, 302, "%v", lines)
 	}
 	hit("X-Forwarded-For", "91.1.2.3")
 	hit("X-Forwarded-For", "91.1.2.3", "CF-IPCountry", "FR")
-	must(t, os.WriteFile(path, nil, 0o600)) // a mapping of the file would be SIGBUS now
+	expect.OK(t, os.WriteFile(path, nil, 0o600)) // a mapping of the file would be SIGBUS now
 	hit("X-Forwarded-For", "91.1.2.4")
 	hit("X-Forwarded-For", "8.8.8.8")
 	_, body := fetch(t, p.public+"/api/v1/stats/x?include=countries", "Authorization", "Bearer "+token)
-	if want := `"countries":[{"value":"DE","hits":2},{"value":"FR","hits":1},{"value":"other","hits":1}]`; !strings.Contains(body, want) {
-		t.Errorf("got %s, want %s", body, want)
-	}
+	expect.Contains(t, body, `"countries":[{"value":"DE","hits":2},{"value":"FR","hits":1},{"value":"other","hits":1}]`)
 	p.terminate()
 }

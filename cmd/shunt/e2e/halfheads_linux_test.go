@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 const insideEnv = "SHUNTTEST_INSIDE" // this process is in a namespace of networks that a test has made
@@ -104,9 +105,7 @@ const (
 
 func (at *attacked) attack(t *testing.T, from attackers) {
 	addr := net.JoinHostPort(from.server, at.port)
-	if err := at.ask(addr, from.visitor); err != nil {
-		t.Fatalf("before the attack: %v", err)
-	}
+	expect.OK(t, at.ask(addr, from.visitor), "before the attack")
 	over := make(chan struct{})
 	var h held
 	var attack sync.WaitGroup
@@ -129,9 +128,7 @@ func (at *attacked) attack(t *testing.T, from attackers) {
 	seconds := time.Since(began).Seconds()
 	h.close()
 	t.Logf("%.0f connects a second (%d in all); %d of 200 visitors failed (no more are tried after 10)", float64(h.made.Load())/seconds, h.made.Load(), failed)
-	if failed > 1 {
-		t.Errorf("%d of 200 visitors failed, want 1 at most", failed)
-	}
+	expect.That(t, failed <= 1, "%d of 200 visitors failed, want 1 at most", failed)
 }
 
 // attackParts run at once; together they connect 2,000 times a second.

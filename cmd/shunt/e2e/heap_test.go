@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // importVariable says how many links are imported to measure the memory that this takes.
@@ -30,9 +32,7 @@ func TestMemoryOfAnImportIsReturnedWithinAMinute(t *testing.T) {
 			"storage_memtable_reserved_bytes", "storage_block_cache_bytes",
 		} {
 			bytes, err := strconv.ParseFloat(metricIn(of, "shunt_"+part), 64)
-			if err != nil {
-				t.Fatalf("shunt_%s: %v", part, err)
-			}
+			expect.OK(t, err, "shunt_%s", part)
 			most += uint64(bytes)
 		}
 		most += 128<<20 + 32<<20 // a memtable that Pebble's queue keeps; the program and all else
@@ -40,9 +40,7 @@ func TestMemoryOfAnImportIsReturnedWithinAMinute(t *testing.T) {
 			t.Logf("%v after it: %d MiB, at most %d are in use", (time.Minute - time.Until(end)).Round(time.Second), resident>>20, most>>20)
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("a minute after it: %d MiB, want at most %d", resident>>20, most>>20)
-		}
+		expect.MustThat(t, !time.Now().After(end), "a minute after it: %d MiB, want at most %d", resident>>20, most>>20)
 	}
 }
 
@@ -55,7 +53,7 @@ func manyLinks(t *testing.T, dir string, n uint64) (path string) {
 			uint32(i*2654435761), i%5000, i, i%100)
 	}
 	path = filepath.Join(dir, "links.ndjson")
-	must(t, os.WriteFile(path, []byte(b.String()), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(b.String()), 0o600))
 	return path
 }
 
@@ -69,15 +67,13 @@ func residentBytes(t *testing.T, p *process) uint64 {
 func field(t *testing.T, pattern, name string) (sum uint64) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%s: %d files, %v", pattern, len(paths), err)
-	}
+	expect.MustThat(t, err == nil && len(paths) != 0, "%s: %d files, %v", pattern, len(paths), err)
 	for _, path := range paths {
 		text, _ := os.ReadFile(path) // a thread may have ended
 		for line := range strings.Lines(string(text)) {
 			if value, ok := strings.CutPrefix(line, name+":"); ok {
 				n, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(value, " kB\n")), 10, 64)
-				must(t, err)
+				expect.OK(t, err)
 				sum += n
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // This test runs the whole program, and replaces its certificate files meanwhile.
@@ -27,27 +28,20 @@ func TestServeSpeaksHTTPSAndRedirectsPlainHTTP(t *testing.T) {
 	get := func(url string) *http.Response {
 		t.Helper()
 		r, err := client.Get(url)
-		must(t, err)
+		expect.OK(t, err)
 		_, _ = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
 		return r
 	}
-	if !strings.HasPrefix(p.public, "https://") {
-		t.Fatalf("it listens on %s", p.public)
-	}
+	expect.MustThat(t, strings.HasPrefix(p.public, "https://"), "it listens on %s", p.public)
 	short := strings.TrimSpace(shunt(t, dir, nil, "add", "http://a.example/", "--alias", "known", "--data", dir).stdout)
-	if short != p.public+"/known" {
-		t.Errorf("got %q, want %s/known", short, p.public)
-	}
-	if r := get(short); r.StatusCode != 302 || r.Header.Get("Strict-Transport-Security") != "" {
-		t.Errorf("a redirect: got %d, %v", r.StatusCode, r.Header)
-	}
-	if r := get(p.public + "/unknown"); r.StatusCode != 404 || r.Header.Get("Strict-Transport-Security") != "max-age=31536000" {
-		t.Errorf("a page: got %d, %v", r.StatusCode, r.Header)
-	}
-	if r := get("http://" + plain + "/known?a=%zz"); r.StatusCode != 301 || r.Header.Get("Location") != p.public+"/known?a=%zz" {
-		t.Errorf("plain HTTP: got %d, %v", r.StatusCode, r.Header)
-	}
+	expect.Equal(t, short, p.public+"/known", "want %s/known", p.public)
+	r := get(short)
+	expect.That(t, r.StatusCode == 302 && r.Header.Get("Strict-Transport-Security") == "", "a redirect: got %d, %v", r.StatusCode, r.Header)
+	r = get(p.public + "/unknown")
+	expect.That(t, r.StatusCode == 404 && r.Header.Get("Strict-Transport-Security") == "max-age=31536000", "a page: got %d, %v", r.StatusCode, r.Header)
+	r = get("http://" + plain + "/known?a=%zz")
+	expect.That(t, r.StatusCode == 301 && r.Header.Get("Location") == p.public+"/known?a=%zz", "plain HTTP: got %d, %v", r.StatusCode, r.Header)
 	certPEM, keyPEM = a.Issue()
 	files.Put(files.Cert, certPEM)
 	files.Put(files.Key, keyPEM)

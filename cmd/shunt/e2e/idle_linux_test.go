@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // TestAnIdleServerSleepsAndWritesNothing has had a create, a redirect, a miss and a probe. Then it wants a
@@ -55,9 +57,7 @@ func TestANewFolderIsSmall(t *testing.T) {
 		bytes += s.Blocks * 512
 		return err
 	})
-	if err != nil || bytes > 64<<20 {
-		t.Errorf("it takes %d MiB, %v", bytes>>20, err)
-	}
+	expect.That(t, err == nil && bytes <= 64<<20, "it takes %d MiB, %v", bytes>>20, err)
 }
 
 // TestASmallDiskStarts has disks on which one reservation of a start once took the room of another.

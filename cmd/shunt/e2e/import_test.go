@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A line of an export has hundreds of bytes, so a thousand lines are far more than the limit of
@@ -30,7 +32,7 @@ func TestAnImportKeepsTheOrderOfAnExport(t *testing.T) {
 		if step.text == "" {
 			step.text = shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
 		}
-		must(t, os.WriteFile(file, []byte(step.text), 0o600))
+		expect.OK(t, os.WriteFile(file, []byte(step.text), 0o600))
 		shunt(t, t.TempDir(), nil, "import", file, "--data", step.dir).want(t, exitDone, `^2100 links imported, 0 already there, 0 refused\n$`, "^$")
 	}
 	first := shunt(t, t.TempDir(), nil, "export", "--data", from).stdout
@@ -50,13 +52,12 @@ func TestAnImportOutlivesAKillWithItsHits(t *testing.T) {
 	for i := range 2500 {
 		fmt.Fprintf(&lines, `{"code":"c%d","url":"https://example.org/","title":"%s","hits":3}`+"\n", i, strings.Repeat("t", 300))
 	}
-	must(t, os.WriteFile(file, []byte(lines.String()), 0o600))
+	expect.OK(t, os.WriteFile(file, []byte(lines.String()), 0o600))
 	shunt(t, t.TempDir(), nil, "import", file, "--data", s.dir).want(t, exitDone, `^2500 links imported, 0 already there, 0 refused\n$`, "^$")
 	s.kill()
 	export := shunt(t, t.TempDir(), nil, "export", "--data", s.dir)
-	if links, hits := strings.Count(export.stdout, "\n"), strings.Count(export.stdout, `"hits":3}`); links != 2500 || hits != 2500 {
-		t.Errorf("got %d links, %d of them with their hits, want 2500; %s", links, hits, export.stderr)
-	}
+	links, hits := strings.Count(export.stdout, "\n"), strings.Count(export.stdout, `"hits":3}`)
+	expect.That(t, links == 2500 && hits == 2500, "got %d links, %d of them with their hits, want 2500; %s", links, hits, export.stderr)
 	shunt(t, t.TempDir(), nil, "check", "--data", s.dir).want(t, exitDone, `faults +0`, "")
 }
 
@@ -66,9 +67,7 @@ func codes(t *testing.T, lines string) string {
 	var codes []string
 	for line := range strings.Lines(lines) {
 		var l struct{ Code string }
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
+		expect.OK(t, json.Unmarshal([]byte(line), &l), "%q", line)
 		codes = append(codes, l.Code)
 	}
 	return strings.Join(codes, " ")

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // cutLinks is how many links an import has that is cut. It takes seconds, so it can be cut in the
@@ -38,7 +40,7 @@ func startImport(t *testing.T) *cutImport {
 	c := &cutImport{t: t, server: s, file: writeFile(t, "links.ndjson", text.String())}
 	c.cmd = exec.Command(binary, "import", c.file, "--data", s.dir)
 	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
-	must(t, c.cmd.Start())
+	expect.OK(t, c.cmd.Start())
 	t.Cleanup(func() {
 		_ = c.cmd.Process.Kill() // it may have ended
 		_ = c.cmd.Wait()
@@ -47,9 +49,8 @@ func startImport(t *testing.T) *cutImport {
 	for r.number() < cutLinks/3 {
 		time.Sleep(time.Millisecond)
 	}
-	if n := r.number(); n >= cutLinks {
-		t.Fatalf("the import was over before it could be cut: %d links", n)
-	}
+	n := r.number()
+	expect.MustThat(t, n < cutLinks, "the import was over before it could be cut: %d links", n)
 	return c
 }
 
@@ -65,21 +66,14 @@ func (c *cutImport) end() result {
 func (c *cutImport) wantAllOnce() {
 	c.t.Helper()
 	export := shunt(c.t, "", nil, "export", "--data", c.server.dir)
-	if export.code != exitDone {
-		c.t.Errorf("export: got exit code %d: %s", export.code, export.stderr)
-	}
+	expect.Equal(c.t, export.code, exitDone, "export: got exit code: %s", export.stderr)
 	got := strings.Fields(codes(c.t, export.stdout))
-	if len(got) != cutLinks {
-		c.t.Errorf("got %d links, want %d", len(got), cutLinks)
-	}
+	expect.Equal(c.t, len(got), cutLinks, "links")
 	for i, code := range got {
-		if want := fmt.Sprint("c", cutLinks-1-i); code != want {
-			c.t.Fatalf("got %s as link %d of the export, want %s", code, i, want)
-		}
+		expect.MustEqual(c.t, code, fmt.Sprint("c", cutLinks-1-i), "as link %d of the export", i)
 	}
-	if _, err := os.Stat(c.file + ".shunt-import"); !os.IsNotExist(err) {
-		c.t.Errorf("the mark of the import is left: %v", err)
-	}
+	_, err := os.Stat(c.file + ".shunt-import")
+	expect.That(c.t, os.IsNotExist(err), "the mark of the import is left: %v", err)
 }
 
 // resume runs the command again with --resume.
@@ -88,9 +82,8 @@ func (c *cutImport) resume() {
 	r := shunt(c.t, "", nil, "import", "--resume", c.file, "--data", c.server.dir)
 	r.want(c.t, exitDone, `, 0 refused\n$`, "^$")
 	var created, existing int
-	if _, err := fmt.Sscanf(r.stdout, "%d links imported, %d already there", &created, &existing); err != nil || created+existing != cutLinks {
-		c.t.Errorf("got %q, want %d links", r.stdout, cutLinks)
-	}
+	expect.That(c.t, expect.Err(fmt.Sscanf(r.stdout, "%d links imported, %d already there", &created, &existing)) == nil && created+existing == cutLinks,
+		"got %q, want %d links", r.stdout, cutLinks)
 }
 
 func TestAnImportThatIsKilledIsResumed(t *testing.T) {
@@ -105,7 +98,7 @@ func TestAnImportThatIsKilledIsResumed(t *testing.T) {
 func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
-	must(t, c.cmd.Process.Signal(syscall.SIGINT))
+	expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
 	c.end().want(t, exitFailed, "^$", `^shunt: import: interrupted; before that: \d+ links imported, 0 already there, 0 refused\n  the same command with --resume goes on there\n$`)
 	c.resume()
 	c.wantAllOnce()

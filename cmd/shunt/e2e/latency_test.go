@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // latencies is a histogram of durations. Its steps are a sixteenth of a power of two, so a
@@ -82,8 +84,7 @@ func TestAPercentileIsAtMostASixteenthTooLarge(t *testing.T) {
 		l.add(time.Duration(i+1) * 123 * time.Microsecond)
 	}
 	for p, want := range map[float64]time.Duration{0.5: 61500 * time.Microsecond, 0.99: 121770 * time.Microsecond, 1: 123 * time.Millisecond} {
-		if got := l.percentile(p); got < want || got > want*17/16 {
-			t.Errorf("%v: got %v, want %v to a sixteenth more", p, got, want)
-		}
+		got := l.percentile(p)
+		expect.That(t, got >= want && got <= want*17/16, "%v: got %v, want %v to a sixteenth more", p, got, want)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 const (
@@ -60,13 +62,10 @@ func TestAFloodOfLoginsRefusesNoCorrectLogin(t *testing.T) {
 	f.end()
 	t.Logf("| %v | %d attempts of %d addresses: %v | %d correct logins, %d refused | n, p50, p99, p99.9, slowest: %v |",
 		time.Since(start).Round(time.Second), f.sent.Load(), floodAddresses, f.answers, logins, refused, &took)
-	if refused > 0 {
-		t.Errorf("%d of %d correct logins were refused, want 0", refused, logins)
-	}
+	expect.That(t, refused <= 0, "%d of %d correct logins were refused, want 0", refused, logins)
 	elapsed := time.Since(start)
-	if most := floodAddresses * (20 + int(elapsed/(45*time.Second)) + 1); f.answers[401] > most || len(f.answers) > 2 {
-		t.Errorf("the flood got the answers %v, want 401 at most %d times, and 429", f.answers, most)
-	}
+	most := floodAddresses * (20 + int(elapsed/(45*time.Second)) + 1)
+	expect.That(t, f.answers[401] <= most && len(f.answers) <= 2, "the flood got the answers %v, want 401 at most %d times, and 429", f.answers, most)
 }
 
 // addPerson adds a user that can log in.
@@ -74,9 +73,7 @@ func (p *process) addPerson(token string) {
 	p.t.Helper()
 	body, _ := json.Marshal(map[string]string{"email": loginName, "role": "member", "password": loginPassword})
 	status, err := p.post(p.client(), "/users", body, "Authorization", "Bearer "+token)
-	if err != nil || status != http.StatusCreated {
-		p.t.Fatalf("POST /users: got %d, %v", status, err)
-	}
+	expect.MustThat(p.t, err == nil && status == http.StatusCreated, "POST /users: got %d, %v", status, err)
 }
 
 func (p *process) client() *fasthttp.HostClient {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // longLinks are n links with targets that hardly compress, so that a few take much memory.
@@ -36,12 +38,9 @@ func TestAtItsMemoryLimitAServerRefusesLinksOnly(t *testing.T) {
 	p := startServer(t, filepath.Join(dir, "data"), limited...)
 	env := []string{"SHUNT_DATA=" + p.dir}
 	r := shunt(t, dir, env, "import", file)
-	if r.code != exitFailed || !strings.Contains(r.stderr, "--memory-limit") || !strings.Contains(r.stderr, "503 overloaded") {
-		t.Fatalf("import: exit code %d, want %d and a word about --memory-limit:\n%s", r.code, exitFailed, r.stderr)
-	}
-	if !strings.Contains(p.stderr(), "the memory limit is reached") {
-		t.Errorf("the log does not say it:\n%s", p.lastWords())
-	}
+	expect.MustThat(t, r.code == exitFailed && strings.Contains(r.stderr, "--memory-limit") && strings.Contains(r.stderr, "503 overloaded"),
+		"import: exit code %d, want %d and a word about --memory-limit:\n%s", r.code, exitFailed, r.stderr)
+	expect.Contains(t, p.stderr(), "the memory limit is reached", "the log does not say it:\n%s", p.lastWords())
 	shunt(t, dir, env, "edit", "long0", "--title", "changed").done(t)
 	follow(t, p.public+"/long0", target(0))
 	p.terminate()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // This file mounts file systems for a test, which fills and freezes them. Only file systems that
@@ -36,9 +38,7 @@ type mount struct {
 // test, because somebody has requested it, by a variable that make sets.
 func needRoot(t *testing.T) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Fatal("this test mounts file systems, so it needs to run as root")
-	}
+	expect.MustEqual(t, os.Geteuid(), 0, "this test mounts file systems, so it needs to run as root")
 }
 
 // mounts mounts file systems for t, and unmounts them in reverse order when t ends.
@@ -52,7 +52,7 @@ func newMounts(t *testing.T) *mounts {
 	needRoot(t)
 	t.TempDir() // removed after the mounts in it are unmounted
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command(self)
 	cmd.Args[0] = guardianName
 	cmd.Stderr = os.Stderr
@@ -61,12 +61,10 @@ func newMounts(t *testing.T) *mounts {
 	if err == nil {
 		err = cmd.Start()
 	}
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() {
 		guardian.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("unmounting: %v", err)
-		}
+		expect.NoError(t, cmd.Wait(), "unmounting")
 	})
 	return &mounts{t, guardian}
 }
@@ -87,7 +85,7 @@ func (m *mounts) loop(kind, in string, sizeBytes int64, options string) *mount {
 		err = f.Truncate(sizeBytes)
 		f.Close()
 	}
-	must(m.t, err)
+	expect.OK(m.t, err)
 	m.run("mkfs."+kind, "-q", image)
 	dir := m.t.TempDir()
 	return m.mount(dir, "-t", kind, "-o", strings.TrimSuffix("loop,"+options, ","), image, dir)
@@ -98,16 +96,15 @@ func (m *mounts) mount(dir string, args ...string) *mount {
 	fmt.Fprintln(m.guardian, dir)
 	m.run("mount", args...)
 	folder, err := os.Open(dir)
-	must(m.t, err)
+	expect.OK(m.t, err)
 	m.t.Cleanup(func() { folder.Close() })
 	return &mount{t: m.t, dir: dir, folder: folder}
 }
 
 func (m *mounts) run(name string, args ...string) {
 	m.t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		m.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	out, err := exec.Command(name, args...).CombinedOutput()
+	expect.MustThat(m.t, err == nil, "%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 }
 
 // latestThaw is how much longer than requested a file system may stay frozen.
@@ -117,13 +114,9 @@ const latestThaw = 10 * time.Second
 // may be called several times.
 func (m *mount) freeze(d time.Duration) (thaw func()) {
 	m.t.Helper()
-	if err := ioctl(m.folder, fiFreeze); err != nil {
-		m.t.Fatalf("freezing %s: %v", m.dir, err)
-	}
+	expect.OK(m.t, ioctl(m.folder, fiFreeze), "freezing %s", m.dir)
 	thaw = sync.OnceFunc(func() {
-		if err := ioctl(m.folder, fiThaw); err != nil {
-			m.t.Errorf("thawing %s: %v", m.dir, err)
-		}
+		expect.NoError(m.t, ioctl(m.folder, fiThaw), "thawing %s", m.dir)
 	})
 	late := time.AfterFunc(d+latestThaw, thaw)
 	m.t.Cleanup(func() {
@@ -137,7 +130,7 @@ func (m *mount) freeze(d time.Duration) (thaw func()) {
 // each page faults.
 func (m *mount) sync() {
 	m.t.Helper()
-	must(m.t, unix.Syncfs(int(m.folder.Fd())))
+	expect.OK(m.t, unix.Syncfs(int(m.folder.Fd())))
 }
 
 const ( // of linux/fs.h

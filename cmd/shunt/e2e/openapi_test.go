@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A workshop is a folder in which clients are generated from the documents of a running server,
@@ -28,12 +30,12 @@ func newWorkshop(t *testing.T, tools string) *workshop {
 	if err == nil {
 		err = os.CopyFS(dir, os.DirFS("testdata/openapi"))
 	}
-	must(t, err)
+	expect.OK(t, err)
 	w := &workshop{t: t, tools: tools, dir: dir, server: startServer(t, t.TempDir())}
 	w.token = w.server.token()
 	for _, document := range openAPIVersions {
 		text := w.get(w.server.public + "/api/v1/" + document)
-		must(t, os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, document), []byte(text), 0o600))
 	}
 	return w
 }
@@ -41,9 +43,7 @@ func newWorkshop(t *testing.T, tools string) *workshop {
 func (w *workshop) get(url string) string {
 	w.t.Helper()
 	r := do(w.t, "GET", url, "")
-	if r.StatusCode != http.StatusOK {
-		w.t.Fatalf("%s: got %d %s", url, r.StatusCode, r.text)
-	}
+	expect.MustEqual(w.t, r.StatusCode, http.StatusOK, "%s %s", url, r.text)
 	return r.text
 }
 
@@ -60,9 +60,8 @@ func (w *workshop) run(folder string, command ...string) {
 	cmd := exec.Command(program, command[1:]...)
 	cmd.Dir = filepath.Join(w.dir, folder)
 	cmd.Env = append(os.Environ(), "SHUNT_URL="+w.server.public, "SHUNT_TOKEN="+w.token, "REDOCLY_TELEMETRY=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		w.t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.MustThat(w.t, err == nil, "%s: %v\n%s", strings.Join(command, " "), err, out)
 }
 
 // runClient runs a program of testdata/openapi, which checks each answer, and then reads from the
@@ -74,9 +73,7 @@ func (w *workshop) runClient(folder string, command ...string) {
 	metrics := w.get(w.server.admin + "/metrics")
 	for write, each := range map[string]int{"create": 2, "update": 1, "delete": 2} {
 		name := `shunt_link_writes_total{op="` + write + `",result="ok"}`
-		if got, want := metricIn(metrics, name), strconv.Itoa(each*w.programs); got != want {
-			w.t.Errorf("after %d programs, the last in %s: %s is %s, want %s", w.programs, folder, name, got, want)
-		}
+		expect.Equal(w.t, metricIn(metrics, name), strconv.Itoa(each*w.programs), "after %d programs, the last in %s: %s", w.programs, folder, name)
 	}
 }
 

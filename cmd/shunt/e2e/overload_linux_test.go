@@ -19,6 +19,9 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/bench/compare/load"
+	"shunt/engine/expect"
 )
 
 // In this test a server has a quarter of a core and 256 MiB, and three times the load that it can
@@ -64,16 +67,12 @@ func TestRedirectsGoOnUnderThreeTimesTheLoad(t *testing.T) {
 	t.Logf("%v of %v times that: %v", lasts, overloadFactor, over)
 	// On a busy machine the group gets less than its share at times; that is not the server's fault.
 	want := leastGoodput * peak.redirects * min(1, over.cores/peak.cores)
-	if over.redirects < want || over.cores < overloadShare/2 {
-		t.Errorf("%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more",
-			over.redirects, over.cores, want, overloadShare/2)
-	}
+	expect.That(t, over.redirects >= want && over.cores >= overloadShare/2,
+		"%.0f redirects per second with %.3f cores under overload, want at least %.0f, with %.3f or more", over.redirects, over.cores, want, overloadShare/2)
 	took := o.calmAfter(ended)
 	t.Logf("normal %v after the overload; memory at most %d MiB", took.Round(time.Millisecond), o.memoryPeak()>>20)
 	shed := metricIn(ask(t, o.server.admin+"/metrics", ""), `shunt_shed_total{kind="creates"}`)
-	if shed == "" || shed == "0" {
-		t.Errorf("shunt_shed_total says that %q creates were shed", shed)
-	}
+	expect.That(t, shed != "" && shed != "0", "shunt_shed_total says that %q creates were shed", shed)
 	if o.group.outOfMemory() > 0 || o.memoryPeak() > overloadMemory {
 		t.Errorf("the server took %d MiB, and the system had to end %d processes", o.memoryPeak()>>20, o.group.outOfMemory())
 	}
@@ -86,12 +85,11 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 	dir := t.TempDir()
 	o := &overload{t: t, group: g, load: filepath.Join(dir, "compare")}
 	build := exec.Command("go", "build", "-o", o.load, "shunt/bench/compare")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
+	out, err := build.CombinedOutput()
+	expect.MustThat(t, err == nil, "%v: %v\n%s", build, err, out)
 	o.server = launchThrough(t, g.starter(), filepath.Join(dir, "data"), "--limit-creates", "off", "--limit-calls", "off").waitReady()
 	file := filepath.Join(dir, "links.ndjson")
-	must(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
+	expect.OK(t, os.WriteFile(file, []byte(loadLinks(overloadLinks)), 0o600))
 	shunt(t, dir, nil, "import", file, "--data", o.server.dir).done(t)
 	o.token = o.server.token()
 	o.client = &fasthttp.HostClient{
@@ -104,14 +102,9 @@ func startOverload(t *testing.T, g *cgroup) *overload {
 // loadLinks returns the links that the generator follows (bench/compare/load), as lines for an
 // import.
 func loadLinks(n int) string {
-	const base62, codes = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 62 * 62 * 62 * 62 * 62 * 62 * 62 * 62
 	var lines strings.Builder
-	for i := range uint64(n) {
-		var code [8]byte
-		for k, v := 0, i*0x9E3779B97F5%codes; k < len(code); k, v = k+1, v/62 {
-			code[k] = base62[v%62]
-		}
-		fmt.Fprintf(&lines, `{"code":"%s","url":"https://www.example.com/a/page/of/some/length/of/a/site/%s"}`+"\n", code[:], code[:])
+	for i := range n {
+		fmt.Fprintf(&lines, `{"code":"%s","url":"%s"}`+"\n", load.Code(i), load.Target(i))
 	}
 	return lines.String()
 }
@@ -168,7 +161,7 @@ func (o *overload) redirect(length time.Duration, rate float64) (report loadRepo
 	const warmUp = time.Second
 	spec, err := json.Marshal(map[string]any{
 		"Address": o.client.Addr, "Connections": redirectsInFlight, "Pipeline": 1, "Rate": rate, "Sleep": true, "Links": overloadLinks,
-		"WarmUp": warmUp, "Length": length - warmUp, "Seed": rand.Uint64(), "Processes": []int{o.server.cmd.Process.Pid}, "Cores": []int{0},
+		"WarmUp": warmUp, "Length": length - warmUp, "Seed": rand.Uint64(), "Processes": []int{o.server.cmd.Process.Pid},
 	})
 	if err != nil {
 		o.t.Error(err)
@@ -182,9 +175,7 @@ func (o *overload) redirect(length time.Duration, rate float64) (report loadRepo
 		o.t.Errorf("redirects: %v: %s", err, complaints.String())
 		return loadReport{Elapsed: time.Second}
 	}
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		o.t.Error(err)
-	}
+	expect.NoError(o.t, json.Unmarshal(out.Bytes(), &report))
 	return report
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/bench"
+	"shunt/engine/expect"
 )
 
 // A timedPage is a line of the table: a path, whose words in braces are replaced (see words), and
@@ -122,11 +123,9 @@ func (m *pageTimes) words() map[string]string {
 // found returns the first group of a pattern in a page.
 func (m *pageTimes) found(path, pattern string) string {
 	got, err := m.request(&person{client: new(http.Client), cookie: m.cookie}, &timedPage{path: path})
-	must(m.t, err)
+	expect.OK(m.t, err)
 	match := regexp.MustCompile(pattern).FindStringSubmatch(got.text())
-	if match == nil {
-		m.t.Fatalf("%s: no %s", path, pattern)
-	}
+	expect.MustThat(m.t, match != nil, "%s: no %s", path, pattern)
 	return match[1]
 }
 

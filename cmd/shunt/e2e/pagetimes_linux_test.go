@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"shunt/bench"
+	"shunt/engine/expect"
 )
 
 // Settings of TestPagesAreFastOnABigStore.
@@ -41,9 +42,7 @@ func TestPagesAreFastOnABigStore(t *testing.T) {
 	if dir == "" {
 		t.Skipf("%s names no store: see make page-times", pagesVariable)
 	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(os.Stat(dir)))
 	p := startServer(t, dir, "--limit-logins", "off", "--limit-address-logins", "off")
 	m := &pageTimes{t: t, server: p, cookie: bigSession(t, p, bench.BigAdmin), store: &bench.BigStore{Links: 1_000_000, Days: 400}}
 	m.length = time.Duration(numberOf(t, pageSecondsVariable, pageDefaultSeconds)) * time.Second
@@ -84,9 +83,7 @@ func bigSession(t *testing.T, p *process, email string) string {
 	t.Helper()
 	r := do(t, "POST", p.public+"/api/v1/session", credentials(email, bench.BigPassword), "Content-Type", "application/json")
 	cookies := r.Cookies()
-	if r.StatusCode != http.StatusOK || len(cookies) != 1 {
-		t.Fatalf("POST /session: %s, %d cookies", r.Status, len(cookies))
-	}
+	expect.MustThat(t, r.StatusCode == http.StatusOK && len(cookies) == 1, "POST /session: %s, %d cookies", r.Status, len(cookies))
 	return cookies[0].Name + "=" + cookies[0].Value
 }
 
@@ -97,9 +94,7 @@ func (m *pageTimes) signIn() {
 		body, _ := json.Marshal(map[string]string{"email": email, "role": "admin", "password": bench.BigPassword})
 		r := do(m.t, "POST", m.server.public+"/api/v1/users", string(body),
 			"Content-Type", "application/json", "Cookie", m.cookie, "Sec-Fetch-Site", "same-origin")
-		if r.StatusCode != http.StatusCreated && r.StatusCode != http.StatusUnprocessableEntity {
-			m.t.Fatalf("POST /users: %s", r.Status)
-		}
+		expect.MustThat(m.t, r.StatusCode == http.StatusCreated || r.StatusCode == http.StatusUnprocessableEntity, "POST /users: %s", r.Status)
 		m.people[n] = person{newPageClient(), bigSession(m.t, m.server, email)}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // A terminal is a pseudo-terminal. The master end types and reads the screen.
@@ -27,11 +29,11 @@ func openTerminal(t *testing.T) *terminal {
 		t.Skipf("there are no terminals here: %v", err)
 	}
 	t.Cleanup(func() { _ = master.Close() })
-	must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	expect.OK(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	must(t, err)
+	expect.OK(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = slave.Close() })
 	return &terminal{master: master, slave: slave}
 }
@@ -40,7 +42,7 @@ func openTerminal(t *testing.T) *terminal {
 func (x *terminal) echoes(t *testing.T) bool {
 	t.Helper()
 	state, err := unix.IoctlGetTermios(int(x.slave.Fd()), unix.TCGETS)
-	must(t, err)
+	expect.OK(t, err)
 	return state.Lflag&unix.ECHO != 0
 }
 
@@ -85,9 +87,7 @@ func TestATypedPasswordIsNotShown(t *testing.T) {
 		{"twice the same", []string{"typed password\n", "typed password\n"}, exitDone, http.StatusOK},
 	} {
 		typePassword(t, p, c.name, c.answers, c.code)
-		if got := loggedIn(t, p, "admin", "typed password"); got != c.status {
-			t.Errorf("%s: logging in: got %d, want %d", c.name, got, c.status)
-		}
+		expect.Equal(t, loggedIn(t, p, "admin", "typed password"), c.status, "%s: logging in", c.name)
 	}
 }
 
@@ -98,20 +98,15 @@ func typePassword(t *testing.T, p *process, name string, answers []string, code 
 	cmd := exec.Command(binary, "user", "passwd", "admin", "--data", p.dir)
 	cmd.Stdin, cmd.Stderr = x.slave, says
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // so that Ctrl-C is a signal
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	timeout := killAtDeadline(t, cmd.Process)
 	defer timeout.Stop()
 	_ = cmd.Wait() // its error is in the exit code
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		t.Errorf("%s: got exit code %d, want %d: %s", name, got, code, says.text.String())
-	}
-	if !x.echoes(t) {
-		t.Errorf("%s: the terminal is left without echo", name)
-	}
+	expect.Equal(t, cmd.ProcessState.ExitCode(), code, "%s: got exit code: %s", name, says.text.String())
+	expect.That(t, x.echoes(t), "%s: the terminal is left without echo", name)
 	_, _ = x.slave.WriteString("END")
 	shown := make([]byte, 4096)
 	n, err := x.master.Read(shown)
-	if text := string(shown[:n]) + says.text.String(); err != nil || strings.Contains(text, "typed") || !strings.Contains(text, "END") {
-		t.Errorf("%s: the terminal shows %q, %v", name, text, err)
-	}
+	text := string(shown[:n]) + says.text.String()
+	expect.That(t, err == nil && !strings.Contains(text, "typed") && strings.Contains(text, "END"), "%s: the terminal shows %q, %v", name, text, err)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // This test proves that nothing about visitors is kept: not in the data, the journal, a backup, the
@@ -186,15 +187,11 @@ func (p *plantation) passNamed() {
 			continue
 		}
 		lines++
-		if named[m[2]] != m[1] {
-			p.t.Errorf("the address of a client that did something else is named: %s", line)
-		}
+		expect.Equal(p.t, named[m[2]], m[1], "the address of a client that did something else is named: %s", line)
 		delete(named, m[2])
 	}
 	for address, message := range named {
-		if message != "" {
-			p.t.Errorf("%s: no line names %s", message, address)
-		}
+		expect.Equal(p.t, message, "", "no line names %s", address)
 	}
 	p.t.Logf("%d lines name the clients of failures", lines)
 }
@@ -204,16 +201,14 @@ var failureLine = regexp.MustCompile(`^time=\S+ level=WARN msg="(login failed|to
 
 func (p *plantation) put(path, text string) {
 	p.t.Helper()
-	must(p.t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(p.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command on the data and keeps its output.
 func (p *plantation) run(args ...string) {
 	p.t.Helper()
 	r := shunt(p.t, "", nil, append(args, "--data", p.dir)...)
-	if r.code != exitDone {
-		p.t.Fatalf("%s: %+v", strings.Join(args, " "), r)
-	}
+	expect.MustEqual(p.t, r.code, exitDone, "%s: %+v", strings.Join(args, " "), r)
 	p.told = append(p.told, r.stdout, r.stderr)
 }
 
@@ -232,7 +227,7 @@ func (p *plantation) search(when string) {
 		p.needles.searchFolder(p.t, name, dir)
 	}
 	stdout, err := os.ReadFile(p.stdout)
-	must(p.t, err)
+	expect.OK(p.t, err)
 	p.needles.search("stdout", stdout)
 	for _, server := range p.said {
 		p.needles.search("log", []byte(server.stderr()))
@@ -248,9 +243,7 @@ func (p *plantation) search(when string) {
 			p.t.Logf("%s: in %q", what, places)
 		}
 	}
-	if len(whats) > 0 {
-		p.t.Errorf("%s: values of %d of %d clients are kept; their requests were %q", when, len(whats), len(p.clients), wayNames(whats))
-	}
+	expect.That(p.t, len(whats) == 0, "%s: values of %d of %d clients are kept; their requests were %q", when, len(whats), len(p.clients), wayNames(whats))
 }
 
 // wantControls checks that the values that are kept were found, so that the search reaches all of
@@ -259,9 +252,8 @@ func (p *plantation) wantControls() {
 	p.t.Helper()
 	for _, control := range slices.Sorted(maps.Keys(plantedControls)) {
 		want, places := plantedControls[control], p.needles.found[control]
-		if !slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(place, want) || strings.HasSuffix(place, want) }) {
-			p.t.Errorf("%s is kept, but was found in %[3]q instead of %[2]s", control, want, places)
-		}
+		expect.That(p.t, slices.ContainsFunc(places, func(place string) bool { return strings.HasPrefix(place, want) || strings.HasSuffix(place, want) }),
+			"%s is kept, but was found in %[3]q instead of %[2]s", control, want, places)
 	}
 }
 
@@ -277,9 +269,7 @@ func (p *plantation) wantShortOnesByChance() {
 	}
 	const most = 4 // of the 14 or 15 clients of a way, each with one or two addresses
 	for way, n := range found {
-		if n > most {
-			p.t.Errorf("%s: the 4 bytes of %d clients' addresses are kept", way, n)
-		}
+		expect.That(p.t, n <= most, "%s: the 4 bytes of %d clients' addresses are kept", way, n)
 	}
 	p.t.Logf("the 4 bytes of %d clients' addresses were found, spread over %d ways, in %d MB", len(p.needles.foundShort), len(found), p.needles.searched>>20)
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"shunt/engine/expect"
 )
 
 // This file searches for planted values.
@@ -191,7 +193,7 @@ func (n *needles) searchFolder(t *testing.T, place, dir string) {
 		}
 		return nil
 	})
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // plantedMerger is the name that storage gives its merger. The merger is never called.

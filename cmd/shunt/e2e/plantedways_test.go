@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // This file has the clients of planted_test.go and their requests.
@@ -236,10 +238,8 @@ func (c *plantedClient) dial(t *testing.T, address string, direct bool) net.Conn
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.direct, 0))
 	}
 	conn, err := d.Dial("tcp", address)
-	if err != nil {
-		t.Fatalf("%s: %v", c.what, err)
-	}
-	must(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
+	expect.OK(t, err, c.what)
+	expect.OK(t, conn.SetDeadline(time.Now().Add(30*time.Second)))
 	return conn
 }
 
@@ -265,16 +265,12 @@ func (w *plantedWay) send(t *testing.T, p *process, c *plantedClient, words map[
 	for range max(1, w.times) {
 		go io.WriteString(conn, raw) // the server may refuse it before it reads it
 		response, err := http.ReadResponse(answers, &http.Request{Method: method})
-		if err != nil {
-			t.Fatalf("%s, %s: %v", w.name, c.what, err)
-		}
+		expect.OK(t, err, "%s, %s", w.name, c.what)
 		if got = response.StatusCode; response.ContentLength >= 0 {
 			_, _ = io.Copy(io.Discard, response.Body)
 		}
 	}
-	if got != w.status {
-		t.Errorf("%s, %s: got %d, want %d", w.name, c.what, got, w.status)
-	}
+	expect.Equal(t, got, w.status, "%s, %s", w.name, c.what)
 }
 
 // sendTLS sends requests to an HTTPS listener: a redirect, bytes that are not a handshake, an
@@ -284,13 +280,9 @@ func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 	public, way := strings.TrimPrefix(p.public, "https://"), plantedWays[0]
 	request := way.request(c, nil)
 	conn := tls.Client(c.dial(t, public, true), &tls.Config{InsecureSkipVerify: true})
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, expect.Err(io.WriteString(conn, request)))
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || response.StatusCode != way.status {
-		t.Errorf("over TLS: got %v, %v", response, err)
-	}
+	expect.That(t, err == nil && response.StatusCode == way.status, "over TLS: got %v, %v", response, err)
 	conn.Close()
 	for _, row := range [][2]string{{public, request}, {public, "\x16\x03\x01\x00\x05{agent}"}, {plain, request}, {plain, request[:20]}} {
 		conn := c.dial(t, row[0], true)
@@ -300,9 +292,7 @@ func (c *plantedClient) sendTLS(t *testing.T, p *process, plain string) {
 		conn.Close()
 	}
 	distrustful := tls.Client(c.dial(t, public, true), &tls.Config{ServerName: strings.ToLower(c.secret) + ".example"})
-	if err := distrustful.Handshake(); err == nil {
-		t.Error("a handshake with an unknown authority has succeeded")
-	}
+	expect.That(t, distrustful.Handshake() != nil, "a handshake with an unknown authority has succeeded")
 	distrustful.Close()
 }
 

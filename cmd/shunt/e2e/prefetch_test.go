@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // Real proxies before two servers, with the files that are shipped, take the 503 of a prefetch as an
@@ -27,21 +29,17 @@ func TestAPrefetchIsNoFailureToProxies(t *testing.T) {
 			second.create("known", "http://a/", 302)
 			for range prefetches {
 				r := p.do("GET", "/known", "", "Sec-Purpose", "prefetch", "User-Agent", "Mozilla/5.0 Firefox/1")
-				if r.StatusCode != 503 || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("Location") != "" || r.text != "" {
-					t.Fatalf("a prefetch: got %d %v %q", r.StatusCode, r.Header, r.text)
-				}
+				expect.MustThat(t, r.StatusCode == 503 && r.Header.Get("Cache-Control") == "no-store" && r.Header.Get("Location") == "" && r.text == "",
+					"a prefetch: got %d %v %q", r.StatusCode, r.Header, r.text)
 			}
 			for range clicks {
-				if r := p.do("GET", "/known", "", "User-Agent", "Mozilla/5.0 Firefox/1"); r.StatusCode != 302 {
-					t.Fatalf("a click: got %d", r.StatusCode)
-				}
+				expect.MustEqual(t, p.do("GET", "/known", "", "User-Agent", "Mozilla/5.0 Firefox/1").StatusCode, 302, "a click")
 			}
 			for i, server := range servers {
 				r := shunt(t, "", nil, "stats", "known", "--json", "--include", "bots", "--data", server.dir)
 				got := strings.Join(strings.Fields(r.stdout), "")
-				if !strings.Contains(got, `"hits":10,`) || !strings.Contains(got, `"bots":{"bots":0,"prefetches":20,"heads":0}`) {
-					t.Errorf("server %d: got %s %s, want half of %d prefetches and of %d clicks", i, got, r.stderr, prefetches, clicks)
-				}
+				expect.That(t, strings.Contains(got, `"hits":10,`) && strings.Contains(got, `"bots":{"bots":0,"prefetches":20,"heads":0}`),
+					"server %d: got %s %s, want half of %d prefetches and of %d clicks", i, got, r.stderr, prefetches, clicks)
 			}
 		})
 	}

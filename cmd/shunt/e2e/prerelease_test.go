@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // unpackPrerelease unpacks into dir a data folder, "store", and a backup of it, "backup", that a program
@@ -15,16 +17,16 @@ import (
 func unpackPrerelease(t *testing.T, dir string) {
 	t.Helper()
 	file, err := os.Open("../../../storage/testdata/prerelease.tar.gz")
-	must(t, err)
+	expect.OK(t, err)
 	defer file.Close()
 	unpacked, err := gzip.NewReader(file)
-	must(t, err)
+	expect.OK(t, err)
 	for r := tar.NewReader(unpacked); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		must(t, err)
+		expect.OK(t, err)
 		path := filepath.Join(dir, filepath.FromSlash(h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(path, 0o700)
@@ -32,6 +34,6 @@ func unpackPrerelease(t *testing.T, dir string) {
 			text, readErr := io.ReadAll(r)
 			err = errors.Join(readErr, os.WriteFile(path, text, 0o600))
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // binary is the path of the program under test, built by TestMain, or by that of the test that runs this program
@@ -117,9 +119,7 @@ type result struct {
 // done ends the test if the command failed, and returns what it printed.
 func (r result) done(t testing.TB) string {
 	t.Helper()
-	if r.code != exitDone {
-		t.Fatalf("%s: exit code %d: %s%s", r.command, r.code, r.stdout, r.stderr)
-	}
+	expect.MustEqual(t, r.code, exitDone, "%s: exit code: %s%s", r.command, r.stdout, r.stderr)
 	return r.stdout
 }
 
@@ -138,7 +138,7 @@ func ran(t *testing.T, dir string, env []string, stdin io.Reader, command ...str
 	cmd.Env = append(os.Environ(), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	defer killAtDeadline(t, cmd.Process).Stop()
 	_ = cmd.Wait() // its error is in the exit code
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), strings.Join(command, " ")}
@@ -208,8 +208,8 @@ func launchCommand(t *testing.T, cmd *exec.Cmd, dir string) *process {
 	readSources()
 	p := &process{t: t, cmd: cmd, dir: dir, ended: make(chan struct{}), listening: make(chan struct{}), ready: make(chan struct{})}
 	stderr, err := p.cmd.StderrPipe()
-	must(t, err)
-	must(t, p.cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, p.cmd.Start())
 	timeout := killAtDeadline(t, p.cmd.Process)
 	go func() {
 		p.read(stderr)
@@ -261,13 +261,10 @@ func (p *process) lastWords() string {
 // terminate sends SIGTERM and checks that the exit code is 0.
 func (p *process) terminate() {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatalf("SIGTERM: %v:\n%s", err, p.stderr())
-	}
+	err := p.cmd.Process.Signal(syscall.SIGTERM)
+	expect.MustThat(p.t, err == nil, "SIGTERM: %v:\n%s", err, p.stderr())
 	<-p.ended
-	if code := p.cmd.ProcessState.ExitCode(); code != exitDone {
-		p.t.Fatalf("SIGTERM: got exit code %d, want 0:\n%s", code, p.stderr())
-	}
+	expect.MustEqual(p.t, p.cmd.ProcessState.ExitCode(), exitDone, "SIGTERM: got exit code, want 0:\n%s", p.stderr())
 }
 
 // kill sends SIGKILL and waits for the end.
@@ -287,7 +284,7 @@ func journalInMemory(t *testing.T) []string {
 		return nil
 	}
 	journal, err := os.MkdirTemp(dir, "shunt-test-journal-")
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(journal) })
 	return []string{"--journal-dir", journal}
 }
@@ -300,9 +297,7 @@ func (p *process) token(scopes ...string) string {
 		args = append(args, "--scopes", strings.Join(scopes, ","))
 	}
 	r := shunt(p.t, "", nil, args...)
-	if r.code != exitDone {
-		p.t.Fatalf("token add: exit code %d: %s", r.code, r.stderr)
-	}
+	expect.MustEqual(p.t, r.code, exitDone, "token add: exit code: %s", r.stderr)
 	return strings.TrimSpace(r.stdout)
 }
 
@@ -311,17 +306,13 @@ func (p *process) token(scopes ...string) string {
 func killAfter(t *testing.T, p *process, moment time.Duration) (signalled time.Time) {
 	t.Helper()
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command(self, moment.String(), strconv.Itoa(p.cmd.Process.Pid))
 	cmd.Args[0] = killerName
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the killer: %v", err)
-	}
+	expect.OK(t, err, "the killer")
 	nano, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-	if err != nil {
-		t.Fatalf("the killer: %v", err)
-	}
+	expect.OK(t, err, "the killer")
 	return time.Unix(0, nano)
 }
 
@@ -346,19 +337,11 @@ func standInForKiller(args []string, stdout io.Writer) (code int) {
 	return exitDone
 }
 
-// must ends the test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // writeFile writes a file into a new folder.
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(content), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -370,9 +353,7 @@ func numberOf(t *testing.T, variable string, byDefault uint64) uint64 {
 		return byDefault
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
+	expect.OK(t, err, variable)
 	return n
 }
 

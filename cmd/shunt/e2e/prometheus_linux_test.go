@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // This test runs Debian's Prometheus with the rules of cmd/deploy against the real binary under
@@ -93,9 +95,8 @@ func promtool(t *testing.T, stdin string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("promtool", args...)
 	cmd.Dir, cmd.Stdin = deployPrometheus, strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.MustThat(t, err == nil, "promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 }
 
 // watched is a load that Prometheus watches.
@@ -110,7 +111,7 @@ type watched struct {
 func startPrometheus(t *testing.T, admin string) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "shunt-test-prometheus-") // a disk that is frozen hangs whoever writes to it
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for name, from := range map[string]string{
 		"prometheus.yml": "prometheus.yml", "rules/recording.yml": "rules/recording.yml", "rules/alerts.yml": "rules/alerts.yml",
@@ -123,16 +124,16 @@ func startPrometheus(t *testing.T, admin string) (address string) {
 			fast := strings.ReplaceAll(hurry(string(text)), "127.0.0.1:8081", strings.TrimPrefix(admin, "http://"))
 			err = os.WriteFile(filepath.Join(dir, name), []byte(fast), 0o600)
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
 	listen := freeAddress(t)
 	cmd := exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+listen, "--log.level=warn")
 	log, err := os.Create(filepath.Join(dir, "log"))
-	must(t, err)
+	expect.OK(t, err)
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
@@ -236,14 +237,14 @@ func (w *watched) series(expr string) int {
 func (w *watched) askDashboard() {
 	w.t.Helper()
 	text, err := os.ReadFile(deployDashboard)
-	must(w.t, err)
+	expect.OK(w.t, err)
 	var dashboard struct {
 		Panels []struct {
 			Title   string
 			Targets []struct{ Expr string }
 		}
 	}
-	must(w.t, json.Unmarshal(text, &dashboard))
+	expect.OK(w.t, json.Unmarshal(text, &dashboard))
 	asked := 0
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
@@ -263,9 +264,7 @@ func (w *watched) askDashboard() {
 		}
 	}
 	w.told = append(w.told, fmt.Sprintf("answered %d queries of the dashboard", asked))
-	if asked == 0 {
-		w.t.Error("the dashboard has no queries")
-	}
+	expect.That(w.t, asked != 0, "the dashboard has no queries")
 }
 
 // hasNumber reports whether a series has a value that is a number.

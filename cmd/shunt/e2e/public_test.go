@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
@@ -15,17 +17,15 @@ func TestAHostAddedToTheBlockListStopsRedirecting(t *testing.T) {
 	p := startServer(t, filepath.Join(t.TempDir(), "data"), "--block-list", list, "--root-redirect", "https://example.org/home")
 	shunt(t, "", nil, "add", "https://www.evil.example/", "--alias", "x", "--data", p.dir).want(t, exitDone, "/x\n", "")
 	shunt(t, "", nil, "add", "https://OTHER.example./", "--data", p.dir).want(t, exitFailed, "", "blocked")
-	if got, _ := fetch(t, p.public+"/x"); got != http.StatusFound {
-		t.Fatalf("before: got %d, want 302", got)
-	}
-	must(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
+	got, _ := fetch(t, p.public+"/x")
+	expect.MustEqual(t, got, http.StatusFound, "before")
+	expect.OK(t, os.WriteFile(list, []byte("evil.example\n"), 0o600))
 	await(t, "the link is refused", 20*time.Second, func() bool {
 		status, _ := fetch(t, p.public+"/x")
 		return status == http.StatusForbidden
 	})
-	if got, _ := fetch(t, p.public+"/"); got != http.StatusFound {
-		t.Errorf("/: got %d, want 302", got)
-	}
+	got, _ = fetch(t, p.public+"/")
+	expect.Equal(t, got, http.StatusFound, "/")
 	p.terminate()
 	if log := p.stderr(); strings.Count(log, `"line":2`) != 1 || !strings.Contains(log, "the block list has changed") {
 		t.Errorf("got the log\n%s\nwant line 2 named once, and the change", log)

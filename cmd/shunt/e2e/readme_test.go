@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // A reader types the commands of README.md in one shell. Only the ports and the folder of backups
@@ -28,29 +30,23 @@ type reader struct {
 func TestTheReadmeWorksAsWritten(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../README.md")
-	must(t, err)
+	expect.OK(t, err)
 	home := t.TempDir()
 	r := &reader{t: t, server: startServer(t, filepath.Join(home, "shunt-data")), home: home}
-	must(t, os.Symlink(binary, filepath.Join(home, "shunt")))
+	expect.OK(t, os.Symlink(binary, filepath.Join(home, "shunt")))
 
 	commands := indented.FindAllStringSubmatch(string(text), -1)
 	first := slices.IndexFunc(commands, func(c []string) bool { return strings.HasPrefix(c[1], "TOKEN=") })
-	if first < 0 {
-		t.Fatal("the README makes no token")
-	}
+	expect.MustThat(t, first >= 0, "the README makes no token")
 	token := r.run(commands[first][1])
-	if !tokenLine.MatchString(token) {
-		t.Errorf("%s: got %q, want a token", commands[first][1], token)
-	}
+	expect.That(t, tokenLine.MatchString(token), "%s: got %q, want a token", commands[first][1], token)
 	r.typed = "TOKEN=" + token
 	got := r.run(block(t, text, "sh"))
 	for _, want := range []string{
 		`"code":"hello"`, `"short_url":"` + r.server.public + `/hello"`, "HTTP/1.1 302 Found", "Location: https://example.org/a/long/address",
 		`"url":"https://example.org/with/an/older/curl"`, "\n" + r.server.public + "/", block(t, text, "text"),
 	} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got\n%s\nwant %q in it", got, want)
-		}
+		expect.Contains(t, got, want)
 	}
 	for _, span := range spans.FindAllStringSubmatch(string(text), -1) {
 		r.runSpan(span[1])
@@ -96,9 +92,8 @@ func (r *reader) run(lines string) string {
 	shell.Env = append(os.Environ(), "PATH="+curlPath(r.t)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var stdout, stderr bytes.Buffer
 	shell.Stdout, shell.Stderr = &stdout, &stderr
-	if err := shell.Run(); err != nil {
-		r.t.Fatalf("%s: %v\n%s\n%s", lines, err, &stdout, &stderr)
-	}
+	err := shell.Run()
+	expect.MustThat(r.t, err == nil, "%s: %v\n%s\n%s", lines, err, &stdout, &stderr)
 	return stdout.String()
 }
 
@@ -106,9 +101,7 @@ func (r *reader) run(lines string) string {
 func block(t *testing.T, text []byte, language string) string {
 	t.Helper()
 	found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindSubmatch(text)
-	if found == nil {
-		t.Fatalf("the README has no block of %s", language)
-	}
+	expect.MustThat(t, found != nil, "the README has no block of %s", language)
 	return string(found[1])
 }
 
@@ -125,7 +118,7 @@ func curlPath(t *testing.T) string {
 	if err == nil {
 		err = os.Symlink(self, filepath.Join(dir, "curl"))
 	}
-	must(t, err)
+	expect.OK(t, err)
 	return dir
 }
 
@@ -135,9 +128,8 @@ func TestTheStandInForCurlDoesWhatTheReadmeNeeds(t *testing.T) {
 	var out bytes.Buffer
 	args := []string{"--json", "{", "-i", "-H", "Authorization: Bearer " + p.token(), p.public + "/api/v1/shorten"}
 	code, got := standInForCurl(args, &out), out.String()
-	if code != 0 || !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\n") || !strings.Contains(got, "malformed_json") {
-		t.Errorf("got %d, %q, want the answer to a body that is not JSON", code, got)
-	}
+	expect.That(t, code == 0 && strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\n") && strings.Contains(got, "malformed_json"),
+		"got %d, %q, want the answer to a body that is not JSON", code, got)
 }
 
 // standInForCurl acts as curl. It knows -i, -f, -H, -d and --json, and follows no redirect.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // maxToldRefusals is how many addresses are printed for each reason.
@@ -60,25 +62,17 @@ func (r *refusals) text() string {
 // server's reason.
 func TestInvalidHostsOfAUsersFileAreReportedNotFailed(t *testing.T) {
 	t.Parallel()
-	if possibleHost.MatchString("localhost:%d") {
-		t.Error("a port that is not a number is possible")
-	}
+	expect.That(t, !possibleHost.MatchString("localhost:%d"), "a port that is not a number is possible")
 	p := startServer(t, t.TempDir())
 	lines := []string{
 		"https://example.org/a", "http://localhost:%d/", "http://example.org:99999/", "http://exa%mple.org/", "http://1.2.3.4.5/", "http://[::g]/", "http://a..b/", "ftp://a.b/",
 	}
 	r := &e2e{t: t, server: p, token: p.token(), foreign: true}
 	r.post(lines)
-	if len(r.links) != 1 || r.links[0].url != lines[0] {
-		t.Errorf("got links %+v, want the first address", r.links)
-	}
+	expect.That(t, len(r.links) == 1 && r.links[0].url == lines[0], "got links %+v, want the first address", r.links)
 	told := r.refused.text()
 	for _, line := range lines[1:] {
-		if !strings.Contains(told, fmt.Sprintf("%q", line)) {
-			t.Errorf("%s is not printed:\n%s", line, told)
-		}
+		expect.That(t, strings.Contains(told, fmt.Sprintf("%q", line)), "%s is not printed:\n%s", line, told)
 	}
-	if !strings.Contains(told, "refused, 2: must have a port from 0 to 65535, or none") {
-		t.Errorf("got\n%s\nwant the reason", told)
-	}
+	expect.Contains(t, told, "refused, 2: must have a port from 0 to 65535, or none")
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // A reloaded is a server under a service manager, which the test is.
@@ -29,7 +30,7 @@ func newReloaded(t *testing.T, settings string) (*reloaded, *certtest.Authority,
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { manager.Close() })
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
@@ -49,9 +50,7 @@ func (r *reloaded) await(line string) {
 	_ = r.manager.SetReadDeadline(time.Now().Add(30 * time.Second))
 	for b := make([]byte, 4096); ; {
 		n, err := r.manager.Read(b)
-		if err != nil {
-			r.t.Fatalf("waiting for %s: %v\n%s", line, err, r.p.lastWords())
-		}
+		expect.MustThat(r.t, err == nil, "waiting for %s: %v\n%s", line, err, r.p.lastWords())
 		if slices.Contains(strings.Split(string(b[:n]), "\n"), line) {
 			return
 		}
@@ -61,9 +60,9 @@ func (r *reloaded) await(line string) {
 // reload writes the settings and sends SIGHUP, and returns what is logged until the reload has ended.
 func (r *reloaded) reload(settings string) (logged string) {
 	r.t.Helper()
-	must(r.t, os.WriteFile(r.file, []byte(settings), 0o600))
+	expect.OK(r.t, os.WriteFile(r.file, []byte(settings), 0o600))
 	before := len(r.p.stderr())
-	must(r.t, r.p.cmd.Process.Signal(syscall.SIGHUP))
+	expect.OK(r.t, r.p.cmd.Process.Signal(syscall.SIGHUP))
 	r.await("RELOADING=1")
 	r.await("READY=1")
 	for {
@@ -79,7 +78,7 @@ func (r *reloaded) reload(settings string) (logged string) {
 func (r *reloaded) status(path string) (status int, serial int64) {
 	r.t.Helper()
 	response, err := r.client.Get(r.p.public + path)
-	must(r.t, err)
+	expect.OK(r.t, err)
 	_, _ = io.Copy(io.Discard, response.Body)
 	_ = response.Body.Close()
 	return response.StatusCode, response.TLS.PeerCertificates[0].SerialNumber.Int64()
@@ -97,20 +96,15 @@ func TestSIGHUPReloadsAllThatItCanOrNothing(t *testing.T) {
 	t.Parallel()
 	const limited, unlimited = "limit-misses = \"1/h:1\"\n", "limit-misses = \"off\"\n"
 	r, a, files := newReloaded(t, unlimited)
-	if r.limitsMisses() {
-		t.Fatal("misses are limited from the beginning")
-	}
+	expect.MustThat(t, !r.limitsMisses(), "misses are limited from the beginning")
 	certPEM, keyPEM := a.Issue()
 	files.Put(files.Cert, certPEM)
 	files.Put(files.Key, keyPEM)
 	logged := r.reload(limited + "keep-days = 30\nlog-level = \"debug\"\n")
-	if _, serial := r.status("/"); serial != a.N || !r.limitsMisses() {
-		t.Errorf("got certificate %d of %d; are misses limited?", serial, a.N)
-	}
+	_, serial := r.status("/")
+	expect.That(t, serial == a.N && r.limitsMisses(), "got certificate %d of %d; are misses limited?", serial, a.N)
 	for _, want := range []string{`"changed":"limit-misses log-level"`, `"settings":"keep-days"`} {
-		if !strings.Contains(logged, want) {
-			t.Errorf("%s is missing in:\n%s", want, logged)
-		}
+		expect.That(t, strings.Contains(logged, want), "%s is missing in:\n%s", want, logged)
 	}
 
 	for what, breakIt := range map[string]func() (settings string){
@@ -123,21 +117,17 @@ func TestSIGHUPReloadsAllThatItCanOrNothing(t *testing.T) {
 		},
 	} {
 		logged := r.reload(breakIt())
-		if !strings.Contains(logged, `"level":"ERROR"`) || !strings.Contains(logged, "nothing has changed") || !r.limitsMisses() {
-			t.Errorf("%s is wrong; are misses limited still? It logged:\n%s", what, logged)
-		}
+		expect.That(t, strings.Contains(logged, `"level":"ERROR"`) && strings.Contains(logged, "nothing has changed") && r.limitsMisses(),
+			"%s is wrong; are misses limited still? It logged:\n%s", what, logged)
 		files.Put(files.Cert, certPEM)
 	}
 	metrics := ask(t, r.p.admin+"/metrics", "")
-	if !strings.Contains(metrics, "shunt_reload_failures_total 4\n") || strings.Contains(metrics, "shunt_last_reload_timestamp_seconds 0\n") {
-		t.Error("the metrics do not show one reload and four that failed")
-	}
+	expect.That(t, strings.Contains(metrics, "shunt_reload_failures_total 4\n") && !strings.Contains(metrics, "shunt_last_reload_timestamp_seconds 0\n"),
+		"the metrics do not show one reload and four that failed")
 
 	r.await("WATCHDOG=1")
 	r.reload(unlimited)
-	if r.limitsMisses() {
-		t.Error("misses are limited after a reload that takes the limit away")
-	}
+	expect.That(t, !r.limitsMisses(), "misses are limited after a reload that takes the limit away")
 	r.p.terminate()
 	r.await("STOPPING=1")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A reply is an answer whose whole body was read.
@@ -39,7 +41,7 @@ func try(by http.RoundTripper, method, url, body string, fields ...string) (repl
 func do(t testing.TB, method, url, body string, fields ...string) reply {
 	t.Helper()
 	r, err := try(http.DefaultTransport, method, url, body, fields...)
-	must(t, err)
+	expect.OK(t, err)
 	return r
 }
 
@@ -68,9 +70,8 @@ func fetch(t testing.TB, url string, fields ...string) (status int, body string)
 func follow(t testing.TB, short, want string) {
 	t.Helper()
 	r := do(t, "GET", short, "")
-	if got := r.Header.Get("Location"); r.StatusCode != http.StatusFound || got != want {
-		t.Errorf("%s: got %d to %q, want 302 to %q", short, r.StatusCode, got, want)
-	}
+	got := r.Header.Get("Location")
+	expect.That(t, r.StatusCode == http.StatusFound && got == want, "%s: got %d to %q, want 302 to %q", short, r.StatusCode, got, want)
 }
 
 // send sends a request through a proxy with HTTPS that names the client, and returns the status; 0: no
@@ -102,9 +103,8 @@ func credentials(email, password string) string {
 func (p *process) create(token, alias, target string, status int) {
 	p.t.Helper()
 	body, _ := json.Marshal(map[string]any{"url": target, "alias": alias, "redirect_status": status})
-	if r := do(p.t, "POST", p.public+"/api/v1/shorten", string(body), withToken(token)...); r.StatusCode != http.StatusCreated {
-		p.t.Fatalf("%s: got %d %s", alias, r.StatusCode, r.text)
-	}
+	r := do(p.t, "POST", p.public+"/api/v1/shorten", string(body), withToken(token)...)
+	expect.MustEqual(p.t, r.StatusCode, http.StatusCreated, "%s %s", alias, r.text)
 }
 
 // figure returns the value of a metric, "" if it is missing.
@@ -122,9 +122,7 @@ func await(t testing.TB, what string, limit time.Duration, isSo func() bool, mor
 	t.Helper()
 	begun := time.Now()
 	for !isSo() {
-		if time.Since(begun) > limit {
-			t.Fatalf("after %v still not: %s\n%v", limit, what, more)
-		}
+		expect.MustThat(t, time.Since(begun) <= limit, "after %v still not: %s\n%v", limit, what, more)
 		time.Sleep(5 * time.Millisecond)
 	}
 	return time.Since(begun)
@@ -143,7 +141,7 @@ func (p *process) String() string { return p.lastWords() }
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer ln.Close()
 	return ln.Addr().String()
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
 )
 
 // Restarts of a server whose socket is held by somebody else, as systemd does for a socket unit: here
@@ -59,9 +60,9 @@ type restarts struct {
 
 func newRestarts(t *testing.T, seed uint64, overTLS bool) *restarts {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	socket, err := ln.(*net.TCPListener).File()
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _, _ = ln.Close(), socket.Close() })
 	r := &restarts{
 		t: t, dir: filepath.Join(t.TempDir(), "data"), socket: socket, address: ln.Addr().String(), random: rand.New(rand.NewPCG(seed, 0)),
@@ -91,9 +92,8 @@ func (r *restarts) start(front string) {
 func (r *restarts) createLink(i int) {
 	r.t.Helper()
 	body := fmt.Sprintf(`{"url":"http://target/%d","alias":"restart-%d"}`, i, i)
-	if got := r.api("POST", "/shorten", body); got.StatusCode != 201 {
-		r.t.Fatalf("creating a link: got %d %s", got.StatusCode, got.text)
-	}
+	got := r.api("POST", "/shorten", body)
+	expect.MustEqual(r.t, got.StatusCode, 201, "creating a link %s", got.text)
 }
 
 // api sends a call of the API on a new connection.
@@ -105,7 +105,7 @@ func (r *restarts) api(method, path, body string) reply {
 	}
 	by := &http.Transport{DisableKeepAlives: true, TLSClientConfig: r.tls}
 	got, err := try(by, method, scheme+r.address+"/api/v1"+path, body, withToken(r.token)...)
-	must(r.t, err)
+	expect.OK(r.t, err)
 	return got
 }
 
@@ -153,15 +153,13 @@ func (r *restarts) compare() {
 	for i := range restartLinks {
 		answer := r.api("GET", fmt.Sprintf("/stats/restart-%d", i), "")
 		var got struct{ Hits int }
-		if err := json.Unmarshal([]byte(answer.text), &got); err != nil || answer.StatusCode != 200 {
-			r.t.Fatalf("stats: got %d %s", answer.StatusCode, answer.text)
-		}
+		expect.MustThat(r.t, json.Unmarshal([]byte(answer.text), &got) == nil && answer.StatusCode == 200,
+			"stats: got %d %s", answer.StatusCode, answer.text)
 		hits += got.Hits
 	}
 	b := &r.book
-	if hits < b.answered || hits > b.answered+b.again+b.unanswered {
-		r.t.Errorf("the links have %d hits; %d redirects were answered, %d were asked for again", hits, b.answered, b.again+b.unanswered)
-	}
+	expect.That(r.t, hits >= b.answered && hits <= b.answered+b.again+b.unanswered,
+		"the links have %d hits; %d redirects were answered, %d were asked for again", hits, b.answered, b.again+b.unanswered)
 }
 
 // A restartBook is what clients saw. It is complete once they have ended.
@@ -184,9 +182,7 @@ func (b *restartBook) report(t *testing.T, n int) {
 	t.Logf("%d restarts: %d redirects answered, %d failed or wrong; %d asked for again after a kept connection closed without a byte, "+
 		"%d after the last answer of a pipeline; the longest wait of a client was %v",
 		n, b.answered, b.failed, b.again, b.unanswered, b.gap.Round(time.Millisecond))
-	if b.answered < 100*n {
-		t.Errorf("%d redirects are not much of a load", b.answered)
-	}
+	expect.That(t, b.answered >= 100*n, "%d redirects are not much of a load", b.answered)
 }
 
 // restartClients are the ways in which each of the clients asks.

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // In these cases a server runs as a user of its own and is stopped or killed, and root gives commands on its folder,
@@ -36,7 +38,7 @@ func TestCommandsOfRootOnTheFolderOfAnotherUser(t *testing.T) {
 			c.tools, c.cwd, c.data = rootTools, "/root", filepath.Join(home, "data")
 			c.starter, c.program = []string{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"}, program
 			text, err := os.ReadFile(binary)
-			must(t, errors.Join(err, os.Chmod(filepath.Dir(c.dir), 0o755), os.Chmod(c.dir, 0o755), os.WriteFile(program, text, 0o755), os.Chmod(program, 0o755),
+			expect.OK(t, errors.Join(err, os.Chmod(filepath.Dir(c.dir), 0o755), os.Chmod(c.dir, 0o755), os.WriteFile(program, text, 0o755), os.Chmod(program, 0o755),
 				os.Mkdir(home, 0o755), os.Chown(home, 65534, 65534)))
 			scratch := t.TempDir()
 			c.name(scratch, "$SCRATCH")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/bench"
+	"shunt/engine/expect"
 )
 
 // Settings of TestAScrapeCostsRedirectsNothing.
@@ -105,9 +106,7 @@ func scrapeEachSecond(t *testing.T, p *process) (end func()) {
 		tick := time.NewTicker(scrapeInterval)
 		defer tick.Stop()
 		for {
-			if _, err := scrape(p, "text/plain"); err != nil {
-				t.Error(err)
-			}
+			expect.NoError(t, expect.Err(scrape(p, "text/plain")))
 			select {
 			case <-over:
 				return

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // aboutLink is what user setup-link says on standard error.
@@ -13,7 +15,5 @@ func TestASetupLinkIsMadeOnlyWithTheFolder(t *testing.T) {
 	t.Parallel()
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	token := p.token("admin")
-	if r := do(t, "POST", p.public+"/api/v1/setup-links", "{}", withToken(token)...); r.StatusCode != http.StatusNotFound {
-		t.Errorf("over the network: got %d, want 404", r.StatusCode)
-	}
+	expect.Equal(t, do(t, "POST", p.public+"/api/v1/setup-links", "{}", withToken(token)...).StatusCode, http.StatusNotFound, "over the network")
 }

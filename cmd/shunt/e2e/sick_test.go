@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // This file has the clients of a server whose disk is sick (full, or stalled), or that has no
@@ -273,9 +275,7 @@ func (l *sickLoad) settle(d sentCreate, response *fasthttp.Response, begun time.
 		if d.Alias != "" {
 			l.unborn = append(l.unborn, d.Alias)
 		}
-		if len(response.Header.Peek("Retry-After")) == 0 {
-			l.t.Error("read_only without Retry-After")
-		}
+		expect.That(l.t, len(response.Header.Peek("Retry-After")) != 0, "read_only without Retry-After")
 		return problem.Code
 	}
 	l.failed("a create: got %d %s", response.StatusCode(), response.Body())

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A siege has the numbers and times of slow clients.
@@ -51,9 +53,7 @@ func TestSlowClientsHarmNobody(t *testing.T) {
 	if !asked {
 		t.Skip("make slow runs this test: it needs slowhttptest; SHUNTTEST_SLOW is short or long")
 	}
-	if _, err := exec.LookPath("slowhttptest"); err != nil {
-		t.Fatal("slowhttptest is missing: install Debian's package of that name")
-	}
+	expect.MustThat(t, expect.Err(exec.LookPath("slowhttptest")) == nil, "slowhttptest is missing: install Debian's package of that name")
 	for _, c := range []struct{ listen, front string }{{"127.0.0.1:0", "auto"}, {"[::1]:0", "auto"}, {"127.0.0.1:0", "fasthttp"}} {
 		t.Run("listen="+c.listen+"/front="+c.front, func(t *testing.T) {
 			p := &front{t: t, server: startServer(t, filepath.Join(t.TempDir(), "data"), "--listen", c.listen, "--front", c.front)}
@@ -79,7 +79,7 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 		"-r", strconv.Itoa(max(50, s.connections/5)), "-l", strconv.Itoa(s.seconds), "-p", "20", "-u", reachable(t, p.server.public)+path)...)
 	var said bytes.Buffer
 	attack.Stdout, attack.Stderr = &said, &said
-	must(t, attack.Start())
+	expect.OK(t, attack.Start())
 	over := make(chan struct{})
 	var visitors sync.WaitGroup
 	tallies := make([]tally, 4)
@@ -103,9 +103,8 @@ func (p *front) besiege(t *testing.T, s siege, path string, args []string) {
 	}
 	late := p.metric(`shunt_http_requests_total{code="408",method="other",route="malformed"}`) - before
 	cut = p.metric(`shunt_connections_ended_total{reason="late"}`) - cut
-	if all.failed > 0 || len(all.took) == 0 || most+late+cut < s.connections/2 {
-		t.Fatalf("%d of %d visitors failed (%v); at most %d connections were open\n%s", all.failed, len(all.took), all.err, most, &said)
-	}
+	expect.MustThat(t, all.failed <= 0 && len(all.took) != 0 && most+late+cut >= s.connections/2,
+		"%d of %d visitors failed (%v); at most %d connections were open\n%s", all.failed, len(all.took), all.err, most, &said)
 	slices.Sort(all.took)
 	t.Logf("| %d open at a time | %d redirects | %d failed | p50 %v | p99 %v | %d answered 408 | %d cut |", most, len(all.took), all.failed,
 		all.at(50), all.at(99), late, cut)
@@ -121,7 +120,7 @@ func reachable(t *testing.T, url string) string {
 		return url
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
 		for {
@@ -211,13 +210,11 @@ func (p *front) holdIdle(t *testing.T, s siege) {
 		c := p.dial()
 		conns = append(conns, c)
 		fmt.Fprintf(c, "GET /x HTTP/1.1\r\nHost: a\r\n\r\n")
-		if response, err := http.ReadResponse(c.answers, nil); err != nil || response.StatusCode != 302 {
-			t.Fatalf("connection %d: got %v, %v", i, response, err)
-		}
+		response, err := http.ReadResponse(c.answers, nil)
+		expect.MustThat(t, err == nil && response.StatusCode == 302, "connection %d: got %v, %v", i, response, err)
 	}
-	if got := p.metric("shunt_connections"); got < open+s.idle {
-		t.Errorf("%d connections are open, want %d more than %d", got, s.idle, open)
-	}
+	got := p.metric("shunt_connections")
+	expect.That(t, got >= open+s.idle, "%d connections are open, want %d more than %d", got, s.idle, open)
 	t.Logf("| %d idle connections | %.1f KiB each |", s.idle, float64(int(residentBytes(t, p.server)>>10)-before)/float64(s.idle))
 	if !s.reap {
 		return
@@ -226,8 +223,7 @@ func (p *front) holdIdle(t *testing.T, s siege) {
 	for p.metric("shunt_connections") > open && time.Since(start) < 2*time.Minute {
 		time.Sleep(time.Second)
 	}
-	if left := p.metric("shunt_connections"); left > open {
-		t.Errorf("%d connections are still open after %v", left-open, time.Since(start).Round(time.Second))
-	}
+	left := p.metric("shunt_connections")
+	expect.That(t, left <= open, "%d connections are still open after %v", left-open, time.Since(start).Round(time.Second))
 	t.Logf("| all closed within %v of the last request |", time.Since(start).Round(time.Second))
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/socket"
+	"shunt/engine/expect"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,7 +40,7 @@ type intruder struct {
 func intrude(t *testing.T, dir string) *intruder {
 	t.Helper()
 	for at := dir; at != "/" && at != os.TempDir(); at = filepath.Dir(at) {
-		must(t, os.Chmod(at, 0o777))
+		expect.OK(t, os.Chmod(at, 0o777))
 	}
 	i := &intruder{path: filepath.Join(dir, socketName)}
 	i.goroutines.Go(i.look)
@@ -87,9 +88,8 @@ func (i *intruder) wantShutOut(t *testing.T, starts uint64) {
 	i.goroutines.Wait()
 	t.Logf("%d starts, checked %d times: open %d times; %d attempts to connect: %d connections",
 		starts, i.looked.Load(), i.opened.Load(), i.tried.Load(), i.entered.Load())
-	if opened, entered := i.opened.Load(), i.entered.Load(); opened+entered > 0 {
-		t.Errorf("in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
-	}
+	opened, entered := i.opened.Load(), i.entered.Load()
+	expect.That(t, opened+entered <= 0, "in %d starts the socket was open to others %d times, and let them in %d times, want never", starts, opened, entered)
 }
 
 func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
@@ -99,14 +99,13 @@ func TestTheSocketIsNeverOpenToOthers(t *testing.T) {
 	const starts = 200
 	for range starts {
 		ln, err := socket.Listen(filepath.Join(dir, socketName))
-		must(t, err)
+		expect.OK(t, err)
 		mode(t, filepath.Join(dir, socketName), fs.ModeSocket|0o600)
-		must(t, ln.Close())
+		expect.OK(t, ln.Close())
 	}
 	i.wantShutOut(t, starts)
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("at the end the folder has %v, %v, want nothing", entries, err)
-	}
+	entries, err := os.ReadDir(dir)
+	expect.That(t, err == nil && len(entries) == 0, "at the end the folder has %v, %v, want nothing", entries, err)
 }
 
 func TestNobodyEntersTheSocketDuringRestarts(t *testing.T) {
@@ -129,35 +128,30 @@ func TestTheSocketOfAKilledServerIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, socketName)
 	left, err := net.Listen("unix", path)
-	must(t, err)
+	expect.OK(t, err)
 	left.(*net.UnixListener).SetUnlinkOnClose(false)
-	must(t, left.Close())
-	must(t, os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777)) // as after a kill in the middle of a start
+	expect.OK(t, left.Close())
+	expect.OK(t, os.MkdirAll(filepath.Join(dir, ".bind", "x"), 0o777)) // as after a kill in the middle of a start
 	ln, err := socket.Listen(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer ln.Close()
 	conn, err := new(net.Dialer).DialContext(context.Background(), "unix", path)
-	if err != nil {
-		t.Fatalf("connecting to the new socket: %v", err)
-	}
+	expect.OK(t, err, "connecting to the new socket")
 	conn.Close()
-	if exists(t, filepath.Join(dir, ".bind")) {
-		t.Error("the folder in which the socket was bound still exists")
-	}
+	expect.That(t, !exists(t, filepath.Join(dir, ".bind")), "the folder in which the socket was bound still exists")
 }
 
 func TestAFileAtTheSocketPathIsNotReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), socketName)
-	must(t, os.WriteFile(path, []byte("mine"), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte("mine"), 0o600))
 	if ln, err := socket.Listen(path); err == nil {
 		ln.Close()
 		t.Error("a file was replaced by the socket")
 	} else if !strings.Contains(err.Error(), path+" is in the way") {
 		t.Errorf("got %v, want the file named", err)
 	}
-	if text, err := os.ReadFile(path); string(text) != "mine" {
-		t.Errorf("the file has %q, %v", text, err)
-	}
+	text, err := os.ReadFile(path)
+	expect.Equal(t, string(text), "mine", "the file has %q, %v", text, err)
 }
 
 // Commands and serve alike refuse a folder that every user may write to. A group may: Kubernetes
@@ -175,7 +169,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 		{"restore", backup}, {"user", "passwd", "admin", "--password-file", password}, {"cluster", "leave"}, {"user", "setup-link"},
 	}
 	for _, mode := range []os.FileMode{0o777, 0o702, 0o772} {
-		must(t, os.Chmod(dir, mode))
+		expect.OK(t, os.Chmod(dir, mode))
 		text := fmt.Sprintf(`every user of this machine may write to the data folder %s \(mode %04o\); run: chmod o-w %[1]s .*--allow-open-data`, regexp.QuoteMeta(dir), mode)
 		for _, args := range commands {
 			shunt(t, "", nil, append(args, "--data", dir)...).want(t, exitFailed, "", text)
@@ -186,7 +180,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 	shunt(t, "", []string{"SHUNT_ALLOW_OPEN_DATA=true"}, "token", "ls", "--data", dir).want(t, exitDone, ".", "")
 	p.terminate()
 
-	must(t, errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)))
+	expect.OK(t, errors.Join(os.Chmod(dir, 0o770), os.Mkdir(journal, 0o700), os.Chmod(journal, 0o777)))
 	shunt(t, "", nil, append(serve, "--data", dir, "--journal-dir", journal)...).want(t, exitFailed, "",
 		"every user of this machine may write to the journal folder "+regexp.QuoteMeta(journal)+".*chmod o-w")
 	startServer(t, dir).terminate()
@@ -197,7 +191,7 @@ func TestAFolderThatEverybodyMayWriteToIsRefusedUnlessAllowed(t *testing.T) {
 func passwordFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "password")
-	must(t, os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte("nobody-else-has-this-1\n"), 0o600))
 	return path
 }
 
@@ -219,11 +213,11 @@ func listenAs(t *testing.T, uid int, path string) net.Listener {
 		}
 		listened <- err
 	}()
-	must(t, <-listened)
+	expect.OK(t, <-listened)
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
 	ln, err := net.FileListener(f)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -269,16 +263,14 @@ func TestACommandSendsNothingToAStrangerAtTheSocket(t *testing.T) {
 	commands := [][]string{{"token", "add", "--name", "b"}, {"user", "passwd", "admin", "--password-file", password}, {"ls"}, {"backup", "b"}, {"check"}, {"export"}}
 	dir := t.TempDir()
 	shunt(t, "", nil, "token", "add", "--name", "a", "--init", "--data", dir)
-	must(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)))
+	expect.OK(t, errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777)))
 	all := received(listenAs(t, stranger, filepath.Join(dir, socketName)))
-	must(t, os.Chmod(dir, 0o700))
+	expect.OK(t, os.Chmod(dir, 0o700))
 	for _, args := range commands {
 		shunt(t, t.TempDir(), nil, append(args, "--data", dir)...).want(t, exitFailed, "",
 			"another user answers there: the socket "+regexp.QuoteMeta(filepath.Join(dir, socketName))+" is of the user with the number 65534, but the folder is of 0; nothing was sent")
 	}
-	if got := all(); got != "" {
-		t.Errorf("the stranger got %q, want nothing", got)
-	}
+	expect.Equal(t, all(), "", "the stranger")
 }
 
 // A server runs as root or as the owner of its folder, and root gives it commands.
@@ -289,16 +281,14 @@ func TestRootMayServeAFolderOfAnotherUser(t *testing.T) {
 	}
 	dir := t.TempDir()
 	startServer(t, dir)
-	must(t, os.Chown(dir, 65534, -1))
+	expect.OK(t, os.Chown(dir, 65534, -1))
 	shunt(t, "", nil, "token", "add", "--name", "a", "--data", dir).want(t, exitDone, tokenLine.String(), "")
 
 	owned := t.TempDir()
-	must(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
+	expect.OK(t, errors.Join(os.Chmod(filepath.Dir(owned), 0o755), os.Chown(owned, 65534, -1)))
 	ln := listenAs(t, 65534, filepath.Join(owned, socketName))
 	conn, err := socket.Dial(t.Context(), filepath.Join(owned, socketName))
-	if err != nil {
-		t.Fatalf("the owner of the folder listens: %v", err)
-	}
+	expect.OK(t, err, "the owner of the folder listens")
 	conn.Close()
 	ln.Close()
 }
@@ -309,11 +299,9 @@ func TestAStartWarnsIfOthersMayEnterTheDataFolder(t *testing.T) {
 	p := launchThrough(t, []string{"sh", "-c", `umask 000; exec "$0" "$@"`}, dir).waitReady()
 	p.terminate()
 	const warning = "other users can enter the data folder"
-	if strings.Contains(p.stderr(), warning) {
-		t.Errorf("warned about a folder that it made itself:\n%s", p.stderr())
-	}
+	expect.That(t, !strings.Contains(p.stderr(), warning), "warned about a folder that it made itself:\n%s", p.stderr())
 	mode(t, dir, 0o700)
-	must(t, os.Chmod(dir, 0o710))
+	expect.OK(t, os.Chmod(dir, 0o710))
 	p = startServer(t, dir)
 	p.terminate()
 	if s := p.stderr(); strings.Count(s, warning) != 1 || !strings.Contains(s, `"mode":"0710","run":"chmod 700 `+dir+`"`) {

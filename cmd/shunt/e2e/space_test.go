@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn requires more free space than any disk has.
@@ -21,20 +23,16 @@ func TestWithoutSpaceLinksAreRefusedAndRedirectsGoOn(t *testing.T) {
 	e.server = startServer(t, dir, "--min-free-space", "1000000TiB")
 	e.wantAnswer(http.MethodPost, "/shorten", `{"url":"https://example.org/"}`, http.StatusServiceUnavailable, `"code":"read_only"`)
 	e.wantAnswer(http.MethodDelete, "/links/kept", "", http.StatusServiceUnavailable, `"code":"read_only"`)
-	if status, _ := fetch(t, e.server.public+"/kept"); status != http.StatusFound {
-		t.Errorf("redirect: got %d", status)
-	}
+	status, _ := fetch(t, e.server.public+"/kept")
+	expect.Equal(t, status, http.StatusFound, "redirect")
 	e.wantAnswer(http.MethodGet, "/stats/kept", "", http.StatusOK, `{"hits":1,"unique":1}`)
 	if status, got := fetch(t, e.server.admin+"/readyz"); status != http.StatusOK || !strings.HasPrefix(got, "ready, read_only") {
 		t.Errorf("readyz: got %d %q", status, got)
 	}
-	if _, got := fetch(t, e.server.admin+"/metrics"); !strings.Contains(got, "\nshunt_read_only 1\n") {
-		t.Error("the metric does not report it")
-	}
+	_, got := fetch(t, e.server.admin+"/metrics")
+	expect.Contains(t, got, "\nshunt_read_only 1\n", "the metric does not report it")
 	r := shunt(t, "", nil, "token", "add", "--name", "more", "--data", dir)
-	if r.code != exitFailed || !strings.Contains(r.stderr, "nothing can be written") {
-		t.Errorf("token add: got %d %s", r.code, r.stderr)
-	}
+	expect.That(t, r.code == exitFailed && strings.Contains(r.stderr, "nothing can be written"), "token add: got %d %s", r.code, r.stderr)
 	e.server.terminate()
 
 	e.server = startServer(t, dir)
@@ -51,8 +49,7 @@ func (r *e2e) wantAnswer(method, path, body string, status int, part string) {
 		if got := string(response.Body()); response.StatusCode() != status || !strings.Contains(got, part) {
 			r.t.Errorf("%s %s: got %d %s, want %d with %s", method, path, response.StatusCode(), got, status, part)
 		}
-		if status == http.StatusServiceUnavailable && len(response.Header.Peek("Retry-After")) == 0 {
-			r.t.Errorf("%s %s: no Retry-After", method, path)
-		}
+		expect.That(r.t, status != http.StatusServiceUnavailable || len(response.Header.Peek("Retry-After")) != 0,
+			"%s %s: no Retry-After", method, path)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -57,12 +58,12 @@ func startTarget(i int) string { return fmt.Sprintf("https://example.com/page/%d
 func (s *slowStart) plant() {
 	s.t.Helper()
 	store, err := storage.Open(s.dir, storage.Options{Create: true})
-	must(s.t, err)
+	expect.OK(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = store.Run(ctx) })
 	first, err := store.AllocateIDs(uint64(s.links))
-	must(s.t, err)
+	expect.OK(s.t, err)
 	slots := make(chan struct{}, 2048)
 	for i := range s.links {
 		code := startCode(i)
@@ -71,9 +72,7 @@ func (s *slowStart) plant() {
 			Hot:  engine.Hot{Key: keyOf(code), ID: first + uint64(i), Owner: 1, Target: startTarget(i)},
 			Cold: engine.Cold{Key: keyOf(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, ImportedHits: startHits},
 		}, func(err error) {
-			if err != nil {
-				s.t.Error(err)
-			}
+			expect.NoError(s.t, err)
 			<-slots
 		})
 	}
@@ -82,7 +81,7 @@ func (s *slowStart) plant() {
 	}
 	cancel()
 	running.Wait()
-	must(s.t, store.Close())
+	expect.OK(s.t, store.Close())
 	syscall.Sync() // the disk is not still busy with the links when a start is timed
 }
 
@@ -167,12 +166,9 @@ func (s *slowStart) wantHits(p *process) {
 	for i := range startHot {
 		text := ask(s.t, p.public+"/api/v1/stats/"+startCode(i), token)
 		var hits, unique uint64
-		if _, err := fmt.Sscanf(text, `{"hits":%d,"unique":%d}`, &hits, &unique); err != nil {
-			s.t.Fatalf("%s: %v", text, err)
-		}
-		if low, high := startHits+s.answered[i].Load(), startHits+s.sent[i].Load(); hits < low || hits > high {
-			s.t.Errorf("%s: got %d hits, want %d to %d", startCode(i), hits, low, high)
-		}
+		expect.OK(s.t, expect.Err(fmt.Sscanf(text, `{"hits":%d,"unique":%d}`, &hits, &unique)), text)
+		low, high := startHits+s.answered[i].Load(), startHits+s.sent[i].Load()
+		expect.That(s.t, hits >= low && hits <= high, "%s: got %d hits, want %d to %d", startCode(i), hits, low, high)
 	}
 }
 
@@ -186,9 +182,7 @@ func TestAStartRedirectsBeforeItHasLoaded(t *testing.T) {
 			first.Round(time.Millisecond), ready.Round(time.Millisecond), float64(s.links)/(ready-first).Seconds())
 	}
 	say("after a clean stop")
-	if s.measured && first > time.Second {
-		t.Errorf("the first redirect came after %v, want a second at most", first)
-	}
+	expect.That(t, !s.measured || first <= time.Second, "the first redirect came after %v, want a second at most", first)
 	p.kill()
 	for range 5 {
 		var none time.Duration
@@ -199,9 +193,7 @@ func TestAStartRedirectsBeforeItHasLoaded(t *testing.T) {
 	}
 	p, first, ready = s.start(nil)
 	say("after kill -9")
-	if said := strings.TrimSpace(ask(t, p.admin+"/readyz", "")); said != "ready" {
-		t.Errorf("/readyz: got %q", said)
-	}
+	expect.Equal(t, strings.TrimSpace(ask(t, p.admin+"/readyz", "")), "ready", "/readyz")
 	s.wantHits(p)
 	p.terminate()
 	p, first, ready = s.start(nil)
@@ -209,9 +201,7 @@ func TestAStartRedirectsBeforeItHasLoaded(t *testing.T) {
 	s.wantHits(p)
 	p.terminate()
 	t.Logf("%d redirects while links were loaded", s.whileLoads.Load())
-	if s.whileLoads.Load() == 0 {
-		t.Error("no redirect came while links were loaded")
-	}
+	expect.That(t, s.whileLoads.Load() != 0, "no redirect came while links were loaded")
 }
 
 // keyOf returns the key of a code in the default domain.

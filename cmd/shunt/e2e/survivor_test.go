@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"shunt/engine/expect"
 )
 
 // survivors are what the clients of a sick server know of it. A request that was answered has its effect, once. A
@@ -112,9 +114,8 @@ func (k *survivors) add(d draft, response *fasthttp.Response, status int) {
 		return
 	}
 	want := storedForm(d.URL)
-	if got.URL != want || d.Alias != "" && got.Code != d.Alias || got.Title != d.Title || !slices.Equal(got.Tags, d.Tags) {
-		k.t.Errorf("%+v: got %s", d, body)
-	}
+	expect.That(k.t, got.URL == want && (d.Alias == "" || got.Code == d.Alias) && got.Title == d.Title && slices.Equal(got.Tags, d.Tags),
+		"%+v: got %s", d, body)
 	l := &survivor{
 		tracked: tracked{input: d.URL, code: got.Code, url: want, visitors: map[int]bool{}},
 		object:  withoutFigures(body), etag: string(response.Header.Peek("ETag")), cutVisitors: map[int]bool{},
@@ -158,9 +159,8 @@ func (k *survivors) settleCreates() {
 		}
 	}
 	orphans := k.number() - len(k.mu.links)
-	if orphans < k.orphans || orphans > k.orphans+nameless {
-		k.t.Errorf("got %d links that no client was told of, want %d to %d", orphans, k.orphans, k.orphans+nameless)
-	}
+	expect.That(k.t, orphans >= k.orphans && orphans <= k.orphans+nameless,
+		"got %d links that no client was told of, want %d to %d", orphans, k.orphans, k.orphans+nameless)
 	k.orphans = orphans
 }
 
@@ -182,22 +182,17 @@ func (k *survivors) checkSurvivor(c *fasthttp.HostClient, l *survivor) {
 	k.checkLocation(&l.tracked, k.send(c, http.MethodHead, "/"+l.code, nil, nil)) // HEAD is not counted
 	read := k.api(c, http.MethodGet, "/links/"+l.code, nil)
 	object, etag := withoutFigures(string(read.Body())), string(read.Header.Peek("ETag"))
-	if object != l.object || etag != l.etag {
-		k.t.Errorf("%s: got %s %s, want %s %s", l.code, object, etag, l.object, l.etag)
-	}
+	expect.That(k.t, object == l.object && etag == l.etag, "%s: got %s %s, want %s %s", l.code, object, etag, l.object, l.etag)
 	response := k.api(c, http.MethodGet, "/stats/"+l.code, nil)
 	got := struct{ Hits, Unique uint64 }{}
 	if err := json.Unmarshal(response.Body(), &got); err != nil || response.StatusCode() != http.StatusOK {
 		k.t.Errorf("stats of %s: %d %s", l.code, response.StatusCode(), response.Body())
 		return
 	}
-	if got.Hits < l.hits || got.Hits > l.hits+l.cut {
-		k.t.Errorf("%s: got %d hits, want %d to %d", l.code, got.Hits, l.hits, l.hits+l.cut)
-	}
+	expect.That(k.t, got.Hits >= l.hits && got.Hits <= l.hits+l.cut, "%s: got %d hits, want %d to %d", l.code, got.Hits, l.hits, l.hits+l.cut)
 	least, most := uint64(len(l.visitors)), uint64(len(l.visitors)+len(l.cutVisitors))
-	if got.Unique < max(least, l.unique) || got.Unique > most {
-		k.t.Errorf("%s: got %d unique visitors, want %d to %d", l.code, got.Unique, max(least, l.unique), most)
-	}
+	expect.That(k.t, got.Unique >= max(least, l.unique) && got.Unique <= most,
+		"%s: got %d unique visitors, want %d to %d", l.code, got.Unique, max(least, l.unique), most)
 	l.hits, l.cut, l.unique = got.Hits, 0, got.Unique
 	for visitor := range l.cutVisitors {
 		switch got.Unique {

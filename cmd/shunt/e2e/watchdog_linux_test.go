@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A service manager kills a server from which it hears no sign of life for the time of its watchdog.
@@ -48,7 +50,7 @@ func newSilence(t *testing.T, device, inMemory bool) *silence {
 	}
 	socket := filepath.Join(t.TempDir(), "notify")
 	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	must(t, err)
+	expect.OK(t, err)
 	s := &silence{sickLoad: newSickLoad(t, disk.dir+"/data"), manager: manager, freeze: func(d time.Duration) func() {
 		disk.sync()
 		return stalled.freeze(d)
@@ -93,9 +95,7 @@ func (s *silence) underLoad(stall time.Duration) {
 // onceFollowed stalls the disk of a server that gets one request.
 func (s *silence) onceFollowed(stall time.Duration) {
 	added := shunt(s.t, "", nil, "add", "http://target/", "--alias", "once", "--data", s.dir)
-	if added.code != exitDone {
-		s.t.Fatalf("%+v", added)
-	}
+	expect.MustEqual(s.t, added.code, exitDone, "%+v", added)
 	begun := time.Now()
 	var followed sync.WaitGroup
 	thaw := s.freeze(stall)
@@ -107,9 +107,8 @@ func (s *silence) onceFollowed(stall time.Duration) {
 		}
 		defer c.Close()
 		_, _ = c.Write([]byte("GET /once HTTP/1.1\r\nHost: sho.rt\r\n\r\n"))
-		if n, err := c.Read(make([]byte, 12)); n != 12 || err != nil {
-			s.t.Errorf("the redirect: got %d bytes, %v", n, err)
-		}
+		n, err := c.Read(make([]byte, 12))
+		expect.That(s.t, n == 12 && err == nil, "the redirect: got %d bytes, %v", n, err)
 	})
 	time.Sleep(stall)
 	thaw()
@@ -140,7 +139,5 @@ func (s *silence) finish(begun time.Time) {
 	}
 	longest = rounded(max(longest, time.Since(last)))
 	s.t.Logf("%d signs of life; the longest time without one was %v", n, longest)
-	if longest > watchdogTime {
-		s.t.Errorf("no sign of life for %v: a watchdog of %v would have killed the server", longest, watchdogTime)
-	}
+	expect.That(s.t, longest <= watchdogTime, "no sign of life for %v: a watchdog of %v would have killed the server", longest, watchdogTime)
 }

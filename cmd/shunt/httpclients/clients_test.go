@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // patience is how long a client may take for one redirect.
@@ -95,11 +97,10 @@ func newBench(t *testing.T, tools string) bench {
 	if err == nil {
 		err = os.WriteFile(b.hosts, []byte("127.0.0.1 localhost "+idnHost+"\n"), 0o644)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "goclient", "goclient"), "./testdata/goclient")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", build, err, out)
-	}
+	out, err := build.CombinedOutput()
+	expect.MustThat(t, err == nil, "%v: %v\n%s", build, err, out)
 	return b
 }
 
@@ -129,9 +130,7 @@ func (b bench) run(command ...string) (stdout, stderr string, err error) {
 func (b bench) versionOf(t *testing.T, c client) string {
 	t.Helper()
 	stdout, stderr, err := b.run(c.version...)
-	if err != nil {
-		t.Fatalf("%s: %v; make http-clients installs it\n%s", strings.Join(c.version, " "), err, stderr)
-	}
+	expect.MustThat(t, err == nil, "%s: %v; make http-clients installs it\n%s", strings.Join(c.version, " "), err, stderr)
 	line, _, _ := strings.Cut(strings.TrimSpace(stdout), "\n")
 	return strings.TrimSpace(line)
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestClientsAskForTheLocation follows a redirect to each target with each client. A client that is no
@@ -20,9 +22,7 @@ func TestClientsAskForTheLocation(t *testing.T) {
 	addresses := make([]string, len(targets))
 	for i, g := range targets {
 		addresses[i] = s.shorten(t, g.typed(r.port), fmt.Sprintf("target-%d", i))
-		if got, want := locationOf(t, addresses[i]), g.location(r.port); got != want {
-			t.Errorf("Location of %s:\n got %s\nwant %s", g.name, got, want)
-		}
+		expect.Equal(t, locationOf(t, addresses[i]), g.location(r.port), "Location of %s", g.name)
 	}
 	var results table
 	for _, c := range clients {
@@ -36,7 +36,7 @@ func TestClientsAskForTheLocation(t *testing.T) {
 	}
 	t.Log("\n" + results.String())
 	if !t.Failed() && results.whole() {
-		must(t, os.WriteFile("RESULTS.md", []byte(results.String()), 0o644))
+		expect.OK(t, os.WriteFile("RESULTS.md", []byte(results.String()), 0o644))
 	}
 }
 

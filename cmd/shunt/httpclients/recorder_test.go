@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A request is what a client sent.
@@ -29,7 +31,7 @@ type recorder struct {
 func startRecorder(t *testing.T) *recorder {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { listener.Close() })
 	r := new(recorder)
 	_, r.port, _ = net.SplitHostPort(listener.Addr().String())

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // A server is a running `shunt serve` on a new store.
@@ -30,8 +32,8 @@ func startServer(t *testing.T) *server {
 	}
 	cmd := exec.Command(s.binary, "serve", "--data", s.dir, "--listen", strings.TrimPrefix(s.base, "http://"), "--admin-listen", "127.0.0.1:0", "--base-url", s.base)
 	stderr, err := cmd.StderrPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	ready, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -62,7 +64,7 @@ func startServer(t *testing.T) *server {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -70,9 +72,8 @@ func freeAddress(t *testing.T) string {
 // shorten makes a link to target and returns its address.
 func (s *server) shorten(t *testing.T, target, alias string) string {
 	t.Helper()
-	if out, err := exec.Command(s.binary, "add", target, "--alias", alias, "--data", s.dir).CombinedOutput(); err != nil {
-		t.Fatalf("shunt add %s: %v\n%s", target, err, out)
-	}
+	out, err := exec.Command(s.binary, "add", target, "--alias", alias, "--data", s.dir).CombinedOutput()
+	expect.MustThat(t, err == nil, "shunt add %s: %v\n%s", target, err, out)
 	return s.base + "/" + alias
 }
 
@@ -81,15 +82,7 @@ func locationOf(t *testing.T, address string) string {
 	t.Helper()
 	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := client.Get(address)
-	must(t, err)
+	expect.OK(t, err)
 	r.Body.Close()
 	return r.Header.Get("Location")
-}
-
-// must ends the test if a step that it does not test has failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
 	"shunt/api/client"
@@ -80,7 +79,7 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 	if err == nil {
 		x.report.end()
 		if x.ownMark {
-			_ = os.Remove(x.markPath) // its import cannot be resumed any more: another run finds all links
+			removeMark(x.markPath) // its import cannot be resumed any more: another run finds all links
 		}
 	}
 	return x.mark.Done, err != nil && x.resumable, err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 // A target stands for the server and its connection: it remembers codes in their order, and refuses
@@ -88,9 +89,7 @@ func linksFile(t *testing.T, n int, newestFirst bool) (path string, codes []stri
 	if newestFirst {
 		codes = append(codes, "first")
 	}
-	if err := os.WriteFile(path, append([]byte(first), text.Bytes()...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, append([]byte(first), text.Bytes()...), 0o600))
 	return path, codes
 }
 
@@ -112,23 +111,16 @@ func TestAnImportThatWasCutGoesOnWhereItWasCut(t *testing.T) {
 			g := newTarget()
 			g.cutAt, g.after = 17, after
 			done, resumable, _, err := g.run(t, path, false)
-			if !errors.Is(err, errCut) || !resumable || done.Created != 17_000 {
-				t.Fatalf("got %v, resumable %v, %v", done, resumable, err)
-			}
+			expect.MustThat(t, errors.Is(err, errCut) && resumable && done.Created == 17_000, "got %v, resumable %v, %v", done, resumable, err)
 			g.cutAt, g.sent = 0, 0
 			done, _, _, err = g.run(t, path, true)
-			if err != nil || done.Created+done.Existing != len(codes) || done.Failed != 0 {
-				t.Errorf("got %v, %v, want all %d", done, err, len(codes))
-			}
-			if want := len(codes) - 16_000; g.sent != want {
-				t.Errorf("sent %d links again, want %d: those after the cut, and the batch before it", g.sent, want)
-			}
-			if !slices.Equal(g.codes, codes) {
-				t.Errorf("newest first %v: the server has %d links in another order, want %d", newestFirst, len(g.codes), len(codes))
-			}
-			if left, err := filepath.Glob(path + markSuffix + "*"); err != nil || left != nil {
-				t.Errorf("the mark is left: %v, %v", left, err)
-			}
+			expect.That(t, err == nil && done.Created+done.Existing == len(codes) && done.Failed == 0,
+				"got %v, %v, want all %d", done, err, len(codes))
+			expect.Equal(t, g.sent, len(codes)-16_000, "sent links again: those after the cut, and the batch before it")
+			expect.That(t, slices.Equal(g.codes, codes),
+				"newest first %v: the server has %d links in another order, want %d", newestFirst, len(g.codes), len(codes))
+			left, err := filepath.Glob(path + markSuffix + "*")
+			expect.That(t, err == nil && left == nil, "the mark is left: %v, %v", left, err)
 		}
 	}
 }
@@ -140,12 +132,9 @@ func TestAServerWithoutItsLinksGetsAllOfThem(t *testing.T) {
 	_, _, _, _ = g.run(t, path, false)
 	g = newTarget() // restored from a backup
 	done, _, said, err := g.run(t, path, true)
-	if err != nil || done.Created+done.Existing != len(codes) || len(g.codes) != len(codes) {
-		t.Errorf("got %v, %v and %d links, want %d", done, err, len(g.codes), len(codes))
-	}
-	if !strings.Contains(said, "does not have what was imported before, up to line 15000: ") {
-		t.Errorf("got %q", said)
-	}
+	expect.That(t, err == nil && done.Created+done.Existing == len(codes) && len(g.codes) == len(codes),
+		"got %v, %v and %d links, want %d", done, err, len(g.codes), len(codes))
+	expect.Contains(t, said, "does not have what was imported before, up to line 15000: ")
 }
 
 func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
@@ -155,36 +144,48 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 	_, _, _, _ = g.run(t, path, false)
 	mark := path + markSuffix
 	written, err := os.ReadFile(mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, said, _ := g.run(t, path, false); !strings.Contains(said, "was cut after line 15000; --resume goes on there") {
-		t.Errorf("a run without --resume: got %q", said)
-	}
+	expect.OK(t, err)
+	_, _, said, _ := g.run(t, path, false)
+	expect.Contains(t, said, "was cut after line 15000; --resume goes on there", "a run without --resume")
 	x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://other.example", Send: g.importAll}
-	if _, _, err := x.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "was being imported to https://sho.rt, not to https://other.example") {
-		t.Errorf("another server: got %v", err)
-	}
-	check(t, os.WriteFile(mark, written[:len(written)/2], 0o600))
-	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "is damaged") {
-		t.Errorf("a damaged mark: got %v", err)
-	}
-	check(t, os.WriteFile(mark, written, 0o600))
-	check(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
-	if _, _, _, err := g.run(t, path, true); err == nil || !strings.Contains(err.Error(), "has changed since its import was cut") {
-		t.Errorf("another file: got %v", err)
-	}
-	check(t, os.Remove(mark))
+	_, _, err = x.Run(t.Context())
+	expect.That(t, err != nil && strings.Contains(err.Error(), "was being imported to https://sho.rt, not to https://other.example"), "another server: got %v", err)
+	expect.OK(t, os.WriteFile(mark, written[:len(written)/2], 0o600))
+	_, _, _, err = g.run(t, path, true)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "is damaged"), "a damaged mark: got %v", err)
+	expect.OK(t, os.WriteFile(mark, written, 0o600))
+	expect.OK(t, os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)))
+	_, _, _, err = g.run(t, path, true)
+	expect.That(t, err != nil && strings.Contains(err.Error(), "has changed since its import was cut"), "another file: got %v", err)
+	expect.OK(t, os.Remove(mark))
 	g = newTarget()
 	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != 20_000 {
 		t.Errorf("without a mark: got %v, %v, want the whole import", done, err)
 	}
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+func TestNothingIsLeftOfAMarkThatCannotBeWritten(t *testing.T) {
+	path, _ := linksFile(t, 12_000, false)
+	expect.OK(t, os.Mkdir(path+markSuffix, 0o700)) // so a mark cannot take that name
+	g := newTarget()
+	if done, resumable, said, err := g.run(t, path, false); err != nil || resumable || done.Created != 12_000 || !strings.Contains(said, "cannot be resumed") {
+		t.Errorf("got %v, resumable %v, %v: %s", done, resumable, err, said)
+	}
+	left, err := filepath.Glob(path + markSuffix + newSuffix)
+	expect.That(t, err == nil && left == nil, "%v is left, %v", left, err)
+}
+
+func TestTheRestOfAKilledImportGoesWithItsMark(t *testing.T) {
+	path, _ := linksFile(t, 20_000, false)
+	g := newTarget()
+	g.cutAt = 15
+	_, _, _, _ = g.run(t, path, false)
+	expect.OK(t, os.WriteFile(path+markSuffix+newSuffix, []byte("{"), 0o600))
+	g.cutAt = 0
+	_, _, _, err := g.run(t, path, true)
+	expect.NoError(t, err)
+	if left, err := filepath.Glob(path + markSuffix + "*"); err != nil || left != nil {
+		t.Errorf("%v is left, %v", left, err)
 	}
 }
 
@@ -194,30 +195,24 @@ func TestRefusedLinesAreBoundedAndInOrder(t *testing.T) {
 		text.WriteString([]string{"no JSON\n", `{"url":"x"}` + "\n", fmt.Sprintf(`{"code":"c%d"}`+"\n", i), "{\n"}[i%4])
 	}
 	path := filepath.Join(t.TempDir(), "links.ndjson")
-	check(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
 	g, all := newTarget(), filepath.Join(t.TempDir(), "refused")
 	for _, refused := range []string{"", all} {
 		var said strings.Builder
 		x := &Import{File: path, Stderr: &said, Refused: refused, To: "https://sho.rt", Send: g.importAll}
 		done, _, err := x.Run(t.Context())
-		if err != nil || done.Failed != 3_750 || done.Created+done.Existing != 1_250 {
-			t.Fatalf("got %v, %v", done, err)
-		}
+		expect.MustThat(t, err == nil && done.Failed == 3_750 && done.Created+done.Existing == 1_250, "got %v, %v", done, err)
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		last := lines[len(lines)-1]
-		if len(lines) != maxShown+1 || !strings.Contains(last, "more lines were refused") || strings.Contains(last, all) != (refused != "") {
-			t.Errorf("got %d lines, the last is %s", len(lines), last)
-		}
+		expect.That(t, len(lines) == maxShown+1 && strings.Contains(last, "more lines were refused") && strings.Contains(last, all) == (refused != ""),
+			"got %d lines, the last is %s", len(lines), last)
 		for i, want := range []string{":1: is not JSON", ":2: D (400 malformed_json)", ":4: is not JSON", ":5: is not JSON"} {
-			if !strings.HasSuffix(lines[i], want) {
-				t.Errorf("got %q, want %s", lines[i], want)
-			}
+			expect.That(t, strings.HasSuffix(lines[i], want), "got %q, want %s", lines[i], want)
 		}
 	}
 	kept, err := os.ReadFile(all)
-	if n := bytes.Count(kept, []byte{'\n'}); err != nil || n != 3_750 {
-		t.Errorf("the file has %d lines, %v, want 3750", n, err)
-	}
+	n := bytes.Count(kept, []byte{'\n'})
+	expect.That(t, err == nil && n == 3_750, "the file has %d lines, %v, want 3750", n, err)
 }
 
 func TestAnInterruptedImportKeepsItsAnswers(t *testing.T) {
@@ -239,33 +234,27 @@ func TestAnInterruptedImportKeepsItsAnswers(t *testing.T) {
 			}
 		}}
 	done, resumable, err := x.Run(ctx)
-	if !errors.Is(err, ErrInterrupted) || !resumable || done.Created != 12_000 {
-		t.Errorf("got %v, resumable %v, %v", done, resumable, err)
-	}
-	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != len(codes) {
-		t.Errorf("resumed: got %v, %v", done, err)
-	}
+	expect.That(t, errors.Is(err, ErrInterrupted) && resumable && done.Created == 12_000, "got %v, resumable %v, %v", done, resumable, err)
+	done, _, _, err = g.run(t, path, true)
+	expect.That(t, err == nil && done.Created == len(codes), "resumed: got %v, %v", done, err)
 }
 
 func TestInputThatCanBeReadOnceHasNoMark(t *testing.T) {
 	path, codes := linksFile(t, 20_000, true)
 	text, err := os.ReadFile(path)
-	check(t, err)
+	expect.OK(t, err)
 	g := newTarget()
 	g.cutAt = 15
 	t.Chdir(t.TempDir())
 	x := &Import{File: "-", Stdin: bytes.NewReader(text), Stderr: io.Discard, To: "https://sho.rt", Send: g.importAll}
-	if _, resumable, err := x.Run(t.Context()); !errors.Is(err, errCut) || resumable {
-		t.Errorf("got %v, resumable %v", err, resumable)
-	}
-	if left, _ := os.ReadDir("."); len(left) > 0 {
-		t.Errorf("left %v", left)
-	}
+	_, resumable, err := x.Run(t.Context())
+	expect.That(t, errors.Is(err, errCut) && !resumable, "got %v, resumable %v", err, resumable)
+	left, _ := os.ReadDir(".")
+	expect.That(t, len(left) == 0, "left %v", left)
 	g.cutAt = 0
 	x = &Import{File: "-", Stdin: bytes.NewReader(text), Stderr: io.Discard, To: "https://sho.rt", Send: g.importAll}
-	if done, _, err := x.Run(t.Context()); err != nil || done.Created+done.Existing != len(codes) || !slices.Equal(g.codes, codes) {
-		t.Errorf("got %v, %v", done, err)
-	}
+	done, _, err := x.Run(t.Context())
+	expect.That(t, err == nil && done.Created+done.Existing == len(codes) && slices.Equal(g.codes, codes), "got %v, %v", done, err)
 }
 
 // An import reads ahead by what its consumer allows, and uses its batches again.
@@ -289,13 +278,10 @@ func TestAnImportOfAnyLengthTakesTheSameMemory(t *testing.T) {
 					}
 				}
 			}}
-		if done, _, err := x.Run(t.Context()); err != nil || done.Created != n {
-			t.Fatalf("got %v, %v", done, err)
-		}
+		done, _, err := x.Run(t.Context())
+		expect.MustThat(t, err == nil && done.Created == n, "got %v, %v", done, err)
 		return bytes
 	}
 	short, long := peak(20_000), peak(400_000)
-	if long > short+2<<20 {
-		t.Errorf("the heap grew from %d to %d bytes with twenty times the lines", short, long)
-	}
+	expect.That(t, long <= short+2<<20, "the heap grew from %d to %d bytes with twenty times the lines", short, long)
 }

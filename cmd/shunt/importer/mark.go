@@ -37,7 +37,8 @@ type mark struct {
 	Done Done  `json:"done"` // up to Next
 }
 
-// write replaces the mark at path, so that a killed process leaves this mark or the last.
+// write replaces the mark at path, so that a killed process leaves this mark or the last. If it fails, it
+// leaves nothing of the new one.
 func (m *mark) write(path string) error {
 	text, err := json.Marshal(m)
 	if err == nil {
@@ -46,8 +47,14 @@ func (m *mark) write(path string) error {
 	if err == nil {
 		err = os.Rename(path+newSuffix, path)
 	}
+	if err != nil {
+		_ = os.Remove(path + newSuffix)
+	}
 	return err
 }
+
+// removeMark removes the mark at path, and what a killed process has left of another.
+func removeMark(path string) { _, _ = os.Remove(path), os.Remove(path+newSuffix) }
 
 // readMark reads the mark at path; nil: there is none.
 func readMark(path string) (*mark, error) {

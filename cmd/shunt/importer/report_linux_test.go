@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // openTerminal opens a pseudo-terminal: the end that a program writes to, and the person's.
@@ -25,11 +26,11 @@ func openTerminal(t *testing.T) (program, person *os.File) {
 	if err != nil {
 		t.Skipf("there are no terminals here: %v", err)
 	}
-	check(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
+	expect.OK(t, unix.IoctlSetPointerInt(int(person.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(person.Fd()), unix.TIOCGPTN)
-	check(t, err)
+	expect.OK(t, err)
 	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	check(t, err)
+	expect.OK(t, err)
 	return program, person
 }
 
@@ -41,7 +42,7 @@ func evenFile(t *testing.T, n int) (path string) {
 		fmt.Fprintf(&text, `{"code":"c%08d","url":"https://example.org/"}`+"\n", i)
 	}
 	path = filepath.Join(t.TempDir(), "links.ndjson")
-	check(t, os.WriteFile(path, text.Bytes(), 0o600))
+	expect.OK(t, os.WriteFile(path, text.Bytes(), 0o600))
 	return path
 }
 
@@ -53,13 +54,13 @@ func (g *target) watch(t *testing.T, path string, resume bool, write, read *os.F
 		g.takes = 2 * time.Second
 		x := &Import{File: path, Stderr: write, Resume: resume, To: "https://sho.rt", Send: g.importAll}
 		_, _, err := x.Run(t.Context())
-		check(t, errors.Join(err, write.Close()))
+		expect.OK(t, errors.Join(err, write.Close()))
 	})
 	text, err := io.ReadAll(read)
 	if err != nil && !errors.Is(err, syscall.EIO) { // the end of a terminal that the program has closed
 		t.Fatal(err)
 	}
-	check(t, read.Close())
+	expect.OK(t, read.Close())
 	return string(text)
 }
 
@@ -72,18 +73,15 @@ func TestAPersonSeesShareLinesRateAndTimeLeft(t *testing.T) {
 		"\r100%, 4000 lines, 500/s, 0s left" +
 		"\r" + strings.Repeat(" ", len("100%, 4000 lines, 500/s, 0s left")) +
 		"\r4000 lines in 8s, 500/s\r\n"
-	if got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Equal(t, got, want)
 }
 
 // The lines before the mark took no time of this run, but the batch that is sent again did.
 func TestRateAndTimeLeftOfAResumedImportAreThoseOfItsOwnLines(t *testing.T) {
 	path, g := evenFile(t, 16_000), newTarget()
 	g.cutAt = 12
-	if _, resumable, _, err := g.run(t, path, false); !errors.Is(err, errCut) || !resumable {
-		t.Fatalf("got resumable %v, %v", resumable, err)
-	}
+	_, resumable, _, err := g.run(t, path, false)
+	expect.MustThat(t, errors.Is(err, errCut) && resumable, "got resumable %v, %v", resumable, err)
 	g.cutAt = 0
 	program, person := openTerminal(t)
 	got := regexp.MustCompile(`\d+%|\d+ lines|\d+/s|\S+ left`).FindAllString(g.watch(t, path, true, program, person), -1)
@@ -91,15 +89,11 @@ func TestRateAndTimeLeftOfAResumedImportAreThoseOfItsOwnLines(t *testing.T) {
 		"81%", "2000 lines", "500/s", "6s left", "87%", "3000 lines", "500/s", "4s left",
 		"93%", "4000 lines", "500/s", "2s left", "100%", "5000 lines", "500/s", "0s left", "5000 lines", "500/s",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	expect.Slices(t, got, want)
 }
 
 func TestAPipeGetsNoProgressOfAnImport(t *testing.T) {
 	read, write, err := os.Pipe()
-	check(t, err)
-	if got := newTarget().watch(t, evenFile(t, 4_000), false, write, read); got != "" {
-		t.Errorf("got %q, want nothing", got)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, newTarget().watch(t, evenFile(t, 4_000), false, write, read), "")
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/ops"
+	"shunt/engine/expect"
 )
 
 // A field that can be set and has no flag fails this test: it becomes a row of Fields.
@@ -20,7 +21,5 @@ func TestEveryFieldThatCanBeSetHasAFlag(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("flags set %q, want %q", got, want)
-	}
+	expect.Slices(t, got, want, "flags set")
 }

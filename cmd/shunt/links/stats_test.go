@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/engine/expect"
 )
 
 func TestStatsAreTablesBelowTheTwoFigures(t *testing.T) {
@@ -37,12 +38,8 @@ other         3
 COUNTRY  HITS
 `
 	var stats client.Stats
-	if err := json.Unmarshal([]byte(answer), &stats); err != nil {
-		t.Fatal(err)
-	}
-	if got := statsText("", &stats); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.OK(t, json.Unmarshal([]byte(answer), &stats))
+	expect.Equal(t, statsText("", &stats), want)
 }
 
 func TestEmptyFiguresAtTheBeginningAreLeftOut(t *testing.T) {
@@ -55,8 +52,6 @@ func TestEmptyFiguresAtTheBeginningAreLeftOut(t *testing.T) {
 		for i, n := range c.hits {
 			s.Series = append(s.Series, client.Bucket{From: at(i), Figures: client.Figures{Hits: n}})
 		}
-		if got := strings.Count(statsText("", &s), "2026-11-21T"); got != c.rows {
-			t.Errorf("%s: got %d rows, want %d", name, got, c.rows)
-		}
+		expect.Equal(t, strings.Count(statsText("", &s), "2026-11-21T"), c.rows, "%s rows", name)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"shunt/engine/expect"
 )
 
 func TestTheCacheIsSizedByTheMemory(t *testing.T) {
@@ -19,9 +21,7 @@ func TestTheCacheIsSizedByTheMemory(t *testing.T) {
 		{"8 GiB", 8192 * mib, 512 * mib},
 		{"a large machine", 1 << 40, 1024 * mib},
 	} {
-		if got := CacheBytes(c.memory); got != int64(c.want) {
-			t.Errorf("%s: a cache of %d bytes, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, CacheBytes(c.memory), int64(c.want), "%s: a cache of bytes, want %d", c.name, c.want)
 	}
 }
 
@@ -48,11 +48,8 @@ func TestTheLimitOfAContainerCounts(t *testing.T) {
 			name, content, _ := strings.Cut(file, "=")
 			root["sys/fs/cgroup/"+name] = &fstest.MapFile{Data: []byte(content + "\n")}
 		}
-		if got := groupMemory(root); got != c.want {
-			t.Errorf("%s: %d bytes, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, groupMemory(root), c.want, "%s bytes", c.name)
 	}
-	if got := Usable(fstest.MapFS{}); got < 64<<20 || got > 1<<50 {
-		t.Errorf("this machine has %d bytes of memory", got)
-	}
+	got := Usable(fstest.MapFS{})
+	expect.That(t, got >= 64<<20 && got <= 1<<50, "this machine has %d bytes of memory", got)
 }

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -23,9 +24,7 @@ func TestLargeBlocksDoNotDoubleTheHeap(t *testing.T) {
 		{"blocks that came after the last collection", 40 * mib, 256 * mib, 100},
 		{"more than anybody has", 1 << 50, 1 << 50, 1},
 	} {
-		if got := gcPercent(c.live, c.blocks); got != c.want {
-			t.Errorf("%s: the heap may grow by %d %%, want %d", c.name, got, c.want)
-		}
+		expect.Equal(t, gcPercent(c.live, c.blocks), c.want, "%s: the heap may grow by %%", c.name)
 	}
 }
 
@@ -60,10 +59,7 @@ func TestMemoryIsGivenBackOnceWritesAreOver(t *testing.T) {
 		k.look()
 	}
 	held, given := memory()
-	if given != before+1 {
-		t.Errorf("when writes were over, memory was given back %d times, want once", given-before)
-	}
-	if held > base+size/4 {
-		t.Errorf("the heap has %d MiB, %d more than before %d MiB of it were not used any more", held>>20, (held-base)>>20, size>>20)
-	}
+	expect.Equal(t, given, before+1, "when writes were over, memory was given back %d times", given-before)
+	expect.That(t, held <= base+size/4,
+		"the heap has %d MiB, %d more than before %d MiB of it were not used any more", held>>20, (held-base)>>20, size>>20)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 const mib = 1 << 20
@@ -37,21 +39,15 @@ func TestAFullServerStaysFullUntilThereIsRoom(t *testing.T) {
 			t.Errorf("%d bytes in use: got full = %v, want %v", step.mapped, l.Full(), step.full)
 		}
 	}
-	if n := strings.Count(log.String(), "--memory-limit"); n != 1 {
-		t.Errorf("the log has %d lines about it, want one a minute:\n%s", n, log)
-	}
-	if !strings.Contains(log.String(), "limit_bytes=1099511627776 used_bytes=1099511627776 links=7") {
-		t.Errorf("the log lacks both numbers:\n%s", log)
-	}
+	expect.Equal(t, strings.Count(log.String(), "--memory-limit"), 1, "the log lines about it, want one a minute:\n%s", log)
+	expect.Contains(t, log.String(), "limit_bytes=1099511627776 used_bytes=1099511627776 links=7", "the log lacks both numbers:\n%s", log)
 }
 
 func TestAStoreThatDoesNotFitIsNamedWhileLoading(t *testing.T) {
 	l, log := testLimit(1, Links{Loading: true})
 	defer l.kernel.close()
 	l.look(time.Now(), l.Used())
-	if !l.Full() || !strings.Contains(log.String(), "the store does not fit in the memory limit") {
-		t.Errorf("got full = %v and the log:\n%s", l.Full(), log)
-	}
+	expect.That(t, l.Full() && strings.Contains(log.String(), "the store does not fit in the memory limit"), "got full = %v and the log:\n%s", l.Full(), log)
 }
 
 // kept is memory that is in use.
@@ -94,9 +90,8 @@ func TestTheRestOfTheLimitIsLeftToGo(t *testing.T) {
 		{"links leave no room", 1024 * mib, Usage{Go: 100 * mib, Mapped: 2000 * mib}, 64 * mib, 112 * mib},
 		{"a small limit", 64 * mib, Usage{Go: 60 * mib, Mapped: 40 * mib}, 16 * mib, 28 * mib},
 	} {
-		if got := goLimitFor(c.limit, c.use, c.live); got != c.want {
-			t.Errorf("%s: got %d MiB, want %d", c.name, got/mib, c.want/mib)
-		}
+		got := goLimitFor(c.limit, c.use, c.live)
+		expect.Equal(t, got, c.want, "%s: got %d MiB, want %d", c.name, got/mib, c.want/mib)
 	}
 }
 
@@ -133,8 +128,7 @@ func TestTheDefaultLimitIs85PercentOfTheMemory(t *testing.T) {
 			"sys/fs/cgroup/memory.max": {Data: []byte("104857600\n")},
 		}, func(n uint64) bool { return n == 85<<20 }},
 	} {
-		if got := LimitBytes(c.files); !c.want(got) {
-			t.Errorf("%v: got %d", c.files, got)
-		}
+		got := LimitBytes(c.files)
+		expect.That(t, c.want(got), "%v: got %d", c.files, got)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 func TestMemoryOutsideOfGosHeapCounts(t *testing.T) {
@@ -12,22 +14,15 @@ func TestMemoryOutsideOfGosHeapCounts(t *testing.T) {
 	defer l.kernel.close()
 	before := l.Used().Total()
 	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for i := 0; i < size; i += 4096 {
 		b[i] = 1
 	}
 	u := l.Used()
-	if err := unix.Munmap(b); err != nil {
-		t.Fatal(err)
-	}
-	if grown := u.Total() - before; grown < size || grown > size+size/4 {
-		t.Errorf("64 MiB that are mapped add %d MiB", grown>>20)
-	}
-	if u.Mapped != size || u.Go == 0 || u.Total() != u.Go+u.Mapped+u.Shared {
-		t.Errorf("got %+v", u)
-	}
+	expect.OK(t, unix.Munmap(b))
+	grown := u.Total() - before
+	expect.That(t, grown >= size && grown <= size+size/4, "64 MiB that are mapped add %d MiB", grown>>20)
+	expect.That(t, u.Mapped == size && u.Go != 0 && u.Total() == u.Go+u.Mapped+u.Shared, "got %+v", u)
 }
 
 func TestTheKernelsLinesAreRead(t *testing.T) {
@@ -44,9 +39,8 @@ func TestTheKernelsLinesAreRead(t *testing.T) {
 		{"nothing", "", 0, 0, false},
 	} {
 		anonymous, shared, ok := parseStatus([]byte(c.text))
-		if ok != c.ok || ok && (anonymous != c.anonymous || shared != c.shared) {
-			t.Errorf("%s: got %d, %d, %v, want %d, %d, %v", c.name, anonymous, shared, ok, c.anonymous, c.shared, c.ok)
-		}
+		expect.That(t, ok == c.ok && (!ok || anonymous == c.anonymous && shared == c.shared),
+			"%s: got %d, %d, %v, want %d, %d, %v", c.name, anonymous, shared, ok, c.anonymous, c.shared, c.ok)
 	}
 }
 

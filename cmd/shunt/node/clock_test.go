@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -35,9 +36,8 @@ func TestANodeWhoseClockIsFarFromMostOthersIsToldSo(t *testing.T) {
 		"one that says no time":         {members{silent}, ""},
 	} {
 		err := checkClock(now, "me", c.members)
-		if (err == nil) != (c.want == "") || err != nil && (!errors.Is(err, clusterlog.ErrClock) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: got %v, want %q in it", name, err, c.want)
-		}
+		expect.That(t, (err == nil) == (c.want == "") && (err == nil || errors.Is(err, clusterlog.ErrClock) && strings.Contains(err.Error(), c.want)),
+			"%s: got %v, want %q in it", name, err, c.want)
 	}
 }
 
@@ -53,8 +53,7 @@ func TestClocksThatDriftApartAreReportedOnce(t *testing.T) {
 	}{{0, ""}, {-time.Hour, "clocks of the cluster are apart"}, {-time.Hour, ""}, {0, "agree again"}, {0, ""}, {time.Hour, "are apart"}} {
 		said.Reset()
 		w.look(n, now.Add(step.jump), other)
-		if got := said.String(); (got == "") != (step.want == "") || !strings.Contains(got, step.want) {
-			t.Errorf("step %d: got %q, want %q", i, got, step.want)
-		}
+		got := said.String()
+		expect.That(t, (got == "") == (step.want == "") && strings.Contains(got, step.want), "step %d: got %q, want %q", i, got, step.want)
 	}
 }

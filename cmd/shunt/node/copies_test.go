@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
 )
@@ -21,30 +22,18 @@ func TestACopyIsHeldOverARestartOfItsSender(t *testing.T) {
 	s, other := memberStore(t), [16]byte{7}
 	members := []clusterlog.Member{{Node: clusterlog.Node{Name: "me", Role: clusterlog.Full}}}
 	n := restarted(s)
-	if got := n.kept(other, 5); got != 5 {
-		t.Fatalf("without a copy it may need the records after %d, want 5", got)
-	}
-	if err := n.HoldForCopy("new"); err != nil {
-		t.Fatal(err)
-	}
+	expect.MustEqual(t, n.kept(other, 5), 5, "without a copy it may need the records after")
+	expect.OK(t, n.HoldForCopy("new"))
 	flushFive(t, s)
 	for _, when := range []string{"at once", "after a restart"} {
-		if got := n.kept(other, 20); got != 5 {
-			t.Errorf("%s: it says that it may need the other's records after %d, want 5", when, got)
-		}
-		if through := n.pulledByAll(members); through != 0 {
-			t.Errorf("%s: it drops its own records through %d", when, through)
-		}
+		expect.Equal(t, n.kept(other, 20), 5, "%s: it says that it may need the other's records after", when)
+		expect.Equal(t, n.pulledByAll(members), 0, "%s: it drops its own records through", when)
 		n = restarted(s)
 	}
 	n.acknowledge("new", 0)
 	for _, when := range []string{"at once", "after a restart"} {
-		if got := n.kept(other, 20); got != 20 {
-			t.Errorf("the node has begun, %s: it may need the records after %d, want 20", when, got)
-		}
-		if through := n.pulledByAll(members); through != 5 {
-			t.Errorf("the node has begun, %s: it drops its own records through %d, want 5", when, through)
-		}
+		expect.Equal(t, n.kept(other, 20), 20, "the node has begun, %s: it may need the records after", when)
+		expect.Equal(t, n.pulledByAll(members), 5, "the node has begun, %s: it drops its own records through", when)
 		n = restarted(s)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +12,7 @@ import (
 
 	"shunt/api/cluster"
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
@@ -23,18 +22,12 @@ import (
 func memberStore(t *testing.T) *replicate.Rows {
 	t.Helper()
 	s, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem(), Replicate: replicate.New, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, s.Close())
 	})
 	rows := replicate.Of(s)
-	if err := rows.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, rows.JoinLog(clusterlog.ID{1}, clusterlog.Origin(clusterlog.ID{1})))
 	return rows
 }
 
@@ -57,17 +50,15 @@ func TestTheRoleIsThatOfTheCertificate(t *testing.T) {
 		"an edge with that of a full node":     {nodeOf(Edge, "web"), "OU=edge"},
 		"an edge with a unit that looks alike": {nodeOf(Edge, "Edge "), "OU=edge"},
 	} {
-		if err := c.node.CheckRole(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		err := c.node.CheckRole()
+		expect.That(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)), "%s: %v, want %q", name, err, c.want)
 	}
 }
 
 func TestAnEdgeKnowsFullNodesTheLiveFirst(t *testing.T) {
 	n := nodeOf(Edge, "edge")
-	if got := n.Fulls(); got != nil {
-		t.Errorf("before it was told: %v", got)
-	}
+	got := n.Fulls()
+	expect.That(t, got == nil, "before it was told: %v", got)
 	member := func(name string, role clusterlog.Role, live bool) clusterlog.Member {
 		return clusterlog.Member{Node: clusterlog.Node{Name: name, Advertise: "https://" + name + ":1", Role: role}, Live: live}
 	}
@@ -75,9 +66,8 @@ func TestAnEdgeKnowsFullNodesTheLiveFirst(t *testing.T) {
 		member("a", clusterlog.Full, false), member("b", clusterlog.Full, true), member("me", clusterlog.Edge, true), member("e", clusterlog.Edge, true),
 		{Node: clusterlog.Node{Name: "bad", Advertise: "?", Role: clusterlog.Full}, Live: true},
 	})
-	if got, want := n.Fulls(), []cluster.Place{{Name: "b", Address: "b:1"}, {Name: "a", Address: "a:1"}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	got, want := n.Fulls(), []cluster.Place{{Name: "b", Address: "b:1"}, {Name: "a", Address: "a:1"}}
+	expect.Slices(t, got, want)
 }
 
 // TestAnEdgeKeepsItsHitsUntilAFullNodeHasThem has members come and go. Nobody else has the hits of an edge,
@@ -97,17 +87,14 @@ func TestAnEdgeKeepsItsHitsUntilAFullNodeHasThem(t *testing.T) {
 	} {
 		n := nodeOf(c.role)
 		n.store = s
-		if got := n.pulledByAll(c.members); got != c.want {
-			t.Errorf("%s: records through %d are dropped, want %d", name, got, c.want)
-		}
+		expect.Equal(t, n.pulledByAll(c.members), c.want, "%s: records through are dropped", name)
 	}
 	n := nodeOf(Edge)
 	n.store = s
 	n.acknowledge("f", 7)
 	n.acknowledge("e", 3)
-	if got, most := n.pulledByAll([]clusterlog.Member{full, edge}), s.Metrics().OutboxNext-1; got != min(7, most) {
-		t.Errorf("acknowledged by the full node: %d", got)
-	}
+	got, most := n.pulledByAll([]clusterlog.Member{full, edge}), s.Metrics().OutboxNext-1
+	expect.Equal(t, got, min(7, most), "acknowledged by the full node")
 }
 
 // TestOthersKeepWhatACopyLacks has a copy made of this node's data: what it applies afterwards of another
@@ -117,38 +104,22 @@ func TestOthersKeepWhatACopyLacks(t *testing.T) {
 	n := nodeOf(Full)
 	n.store = s
 	a, b := [16]byte{1}, [16]byte{2}
-	if got := n.kept(a, 5); got != 5 {
-		t.Errorf("without a copy: %d, want 5", got)
-	}
+	expect.Equal(t, n.kept(a, 5), 5, "without a copy")
 	hold := func(name string) {
 		t.Helper()
-		if err := n.HoldForCopy(name); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, n.HoldForCopy(name))
 	}
 	hold("copy")
-	if got := n.kept(a, 9); got != 5 {
-		t.Errorf("after a copy: %d, want 5", got)
-	}
-	if got := n.kept(b, 3); got != 0 {
-		t.Errorf("an outbox that is newer than the copy: %d, want 0", got)
-	}
+	expect.Equal(t, n.kept(a, 9), 5, "after a copy")
+	expect.Equal(t, n.kept(b, 3), 0, "an outbox that is newer than the copy")
 	n.acknowledge("another", 1)
-	if got := n.kept(a, 9); got != 5 {
-		t.Errorf("before the copy asks: %d, want 5", got)
-	}
+	expect.Equal(t, n.kept(a, 9), 5, "before the copy asks")
 	n.acknowledge("copy", 1)
-	if got := n.kept(a, 9); got != 9 {
-		t.Errorf("when the copy asks itself: %d, want 9", got)
-	}
+	expect.Equal(t, n.kept(a, 9), 9, "when the copy asks itself")
 	hold("never")
-	if got := n.kept(a, 11); got != 9 {
-		t.Errorf("after a second copy: %d, want 9", got)
-	}
+	expect.Equal(t, n.kept(a, 11), 9, "after a second copy")
 	n.pulls.copies[0].BegunMs -= 2 * heldForCopy.Milliseconds()
-	if got := n.kept(a, 11); got != 11 {
-		t.Errorf("long after a copy: %d, want 11", got)
-	}
+	expect.Equal(t, n.kept(a, 11), 11, "long after a copy")
 }
 
 // flushFive leaves five records in the outbox.
@@ -158,9 +129,7 @@ func flushFive(t *testing.T, s *replicate.Rows) {
 		batch := engine.FlushBatch{Positions: engine.Positions{Epoch: 1, FlushSeq: i + 1}, Owners: func(yield func(uint32, uint32, *engine.Tally) error) error {
 			return yield(100, 1, &engine.Tally{Hits: 1})
 		}}
-		if err := s.Store().Flush(batch); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Store().Flush(batch))
 	}
 }
 
@@ -177,20 +146,10 @@ func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
 		_, err := n.Outbox("f", cluster.OutboxQuery{Known: id, After: after, Kept: after})
 		return err
 	}
-	if err := ask(4); err != nil {
-		t.Fatal(err)
-	}
-	if got := n.pulledByAll([]clusterlog.Member{member}); got != 4 {
-		t.Errorf("records through %d are dropped, want 4", got)
-	}
-	if err := ask(77); !errors.Is(err, cluster.ErrLost) {
-		t.Errorf("records that never were: %v", err)
-	}
-	if got := n.pulledByAll([]clusterlog.Member{member}); got != 4 {
-		t.Errorf("after a wrong acknowledgement, records through %d are dropped, want 4", got)
-	}
+	expect.OK(t, ask(4))
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{member}), 4, "records through are dropped")
+	expect.Error(t, ask(77), cluster.ErrLost, "records that never were")
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{member}), 4, "after a wrong acknowledgement, records through are dropped")
 	member.Outbox = [16]byte{2}
-	if got := n.pulledByAll([]clusterlog.Member{member}); got != 0 {
-		t.Errorf("for another node of that name, records through %d are dropped, want none", got)
-	}
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{member}), 0, "for another node of that name, records through are dropped")
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -22,19 +23,13 @@ func TestANodeKnowsTheMembersOfItsCluster(t *testing.T) {
 		found, known := m.has(name)
 		return found && known
 	}
-	if !has("a") || asked != 1 {
-		t.Errorf("a member is unknown, or asked for %d times", asked)
-	}
+	expect.That(t, has("a") && asked == 1, "a member is unknown, or asked for %d times", asked)
 	there = append(there, clusterlog.Member{Node: clusterlog.Node{Name: "b"}})
-	if !has("b") || asked != 2 || has("c") {
-		t.Errorf("a new member is unknown, or somebody else is one; asked %d times", asked)
-	}
+	expect.That(t, has("b") && asked == 2 && !has("c"), "a new member is unknown, or somebody else is one; asked %d times", asked)
 	answer = errors.New("gone")
 	m.forget()
 	asked = 0
-	if !has("a") || !has("b") || has("c") || asked != 1 {
-		t.Errorf("while etcd is gone, members are unknown, or asked for %d times", asked)
-	}
+	expect.That(t, has("a") && has("b") && !has("c") && asked == 1, "while etcd is gone, members are unknown, or asked for %d times", asked)
 }
 
 // TestNoRequestWaitsForAnEtcdThatDoesNotAnswer while somebody else, without a deadline, asks it: requests of
@@ -49,21 +44,18 @@ func TestNoRequestWaitsForAnEtcdThatDoesNotAnswer(t *testing.T) {
 			}
 			return there, nil
 		}}
-		if found, _ := m.has("a"); !found {
-			t.Fatal("a member is unknown")
-		}
+		found, _ := m.has("a")
+		expect.MustThat(t, found, "a member is unknown")
 		time.Sleep(2 * membersLive)
 		hangs = true
 		go func() { _, _ = m.outboxes(context.Background()) }()
 		synctest.Wait()
 		for range 3 {
 			since := time.Now()
-			if found, _ := m.has("a"); !found {
-				t.Error("a member is unknown")
-			}
-			if took := time.Since(since); took > knownTimeout {
-				t.Errorf("a request waited for %v", took)
-			}
+			found, _ := m.has("a")
+			expect.That(t, found, "a member is unknown")
+			took := time.Since(since)
+			expect.That(t, took <= knownTimeout, "a request waited for %v", took)
 		}
 		time.Sleep(memberTimeout)
 	})
@@ -82,9 +74,8 @@ func TestNobodyIsRefusedWhileItIsUnknownWhoIsThere(t *testing.T) {
 	}
 	want := func(name string, wantFound, wantKnown bool) {
 		t.Helper()
-		if found, known := m.has(name); found != wantFound || known != wantKnown {
-			t.Errorf("%s: found %t, known %t, want %t, %t", name, found, known, wantFound, wantKnown)
-		}
+		found, known := m.has(name)
+		expect.That(t, found == wantFound && known == wantKnown, "%s: found %t, known %t, want %t, %t", name, found, known, wantFound, wantKnown)
 	}
 	answer = gone
 	want("a", false, false) // nothing has ever been heard
@@ -95,18 +86,14 @@ func TestNobodyIsRefusedWhileItIsUnknownWhoIsThere(t *testing.T) {
 	want("edge", false, false)
 	asked = 0
 	want("edge", false, false)
-	if asked != 0 {
-		t.Errorf("etcd, which has failed just now, was asked %d times", asked)
-	}
+	expect.Equal(t, asked, 0, "etcd, which has failed just now, was asked times")
 
 	// Whoever follows the nodes hears of it: then it is known although etcd is gone again, and etcd may be asked.
 	there = append(there, clusterlog.Member{Node: clusterlog.Node{Name: "edge"}})
 	n.hear(t.Context(), new(clockWatch), there)
 	want("edge", true, true)
 	want("a", true, true)
-	if asked != 1 {
-		t.Errorf("etcd was asked %d times, want once", asked)
-	}
+	expect.Equal(t, asked, 1, "etcd was asked times")
 	answer = nil
 	n.hear(t.Context(), new(clockWatch), there[:1])
 	want("edge", true, true) // etcd has the last word

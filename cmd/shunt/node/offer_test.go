@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 )
 
@@ -19,9 +20,7 @@ func TestANodeIsDrainedOnceItsOutboxStaysEmpty(t *testing.T) {
 		{11, 11, false}, {11, 11, false}, {11, 11, true}, {11, 11, false}, // it says so once
 		{11, 12, false}, {12, 12, false}, {12, 12, false}, {12, 12, false}, {12, 12, true},
 	} {
-		if got := d.look(now, step.first, step.next); got != step.want {
-			t.Errorf("step %d: got %t, want %t", i, got, step.want)
-		}
+		expect.Equal(t, d.look(now, step.first, step.next), step.want, "step %d", i)
 		now = now.Add(time.Second)
 	}
 }
@@ -36,8 +35,6 @@ func TestOnlyANodeWithTheLogsHistoryOffersItsHits(t *testing.T) {
 		if err != nil {
 			wrapped = fmt.Errorf("cluster: %w", err)
 		}
-		if got := mayOffer(wrapped); got != want {
-			t.Errorf("%v: got %t, want %t", err, got, want)
-		}
+		expect.Equal(t, mayOffer(wrapped), want, "%v", err)
 	}
 }

@@ -1,10 +1,10 @@
 package node
 
 import (
-	"errors"
 	"testing"
 
 	"shunt/api/cluster"
+	"shunt/engine/expect"
 )
 
 func TestAnOutboxIsOfTheNodeThatSaidSoFirst(t *testing.T) {
@@ -34,18 +34,12 @@ func TestAnOutboxIsOfTheNodeThatSaidSoFirst(t *testing.T) {
 	} {
 		var o owners
 		if c.before.Name != "" {
-			if err := o.check(map[string][16]byte{c.before.Name: c.id}, c.before, c.id); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, o.check(map[string][16]byte{c.before.Name: c.id}, c.before, c.id))
 		}
-		if err := o.check(c.by, c.peer, c.id); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", name, err, c.want)
-		}
+		expect.Error(t, o.check(c.by, c.peer, c.id), c.want, name)
 	}
 	var o owners
-	if !o.accuse("e") || o.accuse("e") || !o.accuse("f") {
-		t.Error("a node is not reported exactly once")
-	}
+	expect.That(t, o.accuse("e") && !o.accuse("e") && o.accuse("f"), "a node is not reported exactly once")
 }
 
 func TestWhatIsRefusedIsANameOrASerialNumber(t *testing.T) {
@@ -60,8 +54,6 @@ func TestWhatIsRefusedIsANameOrASerialNumber(t *testing.T) {
 				said = "name/" + got.Name
 			}
 		}
-		if said != want {
-			t.Errorf("%q: got %q, %v, want %q", text, said, err, want)
-		}
+		expect.Equal(t, said, want, "%q, %v", text, err)
 	}
 }

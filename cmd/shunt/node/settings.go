@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -108,19 +107,12 @@ func (s *Settings) readCluster() error {
 	if s.Cluster != "" {
 		return settings.UsageErrorf("--cluster and --cluster-file are both set; choose one")
 	}
-	f, err := os.Open(s.ClusterAt)
+	text, err := settings.ReadAtMost(s.ClusterAt, maxClusterFile)
 	if err != nil {
 		return settings.UsageErrorf("--cluster-file: %w", err)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxClusterFile+1))
 	line, _, _ := strings.Cut(string(text), "\n")
-	switch line = strings.TrimSpace(line); {
-	case err != nil:
-		return settings.UsageErrorf("--cluster-file: %w", err)
-	case len(text) > maxClusterFile:
-		return settings.UsageErrorf("--cluster-file: %s is larger than %d bytes", s.ClusterAt, maxClusterFile)
-	case line == "":
+	if line = strings.TrimSpace(line); line == "" {
 		return settings.UsageErrorf("--cluster-file: the first line of %s is empty; it must be like etcd://h1:2379,h2:2379,h3:2379", s.ClusterAt)
 	}
 	s.Cluster, s.ClusterAt = line, ""

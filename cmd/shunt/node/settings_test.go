@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"shunt/engine/expect"
 )
 
 func TestTheFirstNameOfACertificateIsTheNodes(t *testing.T) {
@@ -30,9 +32,8 @@ func TestTheFirstNameOfACertificateIsTheNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cert, key := writeCertificate(t, c.names)
 			s := Settings{Name: "a", CA: cert, Cert: cert, Key: key}
-			if _, err := s.readIdentity(); (err == nil) != c.ok {
-				t.Errorf("names %q: got %v, want accepted: %v", c.names, err, c.ok)
-			}
+			_, err := s.readIdentity()
+			expect.That(t, (err == nil) == c.ok, "names %q: got %v, want accepted: %v", c.names, err, c.ok)
 		})
 	}
 }
@@ -41,27 +42,19 @@ func TestTheFirstNameOfACertificateIsTheNodes(t *testing.T) {
 func writeCertificate(t *testing.T, names []string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: names, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	write := func(file, kind string, b []byte) string {
 		path := filepath.Join(t.TempDir(), file)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600))
 		return path
 	}
 	return write("a.crt", "CERTIFICATE", der), write("a.key", "EC PRIVATE KEY", secret)
@@ -77,12 +70,9 @@ func TestNoPasswordOfEtcdIsShown(t *testing.T) {
 		"etcd://ann:hidden@h1:2379":   "…@h1:2379",
 		"http://ann:hid@den@h1:2379/": "…@h1:2379/",
 	} {
-		if err := fs.Set("cluster", text); err != nil {
-			t.Fatal(err)
-		}
-		if got := fs.Lookup("cluster").Value.String(); got != want || s.Cluster != text {
-			t.Errorf("%q is shown as %q and set as %q, want %q", text, got, s.Cluster, want)
-		}
+		expect.OK(t, fs.Set("cluster", text))
+		got := fs.Lookup("cluster").Value.String()
+		expect.That(t, got == want && s.Cluster == text, "%q is shown as %q and set as %q, want %q", text, got, s.Cluster, want)
 	}
 }
 
@@ -91,9 +81,7 @@ func TestTheClusterMayBeGivenAsAFile(t *testing.T) {
 	const secret = "etcd://ann:hidden@h1:2379/a/"
 	file := func(text string) string {
 		path := filepath.Join(t.TempDir(), "cluster")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	for name, c := range map[string]struct {
@@ -112,21 +100,17 @@ func TestTheClusterMayBeGivenAsAFile(t *testing.T) {
 			fs, s := pflag.NewFlagSet("", pflag.ContinueOnError), new(Settings)
 			AddJoin(fs, s)
 			s.Name, s.CA, s.Cert, s.Key = "a", "ca", "cert", "key"
-			if err := errors.Join(fs.Set("cluster", c.cluster), fs.Set("cluster-file", c.at)); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, errors.Join(fs.Set("cluster", c.cluster), fs.Set("cluster-file", c.at)))
 			err := s.CheckJoin()
 			if c.want == "" {
 				o, etcdErr := s.etcd()
-				if err != nil || etcdErr != nil || o.Username != "ann" || o.Password != "hidden" || o.Prefix != "/a/" {
-					t.Errorf("got %+v, %v, %v", o, err, etcdErr)
-				}
+				expect.That(t, err == nil && etcdErr == nil && o.Username == "ann" && o.Password == "hidden" && o.Prefix == "/a/",
+					"got %+v, %v, %v", o, err, etcdErr)
 			} else if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden") {
 				t.Errorf("got %v, want %q and no password", err, c.want)
 			}
-			if shown := fs.Lookup("cluster").Value.String(); strings.Contains(shown, "hidden") {
-				t.Errorf("the flag shows %s", shown)
-			}
+			shown := fs.Lookup("cluster").Value.String()
+			expect.That(t, !strings.Contains(shown, "hidden"), "the flag shows %s", shown)
 		})
 	}
 }

@@ -56,7 +56,7 @@ type Server struct {
 
 // Ask asks etcd's servers for the state of the cluster. It opens no data folder.
 func Ask(ctx context.Context, s *Settings) (st *Status, err error) {
-	return st, withLog(ctx, s, func(log *etcdlog.Log) error {
+	err = withLog(ctx, s, func(log *etcdlog.Log) error {
 		status, err := log.Status(ctx)
 		if err != nil {
 			return err
@@ -71,6 +71,7 @@ func Ask(ctx context.Context, s *Settings) (st *Status, err error) {
 		}
 		return nil
 	})
+	return st, err
 }
 
 func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {

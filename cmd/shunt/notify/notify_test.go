@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"shunt/engine/expect"
 )
 
 // A manager is the socket of a service manager.
@@ -26,9 +28,7 @@ type manager struct {
 func newManager(t *testing.T, name string) manager {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", name)
 	return manager{t, conn}
@@ -40,9 +40,7 @@ func (m manager) next() []string {
 	b := make([]byte, 4096)
 	_ = m.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	n, err := m.conn.Read(b)
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	expect.OK(m.t, err)
 	return strings.Split(string(b[:n]), "\n")
 }
 
@@ -56,9 +54,7 @@ func (m manager) await(line string) {
 func opened(t *testing.T) *Notifier {
 	t.Helper()
 	n, err := Open()
-	if err != nil || n == nil {
-		t.Fatalf("got %v, %v", n, err)
-	}
+	expect.MustThat(t, err == nil && n != nil, "got %v, %v", n, err)
 	return n
 }
 
@@ -73,30 +69,21 @@ func TestAManagerIsToldEachStepOfALife(t *testing.T) {
 			n := opened(t)
 			m.await("STATUS=starting")
 			n.look("opening the store")
-			if got := m.next(); !slices.Equal(got, []string{"EXTEND_TIMEOUT_USEC=30000000", "STATUS=opening the store"}) {
-				t.Errorf("got %q while starting", got)
-			}
+			expect.Slices(t, m.next(), []string{"EXTEND_TIMEOUT_USEC=30000000", "STATUS=opening the store"}, "while starting")
 			n.Ready("ready")
-			if got := m.next(); !slices.Equal(got, []string{"READY=1", "STATUS=ready"}) {
-				t.Errorf("got %q when ready", got)
-			}
+			expect.Slices(t, m.next(), []string{"READY=1", "STATUS=ready"}, "when ready")
 			n.look("ready") // no message
 			n.Reloading()
 			got := m.next()
-			if len(got) != 3 || got[0] != "RELOADING=1" || !strings.HasPrefix(got[1], "MONOTONIC_USEC=") || got[2] != "STATUS=reloading" {
-				t.Errorf("got %q when reloading", got)
-			}
+			expect.That(t, len(got) == 3 && got[0] == "RELOADING=1" && strings.HasPrefix(got[1], "MONOTONIC_USEC=") && got[2] == "STATUS=reloading",
+				"got %q when reloading", got)
 			n.Ready("ready")
 			m.await("READY=1")
 			n.Stopping("draining")
-			if got := m.next(); !slices.Equal(got, []string{"STOPPING=1", "EXTEND_TIMEOUT_USEC=30000000", "STATUS=draining"}) {
-				t.Errorf("got %q when stopping", got)
-			}
+			expect.Slices(t, m.next(), []string{"STOPPING=1", "EXTEND_TIMEOUT_USEC=30000000", "STATUS=draining"}, "when stopping")
 			n.Ready("a reload that ended late") // no message
 			n.look("draining")
-			if got := m.next(); !slices.Equal(got, []string{"EXTEND_TIMEOUT_USEC=30000000"}) {
-				t.Errorf("got %q while stopping", got)
-			}
+			expect.Slices(t, m.next(), []string{"EXTEND_TIMEOUT_USEC=30000000"}, "while stopping")
 		})
 	}
 }
@@ -134,9 +121,7 @@ func TestSignsOfLifeEndWhenTheProcessIsNotAlive(t *testing.T) {
 		t.Errorf("got %q of a process that is not alive", b[:k])
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, <-ended)
 }
 
 func TestTheWatchdogOfAnotherProcessIsNotOurs(t *testing.T) {
@@ -155,30 +140,24 @@ func TestTheWatchdogOfAnotherProcessIsNotOurs(t *testing.T) {
 	} {
 		t.Setenv("WATCHDOG_USEC", c.usec)
 		t.Setenv("WATCHDOG_PID", c.pid)
-		if n, _ := Open(); n == nil || n.watchdog != c.want {
-			t.Errorf("WATCHDOG_USEC=%q, WATCHDOG_PID=%q: got %+v, want %v", c.usec, c.pid, n, c.want)
-		}
+		n, _ := Open()
+		expect.That(t, n != nil && n.watchdog == c.want, "WATCHDOG_USEC=%q, WATCHDOG_PID=%q: got %+v, want %v", c.usec, c.pid, n, c.want)
 	}
 }
 
 func TestNobodyIsToldWithoutAManager(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	n, err := Open()
-	if n != nil || err != nil {
-		t.Fatalf("got %v, %v", n, err)
-	}
+	expect.MustThat(t, n == nil && err == nil, "got %v, %v", n, err)
 	n.Ready("ready")
 	n.Reloading()
 	n.Stopping("draining")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := errors.Join(n.Run(ctx, nil), n.Watch(ctx, nil)); err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, errors.Join(n.Run(ctx, nil), n.Watch(ctx, nil)))
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
-	if n, err := Open(); n != nil || err == nil {
-		t.Errorf("a socket that is gone: got %v, %v", n, err)
-	}
+	n, err = Open()
+	expect.That(t, n == nil && err != nil, "a socket that is gone: got %v, %v", n, err)
 }
 
 func TestAManagerThatHasGoneHoldsNothingUp(t *testing.T) {
@@ -191,7 +170,6 @@ func TestAManagerThatHasGoneHoldsNothingUp(t *testing.T) {
 
 func TestAStatusIsOneShortLine(t *testing.T) {
 	got := oneLine("ready\nMAINPID=1\x00\xff " + strings.Repeat("é", maxStatusBytes))
-	if strings.ContainsAny(got, "\n\x00") || !utf8.ValidString(got) || len(got) > maxStatusBytes || !strings.HasPrefix(got, "ready MAINPID=1  ") {
-		t.Errorf("got %q", got)
-	}
+	expect.That(t, !strings.ContainsAny(got, "\n\x00") && utf8.ValidString(got) && len(got) <= maxStatusBytes &&
+		strings.HasPrefix(got, "ready MAINPID=1  "), "got %q", got)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/cmd/shunt/core"
+	"shunt/engine/expect"
 )
 
 func TestAnOperationWithoutAResultIsAnError(t *testing.T) {
@@ -36,17 +37,12 @@ func TestAnOperationWithoutAResultIsAnError(t *testing.T) {
 			}))
 			defer elsewhere.Close()
 			server, err := newConnection(elsewhere.URL, "t", nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			said, done := "", core.Backup{}
 			err = server.Operate(t.Context(), "/backup", nil, func(text string) { said = text }, &done)
-			if err == nil != (c.want == "") || err == nil && (done.Links != 3 || said != "half") {
-				t.Fatalf("got %v, %+v, having said %q", err, done, said)
-			}
-			if err != nil && !regexp.MustCompile(c.want).MatchString(err.Error()) {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
+			expect.MustThat(t, err == nil == (c.want == "") && (err != nil || done.Links == 3 && said == "half"),
+				"got %v, %+v, having said %q", err, done, said)
+			expect.That(t, err == nil || regexp.MustCompile(c.want).MatchString(err.Error()), "got %v, want %s", err, c.want)
 		})
 	}
 }

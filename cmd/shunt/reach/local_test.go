@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/cmd/shunt/core"
+	"shunt/engine/expect"
 	"shunt/storage"
 )
 
@@ -18,9 +19,7 @@ func TestAServerWithoutASchemeIsHTTPSUnlessLocal(t *testing.T) {
 		"10.0.0.1:8080/": "https://10.0.0.1:8080", "http://sho.rt": "http://sho.rt", "ftp://sho.rt": "", "": "", "sho.rt/x": "",
 	} {
 		got, err := new(Target).parseServer(text)
-		if got != want || (err == nil) != (want != "") {
-			t.Errorf("%q: got %q, %v, want %q", text, got, err, want)
-		}
+		expect.That(t, got == want && (err == nil) == (want != ""), "%q: got %q, %v, want %q", text, got, err, want)
 	}
 }
 
@@ -30,9 +29,7 @@ func TestACommandWaitsForALockedFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := func() *storage.Store {
 			store, err := storage.Open(dir, storage.Options{Create: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			return store
 		}
 		store := hold()
@@ -54,19 +51,11 @@ func TestACommandWaitsForALockedFolder(t *testing.T) {
 			t.Fatalf("with patience, while the folder is locked: got %v, want it to wait", err)
 		default:
 		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.NoError(t, store.Close())
 		<-connected
-		if err != nil {
-			t.Fatalf("with patience: got %v, want it to wait", err)
-		}
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
-		if err := hold().Close(); err != nil {
-			t.Errorf("after the command: %v", err)
-		}
+		expect.MustThat(t, err == nil, "with patience: got %v, want it to wait", err)
+		expect.NoError(t, c.close())
+		expect.NoError(t, hold().Close(), "after the command")
 		time.Sleep(time.Minute) // of the bubble, which takes no time: fasthttp looks once in 10 s whether it has ended
 	})
 }

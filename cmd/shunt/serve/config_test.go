@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/usage"
+	"shunt/engine/expect"
 )
 
 // settingsProbe is a command tree with settings of every kind, which records what it was given.
@@ -53,9 +53,7 @@ func (p *settingsProbe) run(t *testing.T, environ []string, args ...string) (war
 func writeFile(t *testing.T, name, content string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -70,20 +68,11 @@ trusted-proxy = ["10.1.2.3/8", "::1"]
 	p := settingsProbe{}
 	environ := []string{"SHUNT_LISTEN=127.0.0.1:2", "SHUNT_FLUSH_INTERVAL=2s", "SHUNT_CONFIG=" + path, "HOME=/root"}
 	warnings, err := p.run(t, environ, "--listen", "127.0.0.1:3")
-	if err != nil || warnings != "" {
-		t.Fatalf("got %v and warnings %q", err, warnings)
-	}
-	if p.data.Listen != "127.0.0.1:3" || p.flush != 2*time.Second || p.data.BaseURL != "https://file.example" || !p.pprof {
-		t.Errorf("got listen %q (flag), flush %v (environment), base URL %q and pprof %v (file)",
-			p.data.Listen, p.flush, p.data.BaseURL, p.pprof)
-	}
-	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	if !slices.Equal(p.proxies, want) {
-		t.Errorf("got trusted proxies %v, want %v", p.proxies, want)
-	}
-	if p.data.Dir != core.DefaultDataDir {
-		t.Errorf("got data %q, want the default", p.data.Dir)
-	}
+	expect.MustThat(t, err == nil && warnings == "", "got %v and warnings %q", err, warnings)
+	expect.That(t, p.data.Listen == "127.0.0.1:3" && p.flush == 2*time.Second && p.data.BaseURL == "https://file.example" && p.pprof,
+		"got listen %q (flag), flush %v (environment), base URL %q and pprof %v (file)", p.data.Listen, p.flush, p.data.BaseURL, p.pprof)
+	expect.Slices(t, p.proxies, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")})
+	expect.Equal(t, p.data.Dir, core.DefaultDataDir)
 }
 
 func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
@@ -117,9 +106,7 @@ func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
 				t.Fatalf("got %v, want a usage error", err)
 			}
 			for _, part := range c.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("got %q, want %q in it", err, part)
-				}
+				expect.Contains(t, err.Error(), part, "got %q", err)
 			}
 		})
 	}
@@ -128,17 +115,15 @@ func TestBadSettingsAreUsageErrorsThatNameTheirSource(t *testing.T) {
 func TestUnknownVariablesAreWarnedOf(t *testing.T) {
 	for _, variable := range []string{"SHUNT_LISTEM", "SHUNT_ALIAS", "SHUNT_listen", "SHUNT_LISTEN_FILE", "SHUNT_HELP"} {
 		warnings, err := new(settingsProbe).run(t, []string{variable + "=x"})
-		if err != nil || !strings.Contains(warnings, variable) || strings.Count(warnings, "\n") != 1 {
-			t.Errorf("%s: got %v and %q, want one line that names it", variable, err, warnings)
-		}
+		expect.That(t, err == nil && strings.Contains(warnings, variable) && strings.Count(warnings, "\n") == 1,
+			"%s: got %v and %q, want one line that names it", variable, err, warnings)
 	}
 }
 
 func TestASecretIsReadFromItsFile(t *testing.T) {
 	p := settingsProbe{}
-	if _, err := p.run(t, []string{"SHUNT_TOKEN_FILE=" + writeFile(t, "token", "shunt_abc\n")}); err != nil || p.token != "shunt_abc" {
-		t.Errorf("got %q, %v, want the file's content without its line end", p.token, err)
-	}
+	_, err := p.run(t, []string{"SHUNT_TOKEN_FILE=" + writeFile(t, "token", "shunt_abc\n")})
+	expect.That(t, err == nil && p.token == "shunt_abc", "got %q, %v, want the file's content without its line end", p.token, err)
 }
 
 // A compose file gives an empty text for ${VARIABLE} if that is not set.
@@ -146,9 +131,8 @@ func TestAnEmptyVariableIsNotSet(t *testing.T) {
 	p := settingsProbe{}
 	environ := []string{"SHUNT_TRUSTED_PROXY=", "SHUNT_LISTEN=", "SHUNT_FLUSH_INTERVAL=", "SHUNT_PPROF=", "SHUNT_TOKEN=", "SHUNT_TOKEN_FILE=", "SHUNT_CONFIG="}
 	warnings, err := p.run(t, environ)
-	if err != nil || warnings != "" || p.data.Listen != "127.0.0.1:8080" || p.pprof || p.token != "" {
-		t.Errorf("got %v, %q, %+v, want the defaults", err, warnings, p)
-	}
+	expect.That(t, err == nil && warnings == "" && p.data.Listen == "127.0.0.1:8080" && !p.pprof && p.token == "",
+		"got %v, %q, %+v, want the defaults", err, warnings, p)
 }
 
 func TestYesAndNoAreBooleans(t *testing.T) {
@@ -156,13 +140,11 @@ func TestYesAndNoAreBooleans(t *testing.T) {
 		file := writeFile(t, "shunt.toml", `pprof = "`+text+`"`)
 		for environ, args := range map[string][]string{"SHUNT_PPROF=" + text: nil, "HOME=/": {"--pprof=" + text}, "SHUNT_CONFIG=" + file: nil} {
 			p := settingsProbe{pprof: !want}
-			if _, err := p.run(t, []string{environ}, args...); err != nil || p.pprof != want {
-				t.Errorf("%s %v: got %v, %v, want %v", environ, args, p.pprof, err, want)
-			}
+			_, err := p.run(t, []string{environ}, args...)
+			expect.That(t, err == nil && p.pprof == want, "%s %v: got %v, %v, want %v", environ, args, p.pprof, err, want)
 		}
 	}
 	p := settingsProbe{}
-	if _, err := p.run(t, nil, "--pprof"); err != nil || !p.pprof {
-		t.Errorf("without a value: got %v, %v", p.pprof, err)
-	}
+	_, err := p.run(t, nil, "--pprof")
+	expect.That(t, err == nil && p.pprof, "without a value: got %v, %v", p.pprof, err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"shunt/api/admin"
 	"shunt/cmd/shunt/certs"
+	"shunt/engine/expect"
 )
 
 // fixedState is a source of which only the state is asked.
@@ -25,8 +26,6 @@ func TestACertificateIsWaitingValidOrFailing(t *testing.T) {
 		{ACME: true, State: admin.ACMEFailing, Failures: 1, NotAfter: day}: {ACME: true, Failing: true, Failures: 1, NotAfter: day},
 		{State: admin.ACMEValid, NotAfter: day}:                            {NotAfter: day},
 	} {
-		if got := certificateFigures(fixedState{state: state})(); got != want {
-			t.Errorf("%+v: got %+v, want %+v", state, got, want)
-		}
+		expect.Equal(t, certificateFigures(fixedState{state: state})(), want, "%+v", state)
 	}
 }

@@ -3,14 +3,14 @@ package settings
 import (
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 func TestExpiriesAreSpansOrTimes(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	newYork, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for text, want := range map[string]string{
 		"1d": "2026-02-01T12:00:00Z", "90m": "2026-01-31T13:30:00Z", "2030-12-31": "2031-01-01T04:59:59Z", "2026-01-31": "2026-02-01T04:59:59Z",
 		"2w": "2026-02-14T12:00:00Z", "1y": "2027-01-31T12:00:00Z", "1d12h": "2026-02-02T00:00:00Z", "1y2w3d4h5m6s": "2027-02-17T16:05:06Z",
@@ -22,9 +22,7 @@ func TestExpiriesAreSpansOrTimes(t *testing.T) {
 		if err != nil && want == "" {
 			continue
 		}
-		if err != nil || got.Format(time.RFC3339) != want {
-			t.Errorf("%q: got %v, %v, want %q", text, got, err, want)
-		}
+		expect.That(t, err == nil && got.Format(time.RFC3339) == want, "%q: got %v, %v, want %q", text, got, err, want)
 	}
 }
 
@@ -47,9 +45,7 @@ func TestBoundsAreDaysTimesOrSpansBefore(t *testing.T) {
 			if err != nil && want[i] == "" {
 				continue
 			}
-			if err != nil || got.Format(time.RFC3339) != want[i] {
-				t.Errorf("%q: got %v, %v, want %q", text, got, err, want[i])
-			}
+			expect.That(t, err == nil && got.Format(time.RFC3339) == want[i], "%q: got %v, %v, want %q", text, got, err, want[i])
 		}
 	}
 }

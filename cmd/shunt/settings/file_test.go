@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"shunt/engine/expect"
 )
 
 // Whatever is in the file of settings, an error has a place in it.
@@ -26,9 +28,8 @@ func TestEveryErrorOfAFileHasAPlaceInIt(t *testing.T) {
 	read := func(text string) {
 		f := &configFile{path: "shunt.toml", text: []byte(text), known: known}
 		_, err := f.settings()
-		if usage := (UsageError{}); err != nil && (!errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "shunt.toml:")) {
-			t.Errorf("%q: got %q, want a usage error with a place", text, err)
-		}
+		usage := (UsageError{})
+		expect.That(t, err == nil || errors.As(err, &usage) && strings.HasPrefix(err.Error(), "shunt.toml:"), "%q: got %q, want a usage error with a place", text, err)
 	}
 	for _, text := range wrongFiles {
 		for i := range len(text) {

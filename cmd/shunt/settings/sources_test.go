@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"shunt/engine/expect"
 )
 
 func TestVariablesThatAreNoSettingsTakeALineOfEachKind(t *testing.T) {
@@ -31,11 +33,7 @@ func TestVariablesThatAreNoSettingsTakeALineOfEachKind(t *testing.T) {
 		"both":      {append([]string{"SHUNT_X=1"}, services...), `^shunt: warning: SHUNT_X is ignored.*\nshunt: warning: ignored: 10 variables.*\n$`},
 	} {
 		var said strings.Builder
-		if err := Apply(fs, known, c.environ, &said); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if !regexp.MustCompile(c.want).MatchString(said.String()) {
-			t.Errorf("%s: got %q, want %q", name, said.String(), c.want)
-		}
+		expect.OK(t, Apply(fs, known, c.environ, &said), name)
+		expect.That(t, regexp.MustCompile(c.want).MatchString(said.String()), "%s: got %q, want %q", name, said.String(), c.want)
 	}
 }

@@ -1,8 +1,9 @@
 package settings
 
 import (
-	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestTheNameThatWasMeantIsSuggested(t *testing.T) {
@@ -13,13 +14,10 @@ func TestTheNameThatWasMeantIsSuggested(t *testing.T) {
 		"port": {"listen"}, "debug": {"log-level"}, "domain": {"base-url"}, "log": nil, "zzz": nil, "": nil, "redirect": nil,
 		"tls-ket": {"tls-key"}, "log-forma": {"log-format"},
 	} {
-		if got := nearest(text, names); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		expect.Slices(t, nearest(text, names), want, "%q", text)
 	}
-	if got := nearest("port", []string{"data"}); got != nil {
-		t.Errorf("got %q, want nothing that there is not", got)
-	}
+	got := nearest("port", []string{"data"})
+	expect.That(t, got == nil, "got %q, want nothing that there is not", got)
 }
 
 func TestADistanceIsTheSameFromBothEnds(t *testing.T) {
@@ -27,8 +25,7 @@ func TestADistanceIsTheSameFromBothEnds(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abc", "bc", 1}, {"kitten", "sitting", 3}} {
-		if got, back := editDistance(c.a, c.b), editDistance(c.b, c.a); got != c.want || back != c.want {
-			t.Errorf("%q and %q: got %d and %d, want %d", c.a, c.b, got, back, c.want)
-		}
+		got, back := editDistance(c.a, c.b), editDistance(c.b, c.a)
+		expect.That(t, got == c.want && back == c.want, "%q and %q: got %d and %d, want %d", c.a, c.b, got, back, c.want)
 	}
 }

@@ -8,18 +8,16 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestWhoMayListen(t *testing.T) {
 	const root, owner, self, other = 0, 1000, 1001, 1002
 	for uid, want := range map[int]bool{root: true, owner: true, self: true, other: false} {
-		if got := mayListen(uid, owner, self); got != want {
-			t.Errorf("user %d, in a folder of %d, asked by %d: got %v, want %v", uid, owner, self, got, want)
-		}
+		expect.Equal(t, mayListen(uid, owner, self), want, "user %d, in a folder of %d, asked by %d", uid, owner, self)
 	}
-	if mayListen(other, root, root) {
-		t.Error("root trusts any user in a folder of its own")
-	}
+	expect.That(t, !mayListen(other, root, root), "root trusts any user in a folder of its own")
 }
 
 func TestTheKernelNamesThePeer(t *testing.T) {
@@ -28,26 +26,18 @@ func TestTheKernelNamesThePeer(t *testing.T) {
 		t.Errorf("nobody listens: got %v", err)
 	}
 	ln, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer ln.Close()
 	conn, err := Dial(context.Background(), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer conn.Close()
 	raw, err := conn.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	err = raw.Control(func(fd uintptr) {
 		uid, asked, err := peerUID(int(fd))
 		if err != nil || asked && uid != os.Geteuid() || runtime.GOOS == "linux" && !asked {
 			t.Errorf("got user %d, asked %v, %v, want %d", uid, asked, err, os.Geteuid())
 		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect.NoError(t, err)
 }

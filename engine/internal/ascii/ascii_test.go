@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // allowed are the bytes that RFC 3986 allows in an address.
@@ -26,9 +28,7 @@ func TestAnAddressGoesOutAsRFC3986Allows(t *testing.T) {
 			if got := Append([]byte("é"), []byte(c.address)); string(got) != "é"+c.want {
 				t.Errorf("got %q, want %q", got[len("é"):], c.want)
 			}
-			if got := Bytes(c.address); got != len(c.want) {
-				t.Errorf("got %d bytes, want %d", got, len(c.want))
-			}
+			expect.Equal(t, Bytes(c.address), len(c.want), "bytes")
 		})
 	}
 }
@@ -44,9 +44,7 @@ func TestEachByteIsEncodedWhereverItIs(t *testing.T) {
 			if strings.IndexByte(allowed, byte(c)) < 0 {
 				want = fmt.Sprintf("%s%%%02X%s", want[:at], c, want[at+1:])
 			}
-			if string(got) != want {
-				t.Fatalf("byte %#x at %d: got %q, want %q", c, at, got, want)
-			}
+			expect.MustEqual(t, string(got), want, "byte %#x at %d: got %q", c, at, got)
 		}
 	}
 }
@@ -58,9 +56,7 @@ func TestEveryTwoNeighboursAreLookedAt(t *testing.T) {
 		for at := range 7 {
 			address[at], address[at+1] = byte(pair), byte(pair>>8)
 			want := strings.IndexByte(allowed, byte(pair)) >= 0 && strings.IndexByte(allowed, byte(pair>>8)) >= 0
-			if got := Sendable(address); got != want {
-				t.Fatalf("%q: got %v, want %v", address, got, want)
-			}
+			expect.MustEqual(t, Sendable(address), want, "%q", address)
 			address[at], address[at+1] = 'z', 'z'
 		}
 	}
@@ -91,26 +87,8 @@ func FuzzAppend(f *testing.F) {
 				fmt.Fprintf(&want, "%%%02X", c)
 			}
 		}
-		if w := want.String(); sent != w {
-			t.Fatalf("%q: got %q, want %q", address, sent, w)
-		}
-		if again := Append(nil, []byte(sent)); string(again) != sent {
-			t.Fatalf("%q changes again, to %q", sent, again)
-		}
+		expect.MustEqual(t, sent, want.String(), "%q", address)
+		again := Append(nil, []byte(sent))
+		expect.MustThat(t, string(again) == sent, "%q changes again, to %q", sent, again)
 	})
-}
-
-// BenchmarkAppend is what a redirect costs more.
-func BenchmarkAppend(b *testing.B) {
-	for name, address := range map[string]string{
-		"form=plain": "https://www.example.com/articles/2026/11/some-title.html", "form=utf8": "https://ja.example/wiki/メインページ?q=é",
-	} {
-		b.Run(name, func(b *testing.B) {
-			room, text := make([]byte, 0, 512), []byte(address)
-			b.ReportAllocs()
-			for b.Loop() {
-				Append(room, text)
-			}
-		})
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"shunt/engine/expect"
 )
 
 // TestAClockIsSteadyOnceItHasRunEvenly checks a clock once a minute of monotonic time. The jumps
@@ -39,12 +41,9 @@ func TestAClockIsSteadyOnceItHasRunEvenly(t *testing.T) {
 				shaky, was = append(shaky, minute), false
 			}
 		}
-		if !slices.Equal(steady, c.steady) || !slices.Equal(shaky, c.shaky) {
-			t.Errorf("%s: steady from minutes %v, not from %v; want %v and %v", name, steady, shaky, c.steady, c.shaky)
-		}
+		expect.That(t, slices.Equal(steady, c.steady) && slices.Equal(shaky, c.shaky),
+			"%s: steady from minutes %v, not from %v; want %v and %v", name, steady, shaky, c.steady, c.shaky)
 	}
 	var w watch
-	if !w.steady(start, start, -1) {
-		t.Error("a clock that need not settle is not steady")
-	}
+	expect.That(t, w.steady(start, start, -1), "a clock that need not settle is not steady")
 }

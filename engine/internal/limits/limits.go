@@ -6,6 +6,7 @@ const (
 	MaxCodeBytes   = 64
 	MaxTargetBytes = 8192
 	MaxTitleBytes  = 512
+	MaxNoteBytes   = 2000
 	MaxTags        = 32
 	MaxTagBytes    = 64
 

@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 	"unsafe"
+
+	"shunt/engine/expect"
 )
 
 // The kernel chooses where mappings begin, so each size is tried several times, with mappings of
@@ -19,24 +21,17 @@ func TestMemoryOfAnySizeCanBeUsedAndReturned(t *testing.T) {
 	} {
 		for range 20 {
 			b := HugeMemory(sizeBytes)
-			if len(b) != sizeBytes {
-				t.Fatalf("%d bytes are mapped, want %d", len(b), sizeBytes)
-			}
+			expect.MustEqual(t, len(b), sizeBytes, "bytes are mapped")
 			start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-			if sizeBytes >= HugePageBytes && start%uintptr(HugePageBytes) != 0 {
-				t.Fatalf("%d bytes begin at %#x, not at the boundary of a huge page", sizeBytes, start)
-			}
-			if b[0]|b[sizeBytes-1] != 0 {
-				t.Fatalf("%d bytes are not zero", sizeBytes)
-			}
+			expect.MustThat(t, sizeBytes < HugePageBytes || start%uintptr(HugePageBytes) == 0,
+				"%d bytes begin at %#x, not at the boundary of a huge page", sizeBytes, start)
+			expect.MustEqual(t, b[0]|b[sizeBytes-1], 0, "%d bytes are not zero", sizeBytes)
 			b[0], b[sizeBytes-1] = 1, 2
 			kept = append(kept, b, Memory(page))
 		}
 	}
 	for _, b := range kept {
-		if len(b) > page && (b[0] != 1 || b[len(b)-1] != 2) {
-			t.Errorf("%d bytes were changed by another mapping", len(b))
-		}
+		expect.That(t, len(b) <= page || b[0] == 1 && b[len(b)-1] == 2, "%d bytes were changed by another mapping", len(b))
 		Unmap(b)
 	}
 }

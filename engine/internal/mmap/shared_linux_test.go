@@ -12,29 +12,23 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"shunt/engine/expect"
 )
 
 // TestAPartIsZeroAlthoughTheKernelTakesNoMemoryBack locks the pages, which the kernel then refuses to drop.
 func TestAPartIsZeroAlthoughTheKernelTakesNoMemoryBack(t *testing.T) {
 	s := NewShared(512 << 20)
 	p := s.Alloc(8 << 10)
-	if p.shared == nil {
-		t.Fatal("the kernel has no shared memory")
-	}
-	if err := unix.Mlock(p.Bytes); err != nil {
-		t.Fatalf("locking 8 KiB: %v", err)
-	}
-	if drop(p.Bytes) {
-		t.Fatal("locked memory was dropped: the test shows nothing")
-	}
+	expect.MustThat(t, p.shared != nil, "the kernel has no shared memory")
+	expect.OK(t, unix.Mlock(p.Bytes), "locking 8 KiB")
+	expect.MustThat(t, !drop(p.Bytes), "locked memory was dropped: the test shows nothing")
 	fill(p.Bytes, 7)
 	p.Free()
 	if p = s.Alloc(8 << 10); slices.Max(p.Bytes) != 0 {
 		t.Error("a new part is not zero")
 	}
-	if err := unix.Munlock(p.Bytes); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, unix.Munlock(p.Bytes))
 	p.Free()
 }
 
@@ -44,9 +38,8 @@ func TestMemoryThatIsNotTouchedIsNotResident(t *testing.T) {
 	b := Memory(3 * HugePageBytes)
 	defer Unmap(b)
 	b[0] = 1
-	if got := residentBytes(t, b); got > os.Getpagesize() {
-		t.Errorf("one byte takes %d bytes", got)
-	}
+	got := residentBytes(t, b)
+	expect.That(t, got <= os.Getpagesize(), "one byte takes %d bytes", got)
 	fill(b[:HugePageBytes], 1)
 	Collapse(b[:HugePageBytes])
 	b[HugePageBytes] = 1
@@ -54,9 +47,8 @@ func TestMemoryThatIsNotTouchedIsNotResident(t *testing.T) {
 		t.Errorf("a huge page and one byte take %d bytes", got)
 	}
 	for at := 0; at < len(b); at += HugePageBytes {
-		if flags := vmFlags(t, b[at:]); !slices.Contains(flags, "nh") {
-			t.Errorf("at byte %d the kernel may make huge pages: flags %v", at, flags)
-		}
+		flags := vmFlags(t, b[at:])
+		expect.That(t, slices.Contains(flags, "nh"), "at byte %d the kernel may make huge pages: flags %v", at, flags)
 	}
 }
 
@@ -69,13 +61,10 @@ func TestMakeHugeLeavesTheMemoryToBeMadeHuge(t *testing.T) {
 	touched[5] = 7
 	for _, b := range [][]byte{touched, untouched} {
 		MakeHuge(b)
-		if flags := vmFlags(t, b); !slices.Contains(flags, "hg") || slices.Contains(flags, "nh") {
-			t.Errorf("the kernel was not asked for huge pages: flags %v", flags)
-		}
+		flags := vmFlags(t, b)
+		expect.That(t, slices.Contains(flags, "hg") && !slices.Contains(flags, "nh"), "the kernel was not asked for huge pages: flags %v", flags)
 	}
-	if touched[5] != 7 || untouched[5] != 0 {
-		t.Errorf("bytes are %d and %d, want 7 and 0", touched[5], untouched[5])
-	}
+	expect.That(t, touched[5] == 7 && untouched[5] == 0, "bytes are %d and %d, want 7 and 0", touched[5], untouched[5])
 }
 
 func TestADroppedPartTakesNoMemoryWhenWhatLiesBesideBecomesHuge(t *testing.T) {
@@ -85,16 +74,12 @@ func TestADroppedPartTakesNoMemoryWhenWhatLiesBesideBecomesHuge(t *testing.T) {
 	fill(second.Bytes, 2)
 	first.Drop()
 	second.Collapse()
-	if got := residentBytes(t, first.Bytes); got != 0 {
-		t.Errorf("the dropped part has %d bytes", got)
-	}
+	expect.Equal(t, residentBytes(t, first.Bytes), 0, "the dropped part bytes")
 	first.Free()
 	first = s.Alloc(HugePageBytes / 2)
 	fill(first.Bytes, 3)
 	first.Collapse()
-	if slices.Min(second.Bytes) != 2 || slices.Max(second.Bytes) != 2 {
-		t.Error("the other part was changed")
-	}
+	expect.That(t, slices.Min(second.Bytes) == 2 && slices.Max(second.Bytes) == 2, "the other part was changed")
 	first.Free()
 	second.Free()
 }
@@ -104,9 +89,7 @@ func residentBytes(t *testing.T, b []byte) (sizeBytes int) {
 	page := os.Getpagesize()
 	resident := make([]byte, (len(b)+page-1)/page)
 	_, _, err := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(unsafe.Pointer(&resident[0])))
-	if err != 0 {
-		t.Fatal(err)
-	}
+	expect.MustThat(t, err == 0, "%v", err)
 	for _, r := range resident {
 		sizeBytes += int(r&1) * page
 	}
@@ -116,9 +99,7 @@ func residentBytes(t *testing.T, b []byte) (sizeBytes int) {
 // vmFlags returns the flags of the mapping that has the first byte of b, as /proc/self/smaps shows them.
 func vmFlags(t *testing.T, b []byte) []string {
 	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	at, here := uint64(uintptr(unsafe.Pointer(&b[0]))), false
 	for lines := bufio.NewScanner(f); lines.Scan(); {

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // TestPartsAreZeroedAndNeverOverlap allocates, fills, drops and frees parts at random.
@@ -15,18 +17,14 @@ func TestPartsAreZeroedAndNeverOverlap(t *testing.T) {
 	for n := range 3000 {
 		mark := byte(1 + n%100)
 		if p, ok := parts[mark]; ok {
-			if slices.ContainsFunc(p.Bytes, func(b byte) bool { return b != mark }) {
-				t.Fatalf("part %d was overwritten", mark)
-			}
+			expect.MustThat(t, !slices.ContainsFunc(p.Bytes, func(b byte) bool { return b != mark }), "part %d was overwritten", mark)
 			if n%3 == 0 {
 				p.Drop()
 			}
 			p.Free()
 		}
 		p := s.Alloc(8 * (1 + rng.IntN(20_000)))
-		if slices.ContainsFunc(p.Bytes, func(b byte) bool { return b != 0 }) {
-			t.Fatal("a new part is not zero")
-		}
+		expect.MustThat(t, !slices.ContainsFunc(p.Bytes, func(b byte) bool { return b != 0 }), "a new part is not zero")
 		for i := range p.Bytes {
 			p.Bytes[i] = mark
 		}
@@ -36,9 +34,7 @@ func TestPartsAreZeroedAndNeverOverlap(t *testing.T) {
 	for _, p := range parts {
 		p.Free()
 	}
-	if s.memory != nil && !slices.Equal(s.free, []extent{{0, len(s.memory)}}) {
-		t.Errorf("%d extents are free at the end, want one", len(s.free))
-	}
+	expect.That(t, s.memory == nil || slices.Equal(s.free, []extent{{0, len(s.memory)}}), "%d extents are free at the end, want one", len(s.free))
 }
 
 func TestAPartThatSharedMemoryHasNoRoomForIsAMappingOfItsOwn(t *testing.T) {

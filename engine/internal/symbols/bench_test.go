@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // urlsVariable names a file of addresses, one per line. The benchmarks use it instead of generated
@@ -19,9 +21,7 @@ func realAddresses(tb testing.TB) (texts [][]byte, ok bool) {
 		return nil, false
 	}
 	file, err := os.ReadFile(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.OK(tb, err)
 	lines := slices.Collect(bytes.Lines(file))
 	for i := range lines {
 		line := bytes.TrimSpace(lines[i*7919%len(lines)])

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // addresses returns n addresses of the kind that people shorten, which depend on seed.
@@ -93,27 +95,19 @@ func roundTrip(t *testing.T, table *Table, text []byte) {
 	t.Helper()
 	before := []byte("before")
 	coded := table.Append(slices.Clone(before), text)
-	if !bytes.HasPrefix(coded, before) {
-		t.Fatalf("coding changed what was there before: %q", coded)
-	}
+	expect.MustThat(t, bytes.HasPrefix(coded, before), "coding changed what was there before: %q", coded)
 	coded = coded[len(before):]
 	most := len(text)
 	if strings.ContainsFunc(string(text), notAddress) {
 		most += MaxGrowthBytes
 	}
-	if len(coded) > most {
-		t.Errorf("%q: %d bytes coded, want at most %d", text, len(coded), most)
-	}
+	expect.That(t, len(coded) <= most, "%q: %d bytes coded, want at most %d", text, len(coded), most)
 	for _, room := range []int{0, 1, len(text) / 2, len(text), len(text) + maxSymbolBytes} {
 		dst := append(make([]byte, 0, len(before)+room), before...)
 		plain := table.AppendPlain(dst, coded)
-		if !bytes.HasPrefix(plain, before) || !bytes.Equal(plain[len(before):], text) {
-			t.Fatalf("with room for %d bytes: got %q, want %q", room, plain, text)
-		}
+		expect.MustThat(t, bytes.HasPrefix(plain, before) && bytes.Equal(plain[len(before):], text), "with room for %d bytes: got %q, want %q", room, plain, text)
 	}
-	if got := table.PlainBytes(coded); got != len(text) {
-		t.Errorf("PlainBytes: got %d, want %d", got, len(text))
-	}
+	expect.Equal(t, table.PlainBytes(coded), len(text), "PlainBytes")
 }
 
 func notAddress(r rune) bool { return !strings.ContainsRune(addressBytes, r) }
@@ -138,9 +132,7 @@ func FuzzAnyBytesAreDecoded(f *testing.F) {
 				t.Fatalf("%q: got %d bytes, PlainBytes says %d", coded, len(plain), table.PlainBytes(coded))
 			}
 			again := table.AppendPlain(make([]byte, 0, len(plain)+maxSymbolBytes), coded)
-			if !bytes.Equal(again, plain) {
-				t.Fatalf("%q: got %q with room, %q without", coded, again, plain)
-			}
+			expect.MustThat(t, bytes.Equal(again, plain), "%q: got %q with room, %q without", coded, again, plain)
 		}
 	})
 }
@@ -150,9 +142,8 @@ func TestTheCodingIsTheShortest(t *testing.T) {
 	for kind, table := range trained() {
 		texts := append(addresses(200, 6), randomText(rng, 50), randomText(rng, 300), bytes.Repeat([]byte("a"), 333))
 		for _, text := range texts {
-			if got, want := len(table.Append(nil, text)), shortest(table, text); got != want {
-				t.Errorf("%s: %q: got %d bytes, want %d", kind, text, got, want)
-			}
+			got, want := len(table.Append(nil, text)), shortest(table, text)
+			expect.Equal(t, got, want, "%s: %q bytes", kind, text)
 		}
 	}
 }
@@ -174,15 +165,12 @@ func shortest(table *Table, text []byte) int {
 }
 
 func TestEachAddressByteHasACodeInEveryTable(t *testing.T) {
-	if len(addressBytes) != 85 {
-		t.Fatalf("got %d address bytes, want 85", len(addressBytes))
-	}
+	expect.MustEqual(t, len(addressBytes), 85, "address bytes")
 	for kind, table := range trained() {
 		for i := range len(addressBytes) {
 			text := []byte(addressBytes[i : i+1])
-			if coded := table.Append(nil, text); len(coded) != 1 || coded[0] == plainFollows {
-				t.Errorf("%s: %q is coded as %v, want one code", kind, text, coded)
-			}
+			coded := table.Append(nil, text)
+			expect.That(t, len(coded) == 1 && coded[0] != plainFollows, "%s: %q is coded as %v, want one code", kind, text, coded)
 		}
 	}
 }
@@ -192,9 +180,7 @@ func TestATableHasEachSymbolOnce(t *testing.T) {
 		seen := make(map[string]bool)
 		for code := 1; code < numCodes; code++ {
 			s := string(table.symbols[code][:table.lengths[code]])
-			if s == "" || seen[s] {
-				t.Errorf("%s: symbol %d is %q: none, or a second one", kind, code, s)
-			}
+			expect.That(t, s != "" && !seen[s], "%s: symbol %d is %q: none, or a second one", kind, code, s)
 			seen[s] = true
 		}
 	}
@@ -225,9 +211,8 @@ func TestNothingOutsideOfTheRoomIsTouched(t *testing.T) {
 			memory := bytes.Repeat([]byte{0xa5}, room+2*maxSymbolBytes)
 			table.AppendPlain(memory[:0:room], coded)
 			table.Append(memory[:0:room], text)
-			if rest := memory[room:]; !bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, len(rest))) {
-				t.Fatalf("with room for %d bytes: wrote behind them: %x", room, rest)
-			}
+			rest := memory[room:]
+			expect.MustThat(t, bytes.Equal(rest, bytes.Repeat([]byte{0xa5}, len(rest))), "with room for %d bytes: wrote behind them: %x", room, rest)
 		}
 	}
 }
@@ -238,9 +223,8 @@ func TestOneTableServesManyGoroutines(t *testing.T) {
 	for g := range uint64(8) {
 		wg.Go(func() {
 			for _, text := range addresses(500, g) {
-				if got := table.AppendPlain(nil, table.Append(nil, text)); !bytes.Equal(got, text) {
-					t.Errorf("got %q, want %q", got, text)
-				}
+				got := table.AppendPlain(nil, table.Append(nil, text))
+				expect.That(t, bytes.Equal(got, text), "got %q, want %q", got, text)
 			}
 		})
 	}
@@ -251,9 +235,7 @@ func TestATableIsStaleWhenTextsAreAFifthLongerThanAtFirst(t *testing.T) {
 	const plain = 1 << 20
 	table := trained()["addresses"]
 	for factor, want := range map[float64]bool{1: false, 1.15: false, 1.19: false, 1.21: true, 2: true} {
-		if got := table.Stale(plain, uint64(factor*table.Ratio()*plain)); got != want {
-			t.Errorf("texts that take %.2f times as much as at first: stale is %v, want %v", factor, got, want)
-		}
+		expect.Equal(t, table.Stale(plain, uint64(factor*table.Ratio()*plain)), want, "texts that take %.2f times as much as at first: stale", factor)
 	}
 }
 

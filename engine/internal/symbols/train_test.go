@@ -6,21 +6,19 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 func TestTheSameSamplesGiveTheSameTable(t *testing.T) {
 	a, b := Train(addresses(4096, 1)), Train(addresses(4096, 1))
-	if a.symbols != b.symbols || a.lengths != b.lengths || a.ratio != b.ratio {
-		t.Error("two trainings with the same samples differ")
-	}
+	expect.That(t, a.symbols == b.symbols && a.lengths == b.lengths && a.ratio == b.ratio, "two trainings with the same samples differ")
 }
 
 func TestTrainingLeavesTheSamplesAlone(t *testing.T) {
 	samples := addresses(1000, 2)
 	table := Train(samples)
-	if !slices.EqualFunc(samples, addresses(1000, 2), bytes.Equal) {
-		t.Fatal("training changed its samples")
-	}
+	expect.MustThat(t, slices.EqualFunc(samples, addresses(1000, 2), bytes.Equal), "training changed its samples")
 	for _, s := range samples {
 		clear(s)
 	}
@@ -32,19 +30,14 @@ func TestOwnSamplesCodeMuchShorterThanForeignOnes(t *testing.T) {
 	own := Train(addresses(4096, 1)).measure(texts)
 	common := Train(nil).measure(texts)
 	t.Logf("coded bytes a byte: %.3f with own samples, %.3f with none", own, common)
-	if own > 0.40 || common > 0.85 || own > common*2/3 {
-		t.Errorf("got %.3f with own samples, %.3f with none", own, common)
-	}
+	expect.That(t, own <= 0.40 && common <= 0.85 && own <= common*2/3, "got %.3f with own samples, %.3f with none", own, common)
 }
 
 func TestTheRatioIsThatOfTextsNotTrainedOn(t *testing.T) {
 	table := Train(addresses(4096, 1))
-	if got, want := table.Ratio(), table.measure(addresses(4096, 2)); got < 0.95*want || got > 1.05*want {
-		t.Errorf("got a ratio of %.3f, other texts of the kind have %.3f", got, want)
-	}
-	if got := Train(nil).Ratio(); got != 0 {
-		t.Errorf("without samples: got a ratio of %v, want 0", got)
-	}
+	got, want := table.Ratio(), table.measure(addresses(4096, 2))
+	expect.That(t, got >= 0.95*want && got <= 1.05*want, "got a ratio of %.3f, other texts of the kind have %.3f", got, want)
+	expect.Equal(t, Train(nil).Ratio(), 0, "without samples")
 }
 
 func TestRandomTextsTakeTheirOwnLengthAtMostAndOne(t *testing.T) {
@@ -53,9 +46,8 @@ func TestRandomTextsTakeTheirOwnLengthAtMostAndOne(t *testing.T) {
 	for range 4096 {
 		noise = append(noise, randomText(rng, 50))
 	}
-	if got := Train(noise).measure(noise); got > 1.02 {
-		t.Errorf("got %.3f bytes a byte, want at most 51 for 50", got)
-	}
+	got := Train(noise).measure(noise)
+	expect.That(t, got <= 1.02, "got %.3f bytes a byte, want at most 51 for 50", got)
 }
 
 func TestTrainingTakesEvenlyFromWhatItGets(t *testing.T) {
@@ -75,9 +67,7 @@ func TestTrainingTakesEvenlyFromWhatItGets(t *testing.T) {
 				place[&samples[i][0]] = i
 			}
 			used := thin(samples)
-			if len(used) != c.wantSamples {
-				t.Fatalf("got %d samples, want %d", len(used), c.wantSamples)
-			}
+			expect.MustEqual(t, len(used), c.wantSamples, "samples")
 			for i, s := range used {
 				if want := i * c.samples / len(used); place[&s[0]] != want || len(s) > maxSampleBytes {
 					t.Fatalf("sample %d: got number %d with %d bytes, want number %d", i, place[&s[0]], len(s), want)
@@ -106,19 +96,15 @@ func TestTheWorstSamplesFitTheMatcher(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	table := Train(samples)
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
-		t.Errorf("training allocated %d MiB in all, want at most 128", took>>20)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	expect.That(t, took <= 128<<20, "training allocated %d MiB in all, want at most 128", took>>20)
 	roundTrip(t, table, samples[0])
 }
 
 func TestTheLargestDictionaryFitsTheMatcher(t *testing.T) {
 	rows := 1 + maxCandidates*maxSymbolBytes
 	entries := rows * (1 + len(addressBytes) + maxOtherBytes)
-	if entries > maxEntries {
-		t.Errorf("it has %d entries, and %d can be addressed", entries, maxEntries)
-	}
-	if codes := 1 + len(addressBytes) + maxOtherBytes + maxCandidates; codes > codeMask {
-		t.Errorf("it has %d codes, and %d can be told apart", codes, codeMask)
-	}
+	expect.That(t, entries <= maxEntries, "it has %d entries, and %d can be addressed", entries, maxEntries)
+	codes := 1 + len(addressBytes) + maxOtherBytes + maxCandidates
+	expect.That(t, codes <= codeMask, "it has %d codes, and %d can be told apart", codes, codeMask)
 }

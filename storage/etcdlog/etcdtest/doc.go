@@ -1,4 +1,4 @@
-// Package etcdtest runs real etcd servers as child processes, and proxies that hold, drop and change
-// what goes between them and their clients. Only tests may use it. The servers come from
-// make cluster-test; without them tests are skipped.
+// Package etcdtest runs real etcd servers as child processes, and proxies that delay, drop and change
+// the traffic between servers and clients. Only tests may import it. make cluster-test installs the
+// servers; without them, tests that need them are skipped.
 package etcdtest
