@@ -32,8 +32,7 @@ func TestAStallKeepsBoundedDeltasAndCountsDroppedHits(t *testing.T) {
 		}
 		l.Fold()
 	}
-	got, want := l.Metrics().HitsMissing, uint64(6*rounds)
-	expect.Equal(t, got, want, "hits will be missing")
+	expect.Equal(t, l.Metrics().HitsMissing, uint64(6*rounds), "hits will be missing")
 	wantLive := func(i int, want uint64) {
 		t.Helper()
 		s, err := l.Stats(context.Background(), keyOf(fmt.Sprintf("link%d", i)))

@@ -45,8 +45,7 @@ func TestAccountRowsAreReadAsTheyWereWritten(t *testing.T) {
 	closeStore(t, s)
 	defer closeStore(t, after)
 	table = after.Accounts()
-	got, want := scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}
-	expect.Slices(t, got, want, "Scan")
+	expect.Slices(t, scanAccounts(t, table, "u"), []string{"u=", "ua=1", "ub=2"}, "Scan")
 	if got, want := scanAccounts(t, table, "t\xff"), []string{"t\xff=x"}; !slices.Equal(got, want) {
 		t.Errorf("Scan: got %q, want %q", got, want)
 	}

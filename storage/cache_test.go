@@ -192,8 +192,7 @@ func TestTheRoomOfTheCacheIsNeverTooSmall(t *testing.T) {
 		s.cache.settle(s.db)
 	}
 	s.cache.expect(pebble.WALCreateInfo{})
-	got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes)
-	expect.Equal(t, got, want, "before a memtable is made there is room for bytes")
+	expect.Equal(t, s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes), "before a memtable is made there is room for bytes")
 	s.cache.settle(s.db) // the memtable may not exist yet
 	if got, want := s.Metrics().CacheRoomBytes, uint64(DefaultCacheBytes+DefaultMemTableBytes); got != want {
 		t.Errorf("after the next settle there is room for %d bytes, want %d", got, want)

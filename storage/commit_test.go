@@ -90,8 +90,7 @@ func TestEveryMutationIsAnsweredWhileRunEnds(t *testing.T) {
 	}
 	writers.Wait()
 	ran.Wait()
-	got, want := accepted.Load()+refused.Load(), submitted.Load()
-	expect.Equal(t, got, want, "answers")
+	expect.Equal(t, accepted.Load()+refused.Load(), submitted.Load(), "answers")
 	expect.Equal(t, int64(len(rows(t, s, row.TableHot))), accepted.Load(), "links")
 	closeStore(t, s)
 }

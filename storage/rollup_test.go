@@ -375,8 +375,7 @@ func TestReopeningFindsTheHoursWithRows(t *testing.T) {
 	closeStore(t, s)
 	s = openMem(t, mem)
 	defer closeStore(t, s)
-	got, want := s.Hours(0), []uint32{10, 13, 16, 19, 30}
-	expect.Slices(t, got, want)
+	expect.Slices(t, s.Hours(0), []uint32{10, 13, 16, 19, 30})
 	open := s.Hours(s.Mark().Hour)
 	expect.That(t, len(open) != 0 && open[0] == 13, "got the open hours %v, want 13 and later ones", open)
 }

@@ -170,8 +170,7 @@ func (h *history) check(rt *rapid.T) {
 
 func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-	err := v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) })
-	expect.OK(h.t, err)
+	expect.OK(h.t, v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) }))
 	for j, span := range spans {
 		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
 			wantRows[[2]int{0, j}] = value

@@ -24,8 +24,7 @@ func TestRatiosAreOfTheSameRound(t *testing.T) {
 	for round, v := range map[int]float64{1: 3, 0: 4, 5: 1} {
 		r.add("x", nginx, round, sample{cpu: v})
 	}
-	got, want := r.ratio(sc, shunt, nginx, cpu), (spread{1.25, 0.5, 2, 2})
-	expect.Equal(t, got, want)
+	expect.Equal(t, r.ratio(sc, shunt, nginx, cpu), (spread{1.25, 0.5, 2, 2}))
 	if got := r.ratio(sc, shunt, nginx, p99); got.n != 0 {
 		t.Errorf("of what was not measured: got %v", got)
 	}
@@ -67,8 +66,7 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 1234567.8: "1,234,568"} {
 		expect.Equal(t, thousands(v), want)
 	}
-	got, want := (spread{0.8, 0.75, 0.9, 6}).String(), "0.80 (0.75–0.90)"
-	expect.Equal(t, got, want)
+	expect.Equal(t, (spread{0.8, 0.75, 0.9, 6}).String(), "0.80 (0.75–0.90)")
 }
 
 func TestNginxIsConfiguredWithItsLinks(t *testing.T) {

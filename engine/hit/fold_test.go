@@ -18,8 +18,7 @@ func TestAFullPairStillCountsItsEntries(t *testing.T) {
 		{1, 1, true}, {2, 2, true}, // four entries; there may not be room for two more
 		{1, 1, true}, {2, 1, true}, {3, 1, false}, {1, 3, false}, {3, 3, false},
 	} {
-		kept := p.add(&journal.Record{LinkID: c.link, Owner: c.owner}, countedHours{})
-		expect.Equal(t, kept, c.kept, "link %d of owner %d: kept", c.link, c.owner)
+		expect.Equal(t, p.add(&journal.Record{LinkID: c.link, Owner: c.owner}, countedHours{}), c.kept, "link %d of owner %d: kept", c.link, c.owner)
 	}
 	var l, o tally.Tally
 	p.links.AddTo(1, 0, nil, &l)

@@ -45,8 +45,7 @@ func TestInvalidLinesAreSkippedAndReported(t *testing.T) {
 	for _, s := range skipped {
 		lines = append(lines, s.Line)
 	}
-	got, want := fmt.Sprint(lines, err), "[2 4 5 6 7 8] <nil>"
-	expect.Equal(t, got, want)
+	expect.Equal(t, fmt.Sprint(lines, err), "[2 4 5 6 7 8] <nil>")
 	expect.That(t, b.Len() == 2 && b.Blocks([]byte("http://good.example/")) && b.Blocks([]byte("http://last.example/")),
 		"got %d entries, want the two lines that are good", b.Len())
 }

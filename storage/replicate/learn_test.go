@@ -212,8 +212,7 @@ func TestLearningDoesNotWaitForWhoeverAllocatesIDs(t *testing.T) {
 	_, err := leader.AllocateIDs(10)
 	expect.OK(t, err)
 	learnEach(t, s, log, len(log.entries), &told{})
-	got, want := s.IDBound(), leader.IDBound()
-	expect.Equal(t, got, want, "ids are given up to")
+	expect.Equal(t, s.IDBound(), leader.IDBound(), "ids are given up to")
 }
 
 // TestAnEntryOfANewerVersionChangesNothing has a node read what a newer program wrote.

@@ -199,8 +199,7 @@ func (n *pulledNode) flush() {
 }
 
 func (n *pulledNode) commit() {
-	err := n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}}))
-	expect.OK(n.c.t, err)
+	expect.OK(n.c.t, n.store.Flush(n.pending.Batch(engine.Positions{Epoch: 1, FlushSeq: n.seq, OpenHour: n.open, Rings: []uint64{n.seq}})))
 }
 
 func (n *pulledNode) rollUp(chunks int) {

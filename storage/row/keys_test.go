@@ -313,8 +313,7 @@ func FuzzPrefixRange(f *testing.F) {
 		}
 		before := bytes.Clone(prefix)
 		r := PrefixRange(prefix)
-		in := bytes.Compare(r.Lower, key) <= 0 && bytes.Compare(key, r.Upper) < 0
-		expect.MustEqual(t, in, bytes.HasPrefix(key, prefix), "%x in the range of %x", key, prefix)
+		expect.MustEqual(t, bytes.Compare(r.Lower, key) <= 0 && bytes.Compare(key, r.Upper) < 0, bytes.HasPrefix(key, prefix), "%x in the range of %x", key, prefix)
 		expect.MustThat(t, bytes.Equal(prefix, before) && bytes.Equal(r.Lower, before), "the range of %x begins with %x", before, r.Lower)
 	})
 }

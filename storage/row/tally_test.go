@@ -94,8 +94,7 @@ func TestADenseTallyRowIsAsPinned(t *testing.T) {
 		dense.Visitors.Add(i << 50)
 	}
 	row := AppendTally(nil, &dense)
-	got, want := row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}
-	expect.Slices(t, got, want, "head")
+	expect.Slices(t, row[:11], []byte{1, tallyVisitors, sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0}, "head")
 	if got, want := len(row), 11+1<<14; got != want {
 		t.Errorf("got %d bytes, want %d", got, want)
 	}

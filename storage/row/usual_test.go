@@ -64,8 +64,7 @@ func TestTheShortPathTakesTheUsualRecordAndNoOther(t *testing.T) {
 		{"a tombstone", goldenTombstone, false},
 	} {
 		v := AppendHot(nil, &c.hot)
-		taken := readUsualHot(new(engine.HotView), v)
-		expect.Equal(t, taken, c.taken, "%s: taken", c.name)
+		expect.Equal(t, readUsualHot(new(engine.HotView), v), c.taken, "%s: taken", c.name)
 		expect.Equal(t, differ(v), "", c.name)
 	}
 }

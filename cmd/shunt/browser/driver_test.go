@@ -85,8 +85,7 @@ func TestEachWayInIsWhatItClaims(t *testing.T) {
 			s := startServer(t, w)
 			b := openTab(t, s.base)
 			b.visit("/", http.StatusOK)
-			got, want := eval[bool](b, "isSecureContext"), w.name != intranet.name
-			expect.Equal(t, got, want)
+			expect.Equal(t, eval[bool](b, "isSecureContext"), w.name != intranet.name)
 			s.addUser(s.token(), emails[admin], "admin")
 			b.enter(s.logIn(emails[admin], password))
 			b.visit("/api/v1/me", http.StatusOK)

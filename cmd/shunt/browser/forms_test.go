@@ -120,8 +120,7 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])
 		}
-		got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]
-		expect.Equal(d.t, got, want, "the form")
+		expect.Equal(d.t, strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499], "the form")
 		rows := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].filter(r => r.querySelector('.error')).map(r => r.cells[0].textContent)")
 		expect.Slices(d.t, rows, []string{"17", "500"}, "the lines were refused")
 		b.fill(field("Targets"), "https://example.org/corrected\nhttps://example.org/too")
