@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"shunt/engine/expect"
 )
 
 func folded(s string) string { return string(Append(nil, s)) }
@@ -30,9 +32,7 @@ func TestFolding(t *testing.T) {
 		if strings.Contains(c.typed, "Σ") { // the least of the sigmas is the capital one
 			want = folded("σισυφοσ σισυφοσ")
 		}
-		if got := folded(c.typed); got != want {
-			t.Errorf("%q becomes %q, want %q", c.typed, got, want)
-		}
+		expect.Equal(t, folded(c.typed), want, "%q becomes", c.typed)
 	}
 }
 
@@ -44,19 +44,13 @@ func FuzzFolding(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		once := Append(nil, s)
-		if again := Append(nil, string(once)); !bytes.Equal(again, once) {
-			t.Fatalf("%q becomes %q, and that %q", s, once, again)
-		}
-		if bytes.IndexByte(once, fieldEnd) >= 0 || bytes.ContainsFunc(once, func(r rune) bool { return 'A' <= r && r <= 'Z' }) {
-			t.Fatalf("%q becomes %q", s, once)
-		}
-		if !utf8.Valid(once) {
-			t.Fatalf("%q becomes %q, which is not UTF-8", s, once)
-		}
+		again := Append(nil, string(once))
+		expect.MustThat(t, bytes.Equal(again, once), "%q becomes %q, and that %q", s, once, again)
+		expect.MustThat(t, bytes.IndexByte(once, fieldEnd) < 0 && !bytes.ContainsFunc(once, func(r rune) bool { return 'A' <= r && r <= 'Z' }), "%q becomes %q", s, once)
+		expect.MustThat(t, utf8.Valid(once), "%q becomes %q, which is not UTF-8", s, once)
 		for _, f := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
-			if form := f.String(s); !bytes.Equal(Append(nil, form), once) {
-				t.Fatalf("%q becomes %q, and its form %q %q", s, once, form, Append(nil, form))
-			}
+			form := f.String(s)
+			expect.MustThat(t, bytes.Equal(Append(nil, form), once), "%q becomes %q, and its form %q %q", s, once, form, Append(nil, form))
 		}
 	})
 }
@@ -72,13 +66,10 @@ func TestQueries(t *testing.T) {
 		{"example.com/caf", true}, {"https://example.com/caf%c3%a9", true}, {"spring autumn", false}, {"26frühling", false}, {"sale été", true}, {"26 f", true},
 	} {
 		q, ok := Parse(c.typed)
-		if !ok || q.Matches(link.AppendText(nil)) != c.want {
-			t.Errorf("%q: parsed %v, found %v, want %v", c.typed, ok, !c.want, c.want)
-		}
+		expect.That(t, ok && q.Matches(link.AppendText(nil)) == c.want, "%q: parsed %v, found %v, want %v", c.typed, ok, !c.want, c.want)
 	}
-	if q, _ := Parse("org/café"); !q.Matches(other.AppendText(nil)) {
-		t.Error("a target is not found by what its percent-encoding means")
-	}
+	q, _ := Parse("org/café")
+	expect.That(t, q.Matches(other.AppendText(nil)), "a target is not found by what its percent-encoding means")
 }
 
 func TestLimitsOfAQuery(t *testing.T) {
@@ -89,13 +80,11 @@ func TestLimitsOfAQuery(t *testing.T) {
 		{strings.Repeat("a", MaxQueryBytes), true}, {strings.Repeat("a", MaxQueryBytes+1), false},
 		{strings.Repeat("a ", MaxWords), true}, {strings.Repeat("a ", MaxWords+1), false},
 	} {
-		if _, ok := Parse(c.typed); ok != c.ok {
-			t.Errorf("%d bytes: %v, want %v", len(c.typed), ok, c.ok)
-		}
+		_, ok := Parse(c.typed)
+		expect.Equal(t, ok, c.ok, "%d bytes", len(c.typed))
 	}
-	if q, _ := Parse("a ab b abc"); len(q.words) != 1 || string(q.words[0]) != "abc" {
-		t.Errorf("words within others stay: %q", q.words)
-	}
+	q, _ := Parse("a ab b abc")
+	expect.That(t, len(q.words) == 1 && string(q.words[0]) == "abc", "words within others stay: %q", q.words)
 }
 
 func TestRanks(t *testing.T) {
