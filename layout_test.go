@@ -104,6 +104,7 @@ var rooms = map[string]room{
 	"engine/invalid":             {},
 	"engine/journal":             {knows: []string{"engine/internal/hash", "engine/internal/mmap", "engine/plural", "engine/tally"}},
 	"engine/plural":              {},
+	"engine/search":              {},
 	"engine/seen":                {users: []string{"engine", "engine/hit", "engine/internal/clock"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},

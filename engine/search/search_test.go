@@ -1,0 +1,128 @@
+package search
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"shunt/engine/expect"
+)
+
+func folded(s string) string { return string(Append(nil, s)) }
+
+func TestFolding(t *testing.T) {
+	for _, c := range []struct{ typed, want string }{
+		{"Hello, World", "hello, world"},
+		{"Crème Brûlée", "creme brulee"},
+		{"STRASSE straße", "strasse strasse"},
+		{"Œuvre Ærø Łódź Đorđe Þór İstanbul ısı", "oeuvre aero lodz dorde thor istanbul isi"},
+		{"ΣΊΣΥΦΟΣ σίσυφος", "σισυφοσ σισυφοσ"},
+		{"ﬁne ２０２６ K", "fine 2026 k"},
+		{"Việt Nam", "viet nam"},
+		{"日本語 한국어", "日本語 " + folded("한국어")},
+		{"a\tb\x00c\u0085d", "a b c d"},
+		{"\xff\xfeA", "\ufffd\ufffda"},
+		{norm.NFD.String("Crème 한국어 Ǆ"), folded("Crème 한국어 Ǆ")},
+	} {
+		want := c.want
+		if strings.Contains(c.typed, "Σ") { // the least of the sigmas is the capital one
+			want = folded("σισυφοσ σισυφοσ")
+		}
+		expect.Equal(t, folded(c.typed), want, "%q becomes", c.typed)
+	}
+}
+
+// FuzzFolding: folding a folded text changes nothing; a folded text is UTF-8 and has no zero byte and no capital letter
+// of ASCII; and a text, its composed and its decomposed form are one.
+func FuzzFolding(f *testing.F) {
+	for _, s := range []string{"", "Crème", "\u0301e", "ǅ", "ẛ̣", "\xc3", "ﷺ", "가각", "İ", "\u212a", "ſ", "Ꭰ"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := Append(nil, s)
+		again := Append(nil, string(once))
+		expect.MustThat(t, bytes.Equal(again, once), "%q becomes %q, and that %q", s, once, again)
+		expect.MustThat(t, bytes.IndexByte(once, fieldEnd) < 0 && !bytes.ContainsFunc(once, func(r rune) bool { return 'A' <= r && r <= 'Z' }), "%q becomes %q", s, once)
+		expect.MustThat(t, utf8.Valid(once), "%q becomes %q, which is not UTF-8", s, once)
+		for _, f := range []norm.Form{norm.NFC, norm.NFD, norm.NFKC, norm.NFKD} {
+			form := f.String(s)
+			expect.MustThat(t, bytes.Equal(Append(nil, form), once), "%q becomes %q, and its form %q %q", s, once, form, Append(nil, form))
+		}
+	})
+}
+
+func TestQueries(t *testing.T) {
+	link := Fields{Code: "Spring-26", Title: "Frühling für Kunden", Tags: []string{"Sale", "été"}, Note: "ask Zoë", Target: "https://Example.com/caf%C3%A9?x=1&y=%zz"}
+	other := Fields{Code: "x", Target: "https://example.org/caf%C3%A9"}
+	for _, c := range []struct {
+		typed string
+		want  bool
+	}{
+		{"", true}, {"spring", true}, {"RING-2", true}, {"fruhling kunden", true}, {"kunden FRÜHLING", true}, {"zoe ete sale", true},
+		{"example.com/caf", true}, {"https://example.com/caf%c3%a9", true}, {"spring autumn", false}, {"26frühling", false}, {"sale été", true}, {"26 f", true},
+	} {
+		q, ok := Parse(c.typed)
+		expect.That(t, ok && q.Matches(link.AppendText(nil)) == c.want, "%q: parsed %v, found %v, want %v", c.typed, ok, !c.want, c.want)
+	}
+	q, _ := Parse("org/café")
+	expect.That(t, q.Matches(other.AppendText(nil)), "a target is not found by what its percent-encoding means")
+}
+
+func TestLimitsOfAQuery(t *testing.T) {
+	for _, c := range []struct {
+		typed string
+		ok    bool
+	}{
+		{strings.Repeat("a", MaxQueryBytes), true}, {strings.Repeat("a", MaxQueryBytes+1), false},
+		{strings.Repeat("a ", MaxWords), true}, {strings.Repeat("a ", MaxWords+1), false},
+	} {
+		_, ok := Parse(c.typed)
+		expect.Equal(t, ok, c.ok, "%d bytes", len(c.typed))
+	}
+	q, _ := Parse("a ab b abc")
+	expect.That(t, len(q.words) == 1 && string(q.words[0]) == "abc", "words within others stay: %q", q.words)
+}
+
+func TestRanks(t *testing.T) {
+	ordered := []Fields{ // from the best to the worst for "news"
+		{Code: "news"}, {Code: "NEWS-2"}, {Code: "a", Title: "Old news"}, {Code: "oldnews"}, {Code: "b", Tags: []string{"news"}},
+		{Code: "c", Note: "news"}, {Code: "d", Target: "https://news.example/"},
+	}
+	q, _ := Parse("News")
+	for i := range ordered[1:] {
+		if a, b := q.Rank(ordered[i].AppendText(nil)), q.Rank(ordered[i+1].AppendText(nil)); a >= b {
+			t.Errorf("%+v has rank %d, %+v has %d", ordered[i], a, ordered[i+1], b)
+		}
+	}
+}
+
+func BenchmarkMatches(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	texts := make([][]byte, 1000)
+	for i := range texts {
+		f := Fields{Code: "Abc12345", Title: "Quarterly report of the team", Target: "https://www.example.com/articles/2026/" + strings.Repeat("x", rng.IntN(60))}
+		texts[i] = f.AppendText(nil)
+	}
+	for _, typed := range []string{"report", "zebra", "team zebra", "example.com/articles/2026/xxxxxxxx"} {
+		b.Run(strings.ReplaceAll(typed, "/", "_"), func(b *testing.B) {
+			q, _ := Parse(typed)
+			n := 0
+			for b.Loop() {
+				q.Matches(texts[n%len(texts)])
+				n++
+			}
+		})
+	}
+}
+
+func BenchmarkAppendText(b *testing.B) {
+	f := Fields{Code: "Abc12345", Title: "Crème brûlée of the team", Tags: []string{"sale"}, Target: "https://www.example.com/articles/2026/caf%C3%A9"}
+	var room [512]byte
+	for b.Loop() {
+		f.AppendText(room[:0])
+	}
+}

@@ -1,0 +1,49 @@
+package search
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// fieldEnd ends each field of a link's text. No folded text has it.
+const fieldEnd = 0
+
+// Fields are what is searched of a link. Their order is that of relevance.
+type Fields struct {
+	Code   string
+	Title  string
+	Tags   []string
+	Note   string
+	Target string // as it is stored
+}
+
+// AppendText appends the text of a link to dst: its fields, folded. A target comes as it is and, where it
+// differs, without its percent-encoding, because people look for what they see.
+func (f *Fields) AppendText(dst []byte) []byte {
+	dst = append(Append(dst, f.Code), fieldEnd)
+	dst = append(Append(dst, f.Title), fieldEnd)
+	for i, t := range f.Tags {
+		if i > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = Append(dst, t)
+	}
+	dst = append(Append(append(dst, fieldEnd), f.Note), fieldEnd)
+	dst = append(Append(dst, f.Target), fieldEnd)
+	if plain := decoded(f.Target); plain != f.Target {
+		dst = append(Append(dst, plain), fieldEnd)
+	}
+	return dst
+}
+
+// decoded returns an address without its percent-encoding, or as it is if that is no text.
+func decoded(address string) string {
+	if !strings.Contains(address, "%") {
+		return address
+	}
+	if plain, err := url.PathUnescape(address); err == nil && utf8.ValidString(plain) {
+		return plain
+	}
+	return address
+}
