@@ -177,7 +177,6 @@ var insides = regexp.MustCompile(`strconv\.|parsing|parse "|invalid syntax|0x|sy
 var (
 	aTime   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 	anID    = regexp.MustCompile(`\b[0-9A-Za-z]{16}\b`)
-	aWord   = regexp.MustCompile(`^[a-z]+$`)
 	drawn   = regexp.MustCompile(`((?:\$PUBLIC|127\.0\.0\.1:8080|sho\.rt)/)[0-9A-Za-z]{8}\b`)
 	secret  = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
 	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}`)
@@ -203,12 +202,7 @@ func (c *caseFolder) named(seen string) string {
 	seen = ring.ReplaceAllString(seen, "ring-$$RING")
 	seen = rings.ReplaceAllString(seen, "files=$$N of=$$N")
 	seen = sent.ReplaceAllString(seen, "$$SIZE in $$N files")
-	seen = anID.ReplaceAllStringFunc(seen, func(text string) string {
-		if aWord.MatchString(text) {
-			return text
-		}
-		return "$ID"
-	})
+	seen = anID.ReplaceAllString(seen, "$$ID")
 	seen = drawn.ReplaceAllString(seen, "${1}$$CODE")
 	seen = clock.ReplaceAllString(seen, "$$CLOCK")
 	return version.ReplaceAllString(seen, "shunt $$VERSION")
