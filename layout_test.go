@@ -82,7 +82,7 @@ var rooms = map[string]room{
 	"engine/link": {
 		knows: []string{
 			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
-			"engine/internal/settings", "engine/invalid",
+			"engine/internal/settings", "engine/invalid", "engine/search",
 		},
 		users: []string{"engine"},
 	},
@@ -114,7 +114,7 @@ var rooms = map[string]room{
 	"storage/accounts":   {knows: []string{"engine", "storage/audit", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/audit":      {knows: []string{"engine", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/hits":       {knows: []string{"engine", "engine/plural", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
-	"storage/links":      {knows: []string{"engine", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/links":      {knows: []string{"engine", "engine/search", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/check":      {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/kv":         {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/replica":    {knows: []string{"storage/clusterlog", "storage/replicate"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
@@ -128,7 +128,7 @@ var rooms = map[string]room{
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine", "engine/search"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
 	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
@@ -163,7 +163,7 @@ var rooms = map[string]room{
 		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/ops", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
-	"api/ops":     {knows: []string{"engine", "engine/index", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
+	"api/ops":     {knows: []string{"engine", "engine/index", "engine/search", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
 	"api/page":    {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview": {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
 	"api/problem": {knows: []string{"engine", "api/account", "api/jsontext", "api/shed", "api/turnstile"}, never: noHTTP},
