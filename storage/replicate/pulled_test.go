@@ -97,9 +97,12 @@ func (n *pulledNode) start(disk *vfs.MemFS) {
 // before implements errorfs.Injector. Pebble's goroutines call it, so it draws nothing. At a sync of the log it first asks for the outbox, as another node
 // might, whose answer stays valid whatever becomes of this node.
 func (n *pulledNode) before(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite { // before the lock, which is held while n.ask reads
+		return nil
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.writes == 0 || op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+	if n.mu.writes == 0 {
 		return nil
 	}
 	if n.mu.writes--; n.mu.writes > 0 {
