@@ -2,10 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"errors"
-	"io"
-	"mime"
-	"mime/multipart"
 	"slices"
 
 	"shunt/api/dashboard/visit"
@@ -19,8 +15,6 @@ import (
 // Limits of an import without script. maxImportBytes is of the whole form.
 const (
 	maxImportBytes  = 8 << 20
-	maxUploadParts  = 8
-	maxOwnerBytes   = 32
 	maxRefusedShown = 1000
 )
 
@@ -36,41 +30,15 @@ type upload struct {
 	text  []byte
 }
 
-// uploadedFile reads the form.
+// uploadedFile returns what the form has.
 func (r *request) uploadedFile() (f upload, err error) {
-	mediaType, parameters, err := mime.ParseMediaType(string(r.Ctx.Request.Header.ContentType()))
-	if err != nil || mediaType != "multipart/form-data" {
+	if !r.Uploads() {
 		return f, errNotForm
 	}
-	form := multipart.NewReader(bytes.NewReader(r.Ctx.PostBody()), parameters["boundary"])
-	for range maxUploadParts {
-		part, err := form.NextRawPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return f, errNotForm
-		}
-		if err := f.read(part); err != nil {
-			return f, errNotForm
-		}
-	}
-	if len(bytes.TrimSpace(f.text)) == 0 {
+	if f = (upload{r.Sent("owner"), r.File()}); len(bytes.TrimSpace(f.text)) == 0 {
 		return f, errNoFile
 	}
 	return f, nil
-}
-
-func (f *upload) read(part *multipart.Part) (err error) {
-	switch part.FormName() {
-	case "owner":
-		var owner []byte
-		owner, err = io.ReadAll(io.LimitReader(part, maxOwnerBytes))
-		f.owner = string(owner)
-	case "file":
-		f.text, err = io.ReadAll(part)
-	}
-	return err
 }
 
 // imported is the outcome of an import.
