@@ -146,7 +146,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
 	"api/dashboard/visit": {
@@ -175,6 +175,7 @@ var rooms = map[string]room{
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/shed":       {never: noHTTP},
+	"api/sheet":      {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":     {never: noHTTP},
 	"api/tagtext":    {never: noHTTP},
 	"api/turnstile":  {knows: []string{"engine"}, never: noHTTP},

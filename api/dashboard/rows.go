@@ -37,6 +37,7 @@ func rows() []row {
 		{"POST", "/_/links/new", visit.Creating, (*request).createLink},
 		{"GET", "/_/links/bulk", visit.SignedIn, (*request).newBulk},
 		{"POST", "/_/links/bulk", visit.Creating, (*request).createBulk},
+		{"POST", "/_/links/bulk/results", visit.SignedIn, (*request).bulkResults},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/rename", visit.SignedIn, (*request).renameTagPage},
 		{"POST", "/_/tags/rename", visit.SignedIn, (*request).renameTag},

@@ -3,6 +3,7 @@ package sheet
 import (
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -35,6 +36,11 @@ func (r *Row) URL() string {
 		return r.Text
 	}
 	return ""
+}
+
+// Has reports whether the row has a value of that name of the API.
+func (r *Row) Has(name string) bool {
+	return slices.ContainsFunc(r.cells, func(c cell) bool { return c.of.name == name })
 }
 
 // Item returns the row as an item of POST /shorten/bulk, by the names of the API. Times without a zone
