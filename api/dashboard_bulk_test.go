@@ -115,7 +115,6 @@ func TestResultsOfABulkAreAFile(t *testing.T) {
 	expect.Slices(t, rows[250], []string{"n-249", "http://127.0.0.1:8080/n-249", "https://a.example/249", ""})
 	last := rows[251]
 	expect.That(t, last[0] == "" && last[1] == "" && last[2] == "'=1+1" && last[3] != "", "the refused row: got %q", last)
-	b.sendFile(b.open(bulk).form(bulk), answer.body).want("250 links are ready") // the file of results is a sheet, too
 }
 
 func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"crypto/rand"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -251,10 +250,8 @@ func problemOf(result *ops.Result) problem.Problem {
 // again, which is another form now.
 func (v *bulkView) take(s *sheet.Sheet, results ops.Results) {
 	var short, refused, file strings.Builder
-	out := csv.NewWriter(&file)
 	file.WriteString("\ufeff") // without it, spreadsheets take the file for one of an older encoding
-	write := func(cells ...string) { _ = out.Write(cells) }
-	write("code", "short_url", "url", "error")
+	out := sheet.NewResults(&file)
 	if s.Head != "" {
 		refused.WriteString(s.Head + "\n")
 	}
@@ -264,16 +261,16 @@ func (v *bulkView) take(s *sheet.Sheet, results ops.Results) {
 		if result.Err == nil {
 			line.Code, line.Short = result.Link.Code, result.Link.ShortURL
 			short.WriteString(line.Short + "\n")
-			write(line.Code, line.Short, result.Link.Target, "")
+			out.Made(line.Code, line.Short, result.Link.Target)
 			v.Made = append(v.Made, line)
 			continue
 		}
 		line.Error = rowError(s, row, problemOf(result))
 		refused.WriteString(row.Text + "\n")
-		write("", "", harmless(row.URL()), line.Error)
+		out.Refused(row, line.Error)
 		v.Refused = append(v.Refused, line)
 	}
-	out.Flush()
+	_ = out.End() // a Builder takes everything
 	if v.File = file.String(); len(v.File) > maxTypedAgain {
 		v.File = ""
 	}
@@ -297,14 +294,6 @@ func rowError(s *sheet.Sheet, row *sheet.Row, p problem.Problem) string {
 		return fieldText(e)
 	}
 	return visit.Sentence(name + ": " + e.Message)
-}
-
-// harmless returns a cell that a spreadsheet does not take for a formula.
-func harmless(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
-		return "'" + cell
-	}
-	return cell
 }
 
 // bulkResults is POST /_/links/bulk/results: it answers with the results that a page has, as a file.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -43,9 +44,44 @@ func creationKey(key string, body jsonbody.Body) (ops.Key, error) {
 
 // newLink is GET /_/links/new.
 func (r *request) newLink() error {
-	form := r.newForm(newPath, map[string]string{"url": r.Query("url"), "alias": r.Query("alias")})
+	given, err := r.given()
+	if err != nil {
+		return err
+	}
+	form := r.newForm(newPath, given)
 	form.Fields["url"].Focus = true
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
+}
+
+// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or a
+// target and an alias.
+func (r *request) given() (map[string]string, error) {
+	like := r.Query("like")
+	if like == "" {
+		return map[string]string{"url": r.Query("url"), "alias": r.Query("alias")}, nil
+	}
+	code, err := ops.ParseCode(like)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := ops.ParseGuard(r.Caller, parameters("owner", r.Query("owner")))
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.Calls.Read(r.Caller, code, guard)
+	if err != nil {
+		return nil, err
+	}
+	if l.ExpiresAt.Before(r.Now()) {
+		l.ExpiresAt = time.Time{} // a new link cannot have it
+	}
+	given, shown := make(map[string]string), textsOf(&l)
+	for _, of := range linkFields {
+		if !of.fixed {
+			given[of.name] = shown(of.name)
+		}
+	}
+	return given, nil
 }
 
 // createLink is POST /_/links and POST /_/links/new. A form with errors is shown on its own page.

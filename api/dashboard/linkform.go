@@ -15,6 +15,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/tagtext"
+	"shunt/engine"
 )
 
 // A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
@@ -133,7 +134,7 @@ var hints = map[string]string{
 	"max_hits":   "Empty: no limit.",
 }
 
-// Label returns the label of a field that is a line of text; "" if the page draws the field itself.
+// Label returns the label of a field that is text for people; "" if the page draws the field itself.
 func (f *field) Label() string { return labels[f.Name] }
 
 var labels = map[string]string{"title": "Title", "note": "Note"}
@@ -184,7 +185,10 @@ type linkForm struct {
 	Owner, Version, Before string // of a form that edits; see digests
 }
 
-// Texts returns the fields that are lines of text, in the order of linkFields. f is a copy, as templates have it.
+// Lines reports whether the field's text may have several lines.
+func (f *field) Lines() bool { return engine.TextNamed(f.Name).Lines }
+
+// Texts returns the fields that are text for people, in the order of linkFields. f is a copy, as templates have it.
 func (f linkForm) Texts() (texts []*field) {
 	for _, of := range linkFields {
 		if at := f.Fields[of.name]; at.Label() != "" {

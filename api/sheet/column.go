@@ -25,9 +25,6 @@ var columns = []column{
 	{"tags", []string{"tag", "labels"}, func(cell string, _ *time.Location) any { return tagtext.Split(cell) }},
 	{"expires_at", []string{"expires", "expiry", "expiration"}, func(cell string, zone *time.Location) any { return Expiry(cell, zone) }},
 	{"note", []string{"notes", "comment"}, text},
-	// The columns of our own results are taken and not used, so that a file of results can be corrected and sent again.
-	{"short_url", nil, nil},
-	{"error", nil, nil},
 }
 
 func text(cell string, _ *time.Location) any { return cell }
@@ -36,9 +33,7 @@ func text(cell string, _ *time.Location) any { return cell }
 func Names() string {
 	var names []string
 	for i := range columns {
-		if columns[i].value != nil {
-			names = append(names, columns[i].name)
-		}
+		names = append(names, columns[i].name)
 	}
 	return strings.Join(names, ", ")
 }

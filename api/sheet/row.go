@@ -48,9 +48,7 @@ func (r *Row) Has(name string) bool {
 func (r *Row) Item(zone *time.Location) map[string]any {
 	item := make(map[string]any, len(r.cells))
 	for _, c := range r.cells {
-		if c.of.value != nil {
-			item[c.of.name] = c.of.value(c.text, zone)
-		}
+		item[c.of.name] = c.of.value(c.text, zone)
 	}
 	return item
 }

@@ -46,7 +46,7 @@ func TestASheetIsReadAsPeopleMakeIt(t *testing.T) {
 		"a cell of two lines":        {"url,note\nhttps://a,\"1\n2\"\nhttps://b,", []string{`2 {"note":"1\n2","url":"https://a"}`, `4 {"url":"https://b"}`}},
 		"blank lines above":          {"\n \nurl,alias\n\n,\nhttps://a,x", []string{`6 {"alias":"x","url":"https://a"}`}},
 		"no target":                  {"url,alias\n,x", []string{`2 {"alias":"x"}`}},
-		"our own results":            {"code,short_url,url,error\nx,http://s/x,https://a,\n", []string{`2 {"alias":"x","url":"https://a"}`}},
+		"our own results":            {"code,short_url,url,error\nx,http://s/x,https://a,\n", []string{"error: the column “short_url” is not known: a sheet may have url, alias, title, tags, expires_at, note"}},
 		"a column without a name":    {"url,,title\nhttps://a,b,c\n", []string{`2 {"title":"c","url":"https://a"}`}},
 		"local times":                {"url;expires\na.b;2030-12-31 18:00\na.b;tomorrow", []string{`2 {"expires_at":"2030-12-31T18:00:00Z","url":"a.b"}`, `3 {"expires_at":"tomorrow","url":"a.b"}`}},
 		"an address with such words": {"https://a/x,tags\nb.example,title\n", []string{`1 {"url":"https://a/x,tags"}`, `2 {"url":"b.example,title"}`}},
