@@ -146,9 +146,10 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
+	"api/dashboard/mark": {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/ops", "api/page", "api/problem"},
 		users: []string{"api/dashboard"},

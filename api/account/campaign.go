@@ -33,6 +33,17 @@ func (c *Campaign) Params() []Param {
 	}
 }
 
+// Query returns the parameters that have a value, for people.
+func (c *Campaign) Query() string {
+	var parts []string
+	for _, p := range c.Params() {
+		if *p.Value != "" {
+			parts = append(parts, p.Name+"="+*p.Value)
+		}
+	}
+	return strings.Join(parts, " & ")
+}
+
 // A Param is a parameter of a campaign.
 type Param struct {
 	Name  string

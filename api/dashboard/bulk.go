@@ -57,11 +57,12 @@ type bulkView struct {
 	Key       string
 	Addresses string // a sheet, or addresses
 	Tags      string
-	Columns   string // that a sheet may have
-	Most      uint64 // rows
-	TooLong   bool   // what was typed is too long to be shown again
-	Error     string // of no field
-	LineError string // of the addresses
+	UsedTags  []string // suggestions
+	Columns   string   // that a sheet may have
+	Most      uint64   // rows
+	TooLong   bool     // what was typed is too long to be shown again
+	Error     string   // of no field
+	LineError string   // of the addresses
 	TagError  string
 	Made      []bulkLine // rows that have a link now
 	Refused   []bulkLine // rows that have none
@@ -91,7 +92,10 @@ func (v *bulkView) Unfolded() bool { return len(v.Made) <= maxLinesOpen }
 // newBulk is GET /_/links/bulk.
 func (r *request) newBulk() error { return r.showBulk(fasthttp.StatusOK, r.bulkView()) }
 
-func (r *request) showBulk(status int, view *bulkView) error {
+func (r *request) showBulk(status int, view *bulkView) (err error) {
+	if view.UsedTags, err = r.usedTags(); err != nil {
+		return err
+	}
 	return r.Show(status, "link-bulk", "Import many", view)
 }
 

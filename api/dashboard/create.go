@@ -21,15 +21,15 @@ const (
 
 // newForm returns the form that creates a link and is sent to action. given are the values of its
 // fields, until the visitor types others.
-func (r *request) newForm(action string, given map[string]string) linkForm {
-	f := linkForm{Action: action, Key: r.FormKey()}
-	f.fill(r, func(name string) string {
+func (r *request) newForm(action string, given map[string]string) (f linkForm, err error) {
+	f = linkForm{Action: action, Key: r.FormKey()}
+	err = f.fill(r, func(name string) string {
 		if text, ok := given[name]; ok {
 			return text
 		}
 		return defaultShown[name]
 	})
-	return f
+	return f, err
 }
 
 // creationKey returns the Idempotency-Key of a form. The content is part of it: somebody who comes
@@ -48,7 +48,10 @@ func (r *request) newLink() error {
 	if err != nil {
 		return err
 	}
-	form := r.newForm(newPath, given)
+	form, err := r.newForm(newPath, given)
+	if err != nil {
+		return err
+	}
 	form.Fields["url"].Focus = true
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
 }
@@ -86,7 +89,10 @@ func (r *request) given() (map[string]string, error) {
 
 // createLink is POST /_/links and POST /_/links/new. A form with errors is shown on its own page.
 func (r *request) createLink() error {
-	form := r.newForm(newPath, nil)
+	form, err := r.newForm(newPath, nil)
+	if err != nil {
+		return err
+	}
 	link, existed, err := r.create(&form)
 	if err != nil {
 		status, ok := form.refuse(err)
@@ -111,6 +117,9 @@ func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) 
 		return l, false, err
 	}
 	key, err := creationKey(form.Key, body)
+	if err == nil {
+		err = r.keepCampaign(&form.Campaign)
+	}
 	if err != nil {
 		return l, false, err
 	}

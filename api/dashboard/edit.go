@@ -64,7 +64,9 @@ func (r *request) editLink() error {
 	}
 	view := r.editView(code, owner)
 	f, texts := &view.Form, textsOf(&l)
-	f.fill(r, texts)
+	if err := f.fill(r, texts); err != nil {
+		return err
+	}
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
 	if version, ok := r.Typed("version"); ok { // typed before signing in again
 		f.Version = version
@@ -83,10 +85,15 @@ func (r *request) saveLink() error {
 	view := r.editView(code, owner)
 	f := &view.Form
 	f.Version, f.Before = r.Sent("version"), r.Sent("before")
-	f.fill(r, nil)
+	if err := f.fill(r, nil); err != nil {
+		return err
+	}
 	version := versionOf(f.Version)
 	body, err := f.body(true, f.touched)
 	var l ops.Link
+	if err == nil {
+		err = r.keepCampaign(&f.Campaign)
+	}
 	if err == nil {
 		l, err = r.Calls.Update(r.Caller, code, guard, []uint64{version}, body)
 	}
