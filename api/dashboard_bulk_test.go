@@ -87,7 +87,7 @@ func TestASheetMakesLinksWithAllItsColumns(t *testing.T) {
 	expect.Equal(t, st.object("summer").URL, "https://b.example/x")
 	lines := outcomes(page)
 	expect.MustThat(t, len(lines) == 5 && strings.HasPrefix(lines[0], "4 https://c.example/ ") && strings.Contains(lines[0], "taken") &&
-		strings.HasPrefix(lines[1], "5 https://d.example/ Alias: ") && strings.HasPrefix(lines[2], "6 =cmd() "), "got %q", lines)
+		strings.HasPrefix(lines[1], "5 https://d.example/ alias: ") && strings.HasPrefix(lines[2], "6 =cmd() "), "got %q", lines)
 	again := b.sendFile(form, someSheet)
 	expect.That(t, st.engine.Metrics().Links == 2, "the same file again: %d links, %q", st.engine.Metrics().Links, outcomes(again))
 	rest := page.form(bulk)

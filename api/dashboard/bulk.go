@@ -297,7 +297,7 @@ func rowError(s *sheet.Sheet, row *sheet.Row, p problem.Problem) string {
 	if s.Head == "" || inList {
 		return fieldText(e)
 	}
-	return visit.Sentence(name + ": " + e.Message)
+	return name + ": " + e.Message + "."
 }
 
 // bulkResults is POST /_/links/bulk/results: it answers with the results that a page has, as a file.

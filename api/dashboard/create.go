@@ -100,6 +100,9 @@ func (r *request) createLink() error {
 			return err
 		}
 		r.retryAfter(err)
+		if form.UsedTags, err = r.usedTags(); err != nil {
+			return err
+		}
 		return r.Show(status, "link-new", "New link", form)
 	}
 	if existed {

@@ -117,7 +117,7 @@ func (r *request) refuseEdit(view *editView, err error) error {
 		return err
 	}
 	r.retryAfter(err)
-	return r.Show(status, "link-edit", "Edit "+view.Code, view)
+	return r.showEdit(status, view)
 }
 
 // versionOf returns the version that a form has, and one that no link has if it is damaged.
@@ -139,7 +139,15 @@ func (r *request) showCrossed(view *editView, g engine.Guard) error {
 	f.meet(texts)
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
 	view.Crossed, f.Open = true, true
-	return r.Show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
+	return r.showEdit(fasthttp.StatusPreconditionFailed, view)
+}
+
+// showEdit shows a form again that was sent.
+func (r *request) showEdit(status int, view *editView) (err error) {
+	if view.Form.UsedTags, err = r.usedTags(); err != nil {
+		return err
+	}
+	return r.Show(status, "link-edit", "Edit "+view.Code, view)
 }
 
 // meet puts the texts that a link has now beside those that were typed. A field that was not

@@ -230,7 +230,9 @@ func (f *linkForm) fill(r *request, shown func(name string) string) (err error) 
 		at.Value = f.Campaign.mark(at.Value)
 	}
 	f.unfold()
-	f.UsedTags, err = r.usedTags()
+	if !r.Posts() { // a form that was sent needs them only if it is shown again
+		f.UsedTags, err = r.usedTags()
+	}
 	return err
 }
 
