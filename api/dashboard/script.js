@@ -187,49 +187,83 @@ function search(form) {
 	});
 }
 
-// Live figures. Closed while the page is hidden, because a server and a browser have few streams.
+// Live figures. A browser has six connections to a server, so all of its pages share one stream: that of the page
+// that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
+// hidden page has no stream.
 function live(root) {
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
-	let source, timer, hiding, failures = 0, over = false;
+	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
 		state.textContent = on ? 'live' : 'paused';
 		state.classList.toggle('live', on);
 	};
-	const close = () => { clearTimeout(timer); source?.close(); source = null; tell(false); };
+	const show = text => {
+		const figures = JSON.parse(text);
+		tell(true);
+		if (hits) for (const e of all('[data-newer]')) e.hidden = figures.hits === drawn;
+		for (const value of all('[data-live-value]', root)) {
+			const figure = figures[value.dataset.liveValue];
+			if (Number.isFinite(figure)) value.textContent = number(figure);
+		}
+	};
+	const close = () => { clearTimeout(timer); source?.close(); source = null; fed = false; tell(false); };
 	const retry = () => {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
 	};
+	const url = root.dataset.live;
 	function open() {
-		if (over || source) return;
+		if (over || source || fed || document.hidden) return;
 		clearTimeout(timer);
-		source = new EventSource(root.dataset.live);
-		source.onmessage = e => {
-			failures = 0;
-			tell(true);
-			const figures = JSON.parse(e.data);
-			if (hits) for (const e of all('[data-newer]')) e.hidden = figures.hits === drawn;
-			for (const value of all('[data-live-value]', root)) {
-				const figure = figures[value.dataset.liveValue];
-				if (Number.isFinite(figure)) value.textContent = number(figure);
-			}
-		};
+		rank = Date.now() + Math.random();
+		channel?.postMessage({ rank });
+		source = new EventSource(url);
+		source.onmessage = e => { failures = 0; show(e.data); channel?.postMessage({ url, text: e.data }); };
 		source.onerror = retry;
 		source.addEventListener('end', e => {
-			over = /"(unauthorized|deleted)"/.test(e.data);
-			over ? close() : retry();
+			const { reason } = JSON.parse(e.data);
+			over = reason === 'unauthorized' || reason === 'deleted';
+			if (over) leave();
+			else if (reason === 'time') { close(); open(); } else retry();
 		});
 	}
-	document.addEventListener('visibilitychange', () => {
-		clearTimeout(hiding);
-		if (document.hidden) hiding = setTimeout(close, 30000);
-		else { failures = 0; open(); }
-	});
-	addEventListener('pagehide', close);
-	addEventListener('pageshow', e => { if (e.persisted) open(); });
-	open();
+	// Of two pages that open at once, the one with the lower rank gives way.
+	function hear({ data }) {
+		if (data.rank) {
+			if (data.rank < rank) channel.postMessage({ rank });
+			else { rank = 0; close(); }
+		} else if (data.free) {
+			close();
+			timer = setTimeout(open, Math.random() * 500);
+		} else if (data.url === url && !rank) {
+			fed = true;
+			show(data.text);
+		}
+	}
+	const leave = () => {
+		if (rank) channel?.postMessage({ free: true });
+		channel?.close();
+		channel = null;
+		rank = 0;
+		close();
+	};
+	const enter = () => {
+		if (document.hidden) return;
+		if (globalThis.BroadcastChannel && !channel) {
+			channel = new BroadcastChannel('live');
+			channel.onmessage = hear;
+		}
+		failures = 0;
+		open();
+	};
+	document.addEventListener('visibilitychange', () => document.hidden ? leave() : enter());
+	addEventListener('focus', enter);
+	addEventListener('pagehide', leave);
+	addEventListener('pageshow', enter);
+	tell(false);
+	enter();
 }
 
 // Charts. The table has the values; row i is bucket i.
