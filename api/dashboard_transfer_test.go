@@ -43,7 +43,7 @@ func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 	p := b.upload("3", text)
 	p.want("The import is done", "Created 2", "There already 0", "Refused 2")
 	lines := p.text()[strings.Index(p.text(), "Lines that were refused"):]
-	for _, want := range []string{"3 url: ", "4 is not a JSON object"} {
+	for _, want := range []string{"3 url: ", "4 is not a link as an export writes it"} {
 		expect.That(t, strings.Contains(lines, want), "no %q in %s", want, lines)
 	}
 	st.call("GET", "/links/one?owner=3", "").expect(t, "a link", 200, `"hits":5`)

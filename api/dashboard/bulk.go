@@ -238,7 +238,7 @@ func (v *bulkView) take(lines []bulkLine, results ops.Results) {
 func lineError(text string, p problem.Problem) string {
 	switch {
 	case !utf8.ValidString(text):
-		return "Must be UTF-8."
+		return visit.Sentence("must be UTF-8")
 	case len(p.Fields) > 0:
 		return visit.Sentence(p.Fields[0].Message)
 	}

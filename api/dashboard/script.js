@@ -411,7 +411,7 @@ function importFile(form) {
 			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.detail)));
+				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.code === 'malformed_json' ? 'is not a link as an export writes it' : problem.detail)));
 			}
 			bar.value = read;
 			text.textContent = told();
