@@ -27,6 +27,7 @@ type linksView struct {
 
 	Search linkSearch
 	Admin  bool
+	Owner  *ownerChoice // nil: the visitor has none
 	States []engine.State
 	Rows   []linkRow
 	Owners bool   // each row names its owner
@@ -79,9 +80,14 @@ func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).add
 
 // links is GET /_/links.
 func (r *request) links() error {
+	owner, choice, err := r.ownerAsked()
+	if err != nil {
+		return err
+	}
 	view := linksView{
-		Form: r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
-		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
+		Owner: choice,
+		Form:  r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
+		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: owner},
 	}
 	view.Pager = r.pager(&view.Search)
 	status, err := r.listLinks(&view)
@@ -108,6 +114,10 @@ func (r *request) searched() string {
 // listLinks reads the links of the page. An error of what was searched for is one of the page.
 func (r *request) listLinks(view *linksView) (status int, err error) {
 	s := &view.Search
+	if view.Owner != nil && view.Owner.Error != "" {
+		view.Error, view.Pager = labelled("The owner", view.Owner.Error), pager{Page: 1}
+		return fasthttp.StatusOK, nil // while one types, too
+	}
 	q, err := ops.ParseList(r.Caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
 		"cursor", view.Pager.cursor, "limit", listed))
 	if err == nil {
