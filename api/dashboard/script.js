@@ -19,6 +19,8 @@ a[data-export]          counts lines while it loads                             
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const number = n => Number(n).toLocaleString('en');
 const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
+// The pages are English, so their dates are: as the visitor writes them, if that is a kind of English.
+const own = new Intl.DateTimeFormat().resolvedOptions().locale, locale = /^en\b/.test(own) ? own : 'en-GB';
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
 function fill(e, attributes, children) {
@@ -83,12 +85,12 @@ document.addEventListener('click', async e => {
 
 // Time.
 const units = [['year', 31536e3], ['month', 2592e3], ['day', 86400], ['hour', 3600], ['minute', 60]];
-const format = (date, options) => date.toLocaleString(undefined, options);
+const format = (date, options) => date.toLocaleString(locale, options);
 
 function ago(date) {
 	const seconds = (date - Date.now()) / 1000;
 	const [unit, size] = units.find(u => Math.abs(seconds) >= u[1]) ?? ['second', Infinity];
-	return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(Math.trunc(seconds / size) + 0, unit);
+	return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(Math.trunc(seconds / size) + 0, unit);
 }
 
 function showTime(e) {
