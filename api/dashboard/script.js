@@ -84,6 +84,16 @@ document.addEventListener('click', async e => {
 });
 
 // Time.
+// Menus close by Escape, and by a click elsewhere.
+const menus = () => all('details.menu[open]');
+document.addEventListener('click', e => menus().forEach(menu => { if (!menu.contains(e.target)) menu.open = false; }));
+document.addEventListener('keydown', e => {
+	if (e.key === 'Escape') menus().forEach(menu => {
+		if (menu.contains(document.activeElement)) menu.querySelector('summary').focus();
+		menu.open = false;
+	});
+});
+
 const units = [['year', 31536e3], ['month', 2592e3], ['day', 86400], ['hour', 3600], ['minute', 60]];
 const format = (date, options) => date.toLocaleString(locale, options);
 
