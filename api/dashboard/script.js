@@ -10,7 +10,8 @@ input[data-day=ID]      a date is sent with its end in local time               
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
-form[data-once]         can be sent once
+form[data-once]         can be sent once; leaving it asks first, once it is changed
+details.menu            closes by Escape, and by a click elsewhere
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
 a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
@@ -18,9 +19,9 @@ a[data-export]          counts lines while it loads                             
 (() => {
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const number = n => Number(n).toLocaleString('en');
-const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
 // The pages are English, so their dates are: as the visitor writes them, if that is a kind of English.
 const own = new Intl.DateTimeFormat().resolvedOptions().locale, locale = /^en\b/.test(own) ? own : 'en-GB';
+const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
 function fill(e, attributes, children) {
@@ -83,7 +84,6 @@ document.addEventListener('click', async e => {
 	button.timer = setTimeout(() => { button.textContent = button.dataset.label; say(''); }, 2000);
 });
 
-// Time.
 // Menus close by Escape, and by a click elsewhere.
 const menus = () => all('details.menu[open]');
 document.addEventListener('click', e => menus().forEach(menu => { if (!menu.contains(e.target)) menu.open = false; }));
@@ -94,6 +94,7 @@ document.addEventListener('keydown', e => {
 	});
 });
 
+// Time.
 const units = [['year', 31536e3], ['month', 2592e3], ['day', 86400], ['hour', 3600], ['minute', 60]];
 const format = (date, options) => date.toLocaleString(locale, options);
 
@@ -203,6 +204,7 @@ function search(form) {
 // that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
 // hidden page has no stream.
 function live(root) {
+	const url = root.dataset.live;
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
 	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
@@ -225,7 +227,6 @@ function live(root) {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
 	};
-	const url = root.dataset.live;
 	function open() {
 		if (over || source || fed || document.hidden) return;
 		clearTimeout(timer);
@@ -346,6 +347,20 @@ document.addEventListener('submit', e => {
 	setTimeout(release, 15000, form); // it was stopped, or answered by a download
 });
 addEventListener('pageshow', () => all('form[data-once]').forEach(release));
+
+// Leaving a form asks first if something was typed into it, or was kept from before an error or signing in again.
+// A link of the form itself says that it is cancelled.
+function keepsTyped(form) {
+	const typed = () => [...new FormData(form)].map(([name, value]) => name + '=' + (value.name ?? value)).join('\n');
+	const drawn = document.querySelector('main :is([aria-invalid], [role=alert]), main > .info') ? null : typed(), warn = e => e.preventDefault();
+	const free = () => removeEventListener('beforeunload', warn);
+	const change = () => typed() === drawn ? free() : addEventListener('beforeunload', warn);
+	form.addEventListener('input', change);
+	form.addEventListener('change', change);
+	form.addEventListener('click', e => { if (e.target.closest('a')) free(); });
+	document.addEventListener('submit', e => { if (e.target === form && !e.defaultPrevented) free(); });
+	change();
+}
 
 // Import. Lines are cut as bytes, so that the server sees what the file has.
 const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
@@ -525,6 +540,7 @@ function enhance(root) {
 	each('input[data-day]', localDay);
 	each('form[data-search]', search);
 	each('[data-live]', live);
+	each('form[data-once]', keepsTyped);
 	each('form[data-import]', importFile);
 	each('a[data-export]', exportLinks);
 }
