@@ -285,22 +285,31 @@ function chart(figure) {
 	const svg = one('svg.chart'), plot = svg.querySelector('svg'), readout = one('.chart-readout');
 	const rows = all('tbody tr', figure), last = rows.length - 1;
 	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' };
-	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(undefined, options);
+	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, options);
 	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
 	const soFar = i => open !== undefined && i === last;
 	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
 
-	if (hourly) {
-		for (const axis of all('.axis', svg)) {
-			let before;
-			for (const text of all('text', axis)) {
-				const i = text.dataset.bucket, date = at(i, day);
-				text.textContent = at(i, hour).replace(/:00(?=\s[AP]M)/, '');
-				if (date !== before) text.append(drawn('tspan', { x: text.getAttribute('x'), dy: 16 }, before = date));
-			}
+	// The server's ticks are at round hours of UTC. As many are put at round hours of the visitor.
+	const hourAt = i => new Date((+from + i * step) * 1000).getHours();
+	function localTicks(axis) {
+		const old = all('text', axis), every = old[1] ? old[1].dataset.bucket - old[0].dataset.bucket : 24;
+		const y = old[0].getAttribute('y'), least = axis.classList.contains('dense') ? 560 : 240, end = 15; // pixels, as in api/chart
+		let before, midnights = 0;
+		axis.replaceChildren();
+		for (let i = 0; i <= last; i++) {
+			const center = (i + .5) / rows.length, date = at(i, day), x = 100 * center + '%';
+			const skipped = every < 24 ? hourAt(i) % every : hourAt(i) || midnights++ % Math.round(every / 24);
+			if (skipped || (1 - center) * least < end) continue;
+			const text = drawn('text', { x, y }, every < 24 ? at(i, hour).replace(/:00(?=\s[AP]M)/i, '') : date);
+			if (every < 24 && date !== before) text.append(drawn('tspan', { x, dy: 16 }, before = date));
+			axis.append(text);
 		}
+	}
+	if (hourly) {
+		for (const axis of all('.axis', svg)) localTicks(axis);
 		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
-		const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
+		const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
 		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
 	}
 	if (!plot) return;
