@@ -105,6 +105,9 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 				}
 				page, want := b.open(path+"?period="+period), st.stats(of+"?"+asked)
 				var rows []string
+				if period == "400d" {
+					want.Series = want.Series[len(want.Series)-46:] // the first hits were 45 days ago
+				}
 				for _, bucket := range want.Series {
 					rows = append(rows, fmt.Sprintf("%d %d", bucket.Hits, bucket.Unique))
 				}
@@ -215,9 +218,13 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 	st := newSiteOn(t, func(o *engine.Options) { o.KeptDays = engine.MaxKeptDays }, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
-	st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
+	start := time.UnixMilli(st.now.Load())
+	st.visits(start, 1, "x")
+	st.visits(start.AddDate(2, 8, 0), 1, "x")
+	expect.Equal(t, len(chartOf(st.ownFigures().open("/_/link/x?from=2019-01-01"))) < chart.MaxBuckets, true, "a chart begins with the first hits")
+	st.visits(start.AddDate(3, 0, 0), 1, "x")
 	page := st.ownFigures().open("/_/link/x?from=2019-01-01")
-	page.want("A chart shows at most 1,000 days.", "1 hit and 1 visitor", "x.example")
+	page.want("A chart shows at most 1,000 days.", "3 hits and 1 visitor", "x.example")
 	rows := chartOf(page)
 	expect.That(t, len(rows) == 0 && chart.MaxBuckets == 1000, "got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
 }

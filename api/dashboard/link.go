@@ -97,7 +97,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 		return err
 	}
 	view.Lists = r.breakdowns(&view.Window)
-	view.TooLong = len(view.Window.Series) > chart.MaxBuckets
+	view.TooLong = len(fromFirstHit(view.Period.Interval, view.Window.Series)) > chart.MaxBuckets
 	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
 	return err
 }
@@ -131,8 +131,7 @@ func (p *period) since(created, now time.Time) time.Time {
 	if p.Interval == "hour" {
 		return from
 	}
-	const shortest = 30 // days
-	least := beginning("day", now).AddDate(0, 0, 1-shortest)
+	least := beginning("day", now).AddDate(0, 0, 1-leastDays)
 	if first := beginning("day", created); first.Before(least) {
 		least = first
 	}
