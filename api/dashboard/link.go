@@ -36,6 +36,12 @@ type linkView struct {
 	Query     string // the query that the link's other pages need; "": none
 }
 
+// Days reports whether the window is in days.
+func (v linkView) Days() bool { return v.Period.Interval == "day" }
+
+// LastDay returns a time of the last day of a window in days.
+func (v linkView) LastDay() time.Time { return v.Window.To.Add(-1) }
+
 // link is GET /_/link/{code}.
 func (r *request) link() error {
 	code, guard, err := r.linkAsked()
