@@ -208,7 +208,7 @@ func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, er
 	for _, b := range fromFirstHit(interval, series) {
 		c.Buckets = append(c.Buckets, chart.Bucket(b))
 	}
-	if len(c.Buckets) < len(series) {
+	if len(c.Buckets) < len(series) && c.Buckets[0].Hits > 0 {
 		c.Caption += ", since the first of them"
 	}
 	if n := len(c.Buckets); n == 0 || n > chart.MaxBuckets {
