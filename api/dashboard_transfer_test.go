@@ -85,7 +85,7 @@ func TestABadUploadIsExplained(t *testing.T) {
 		{"2", "", "file-error", "Choose a file with links."},
 		{"2", " \n\n", "file-error", "Choose a file with links."},
 		{"x", "{}", "owner-error", "Must be the number of a user."},
-		{"99", "{}", "owner-error", "Is not the id of a user."},
+		{"99", "{}", "owner-error", "Is not the number of a user."},
 	} {
 		p := b.upload(c.owner, c.text)
 		expect.That(t, p.status == 422 && p.at(c.at) == c.want, "%+v: got %d %q", c, p.status, p.at(c.at))
