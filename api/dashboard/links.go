@@ -80,13 +80,17 @@ func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).add
 
 // links is GET /_/links.
 func (r *request) links() error {
+	form, err := r.newForm(linksPath, nil)
+	if err != nil {
+		return err
+	}
 	owner, choice, err := r.ownerAsked()
 	if err != nil {
 		return err
 	}
 	view := linksView{
 		Owner: choice,
-		Form:  r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
+		Form:  form, Admin: r.Admin(), States: engine.States(),
 		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: owner},
 	}
 	view.Pager = r.pager(&view.Search)
