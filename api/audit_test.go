@@ -99,8 +99,9 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 	st.wantNothingSecretIn("the audit log", st.call("GET", "/audit?limit=1000", "").body)
 	page := st.audited("?code=one&limit=1000")
 	expect.Equal(t, len(page.Data), 6, "of the code entries")
-	page = st.audited("?code=aa2")
-	expect.That(t, len(page.Data) == 1 && page.Data[0].Action == "links.created", "of a code between those of a bulk: got %+v", page.Data)
+	page = st.audited("?code=b2")
+	expect.That(t, len(page.Data) == 1 && page.Data[0].Action == "links.created", "of a code of a bulk: got %+v", page.Data)
+	expect.Equal(t, len(st.audited("?code=aa2").Data), 0, "of a code between those of a bulk: entries")
 }
 
 func TestEntriesSayHowTheActorWasKnown(t *testing.T) {
@@ -189,4 +190,45 @@ func TestABadQueryOfTheAuditLogIsRefused(t *testing.T) {
 	} {
 		st.call("GET", "/audit?"+query, "").expect(t, query, 422, fieldsOf(want))
 	}
+}
+
+// Codes are random, so the codes of each bulk span almost all others. A link's history has the one that made it, also if
+// the link was reset or its code was taken again, on whatever page that stands.
+func TestTheHistoryOfALinkHasItsOwnBulkOnly(t *testing.T) {
+	st := newSite(t, nil)
+	bulk := func(codes ...string) {
+		t.Helper()
+		var items []string
+		for _, code := range codes {
+			items = append(items, fmt.Sprintf(`{"url":"https://a.example/","alias":%q}`, code))
+		}
+		st.call("POST", "/shorten/bulk", "["+strings.Join(items, ",")+"]").need(t, "bulk", 200)
+		st.now.Add(60_000)
+	}
+	spanning := func(name string) { bulk("a"+name, "z"+name) }
+	spanning("1")
+	bulk("b", "m", "y")
+	spanning("2")
+	st.call("POST", "/links/m/reset", "").need(t, "reset", 200)
+	spanning("3")
+	st.call("DELETE", "/links/m", "").need(t, "delete", 204)
+	spanning("4")
+	bulk("c", "m", "x")
+	spanning("5")
+	st.call("PATCH", "/links/m", `{"title":"T"}`).need(t, "edit", 200)
+	want := []string{"link.edited m", "links.created c", "link.deleted m", "link.reset m", "links.created b"}
+	for _, limit := range []int{1, 2, 3, 100} {
+		var got []string
+		for cursor, more := "", true; more; {
+			page := st.audited(fmt.Sprintf("?code=m&limit=%d&cursor=%s", limit, cursor))
+			for _, e := range page.Data {
+				got = append(got, e.Action+" "+e.Code)
+			}
+			if more = page.NextCursor != nil; more {
+				cursor = *page.NextCursor
+			}
+		}
+		expect.Slices(t, got, want, "limit %d", limit)
+	}
+	expect.Equal(t, len(st.audited("?code=none").Data), 0, "entries of a code that no link ever had")
 }

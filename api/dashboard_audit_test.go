@@ -53,7 +53,7 @@ func TestTheSearchOfTheAuditLogHasItsErrorsAtItsFields(t *testing.T) {
 	p := b.get("/_/audit?from=x&code=a%2Fb&to=y")
 	expect.Equal(t, strings.Count(p.body, `aria-invalid="true"`), 3, "got %s", p.body)
 	p = b.get("/_/audit?cursor=x")
-	expect.That(t, p.status == 422 && strings.Contains(p.text(), "The address of this page: is not a cursor"), "got %d %s", p.status, p.text())
+	expect.That(t, p.status == 422 && strings.Contains(p.text(), "The address of this page: is not of this list"), "got %d %s", p.status, p.text())
 }
 
 func TestTheLastDayOfAnAuditSearchIsIncluded(t *testing.T) {

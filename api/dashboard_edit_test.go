@@ -86,7 +86,7 @@ func TestAnEditThatChangesNothingSaysSo(t *testing.T) {
 func TestErrorsOfAnEditStandAtTheirFields(t *testing.T) {
 	st, b := withX(t, `"title":"t"`)
 	for field, c := range map[string][2]string{
-		"url": {"", "Must not be empty."}, "expires_at": {"2020-01-01T00:00", "Must be in the future."}, "max_hits": {"-1", "Must be at least 1"},
+		"url": {"", "Must not be empty."}, "expires_at": {"2020-01-01T00:00", "Must be in the future."}, "max_hits": {"-1", "Must be a number from 1 to"},
 		"title": {strings.Repeat("x", 600), "Must be at most 512 bytes."},
 	} {
 		page := b.submit(b.open(editX).form(editX).with(field, c[0]))

@@ -83,9 +83,9 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 		name, query string
 		page        []string
 	}{
-		{"today", "?from=" + day(0), []string{"Hits today (UTC) %d", "%d visitors,"}},
-		{"a week", "?from=" + day(-6), []string{"Hits in 7 days %d", "%d visitors,"}},
-		{"a month", "?from=" + day(-29), []string{"Hits in 30 days %d", "%d visitors,"}},
+		{"today", "?from=" + day(0), []string{"Hits today (UTC) %d", "%d visitors"}},
+		{"a week", "?from=" + day(-7) + "&to=" + day(0), []string{"Hits in 7 days, without today %d", "%d visitors,"}},
+		{"a month", "?from=" + day(-30) + "&to=" + day(0), []string{"Hits in 30 days, without today %d", "%d visitors,"}},
 	} {
 		t.Run(at.name, func(t *testing.T) {
 			want := st.stats(at.query)
@@ -105,6 +105,9 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 				}
 				page, want := b.open(path+"?period="+period), st.stats(of+"?"+asked)
 				var rows []string
+				if period == "400d" {
+					want.Series = want.Series[len(want.Series)-46:] // the first hits were 45 days ago
+				}
 				for _, bucket := range want.Series {
 					rows = append(rows, fmt.Sprintf("%d %d", bucket.Hits, bucket.Unique))
 				}
@@ -118,6 +121,36 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 	}
 }
 
+// Each day has the same hits, most of them in the evening. In the morning, that is no loss.
+func TestARunningDayIsNoLoss(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	today := time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
+	for day := -60; day <= 0; day++ {
+		st.visits(today.AddDate(0, 0, day).Add(2*time.Hour), 3, "x")
+		if day < 0 {
+			st.visits(today.AddDate(0, 0, day).Add(20*time.Hour), 7, "x")
+		}
+	}
+	b := st.ownFigures()
+	for _, at := range []struct {
+		hour int
+		want string
+	}{
+		{2, "Hits today (UTC) 3 none yesterday until 02:00 UTC either"},
+		{3, "Hits today (UTC) 3 as many as yesterday until 03:00 UTC"},
+		{20, "Hits today (UTC) 3 as many as yesterday until 20:00 UTC"},
+		{21, "Hits today (UTC) 3 ▼ 70% fewer than yesterday until 21:00 UTC"},
+	} {
+		st.now.Store(today.Add(time.Duration(at.hour)*time.Hour + 30*time.Minute).UnixMilli())
+		b.open("/_/").want(at.want, "Hits in 7 days, without today 70 as many as in the 7 days before",
+			"Hits in 30 days, without today 300 as many as in the 30 days before")
+	}
+	st.now.Store(today.Add(10 * time.Minute).UnixMilli())
+	page := b.open("/_/")
+	expect.That(t, !strings.Contains(page.text(), "yesterday"), "nothing of the day is over, and it is compared: %s", page.text())
+}
+
 func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
 	for _, kept := range []struct {
 		hours, days int
@@ -125,9 +158,10 @@ func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
 		compared    string
 	}{
 		{48, 400, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
-		{24, 10, "24 hours, 10 days", "yesterday"},
-		{1, 1, "1 hour, 1 day", "yesterday"},
-		{36, 13, "24 hours, 36 hours, 13 days", "yesterday, the 7 days before"},
+		{24, 10, "24 hours, 10 days", ""},
+		{1, 1, "1 hour, 1 day", ""},
+		{36, 14, "24 hours, 36 hours, 14 days", "yesterday, the 7 days before"},
+		{36, 13, "24 hours, 36 hours, 13 days", "yesterday"},
 		{744, 3660, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
 	} {
 		t.Run(fmt.Sprintf("%d hours and %d days", kept.hours, kept.days), func(t *testing.T) {
@@ -184,9 +218,13 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 	st := newSiteOn(t, func(o *engine.Options) { o.KeptDays = engine.MaxKeptDays }, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
-	st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
+	start := time.UnixMilli(st.now.Load())
+	st.visits(start, 1, "x")
+	st.visits(start.AddDate(2, 8, 0), 1, "x")
+	expect.Equal(t, len(chartOf(st.ownFigures().open("/_/link/x?from=2019-01-01"))) < chart.MaxBuckets, true, "a chart begins with the first hits")
+	st.visits(start.AddDate(3, 0, 0), 1, "x")
 	page := st.ownFigures().open("/_/link/x?from=2019-01-01")
-	page.want("A chart shows at most 1,000 days.", "1 hit and 1 visitor", "x.example")
+	page.want("A chart shows at most 1,000 days.", "3 hits and 1 visitor", "x.example")
 	rows := chartOf(page)
 	expect.That(t, len(rows) == 0 && chart.MaxBuckets == 1000, "got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
 }

@@ -124,8 +124,8 @@ func TestAWrongSearchIsAnErrorOfThePage(t *testing.T) {
 	b := st.browse("ann@example.com")
 	for query, want := range map[string]string{
 		"q=" + strings.Repeat("x+", 17): "The search: must be at most 16 words.",
-		"tag=%ff":                       "The tag: must be UTF-8.",
-		"cursor=AAAA":                   "The address of this page: is not a cursor of this list",
+		"tag=%ff":                       "The tag: has damaged characters.",
+		"cursor=AAAA":                   "The address of this page: is not of this list",
 	} {
 		page := b.get("/_/links?" + query)
 		page.want(want)

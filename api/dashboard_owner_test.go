@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"shunt/api/account"
@@ -66,4 +68,34 @@ func TestLinksOfADeletedUserAreGivenToAnotherOnAPage(t *testing.T) {
 	b.follow(page.form("/_/users/3/delete").with("move_links_to", "owner@example.com")).
 		want("The user ann@example.com is deleted.", "The links are those of owner@example.com now.")
 	b.open("/_/links").want("http://127.0.0.1:8080/ x")
+}
+
+// TestAnAdminChoosesTheOwnerOfAList names users in a list, and searches for them by address once they are too many.
+func TestAnAdminChoosesTheOwnerOfAList(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin) // user 2
+	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"http://a/","alias":"of-ann"}`)
+	options := func() (texts []string) {
+		for n := range b.open("/_/links").element("owner").ChildNodes() {
+			texts = append(texts, textOf(n))
+		}
+		return texts
+	}
+	expect.Slices(t, options(), []string{"you", "all users", "admin", "ann@example.com"})
+	b.open("/_/links?owner=3").want("of-ann")
+	expect.Contains(t, b.open("/_/links?owner=77").text(), "user 77", "the links of a user who is deleted")
+	for i := range 100 {
+		st.person(fmt.Sprintf("user-%02d@example.com", i), account.RoleMember)
+	}
+	for query, want := range map[string]string{
+		"ANN@example.com": "of-ann", "ann": "of-ann", "3": "of-ann", "all": "of-ann",
+		"user-1": "The owner: 10 users have this in their address: user-10@example.com, user-11@example.com, user-12@example.com, " +
+			"user-13@example.com, user-14@example.com, ….",
+		"nobody": "The owner: No other user has this address.",
+	} {
+		page := b.open("/_/links?owner=" + query)
+		page.want(want)
+		expect.Equal(t, strings.Contains(page.text(), "of-ann"), want == "of-ann", query)
+	}
+	expect.Contains(t, b.open("/_/links?owner=3").body, `name="owner" value="ann@example.com"`)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -234,4 +235,38 @@ func TestEveryPageIsCountedByItsRow(t *testing.T) {
 func (st *site) metricsText() string {
 	st.t.Helper()
 	return send(st.t, st.adminAt, "GET", requestText("GET", "/metrics", "")).body
+}
+
+// apiWords are for those who write programs. Pages have them nowhere but where they are about programs.
+var apiWords = regexp.MustCompile(`(?i)scopes? |RFC [0-9]|at byte|UTF-8|\bJSON|cursor|RateLimit|Idempotency|the id of|'s id\b|2\^53|well-formed|parameter`)
+
+func TestErrorsOnPagesAreInTheWordsOfPages(t *testing.T) {
+	st := newSite(t, nil)
+	st.browseAs("owner@example.com", account.RoleAdmin) // user 2
+	b := st.browseAs("ann@example.com", account.RoleMember)
+	b.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k")
+	for _, path := range []string{
+		"/_/?owner=all", "/_/?owner=x", "/_/links?owner=all", "/_/links?owner=2", "/_/links?cursor=x", "/_/links?q=%ff", "/_/links?state=x",
+		"/_/links?tag=" + strings.Repeat("t", 300), "/_/tags?owner=all", "/_/link/x?owner=all", "/_/link/x?from=x", "/_/link/x?to=0", "/_/link/a%2Fb",
+		"/_/link/x/edit?owner=x", "/_/nothing", "/_/audit",
+	} {
+		page := b.get(path)
+		expect.That(t, page.status >= 400 || strings.HasPrefix(path, "/_/link/x?"), "%s: got %d", path, page.status)
+		expect.Equal(t, apiWords.FindString(page.text()), "", "%s: %s", path, page.text())
+	}
+	for _, form := range []struct{ path, fields string }{
+		{"/_/links/new", "url=https%3A%2F%2Fa.example%2Fa%5Cb&key=1"}, {"/_/links/new", "url=https%3A%2F%2Fa.example%2F%ff&key=2"},
+		{"/_/links/new", "url=https%3A%2F%2Fa.example%2F&max_hits=many&key=3"}, {"/_/links/new", "url=https%3A%2F%2Fa.example%2F&max_hits=-1&key=4"},
+		{"/_/links/new", "url=https%3A%2F%2Fa.example%2F&max_hits=99999999999999999999&key=4"},
+		{"/_/links/new", "url=https%3A%2F%2Fa.example%2F&expires_at=tomorrow&key=5"}, {"/_/links/new", "url=https%3A%2F%2Fa.example%2F&redirect_status=999&key=6"},
+		{"/_/links/new", "url=https%3A%2F%2Fa.example%2F&title=%ff&key=7"}, {"/_/links/new", "url=https%3A%2F%2Fa.example%2F&alias=%ff&key=8"},
+		{"/_/links/bulk", "addresses=a+b%0D%0Ahttps%3A%2F%2Fa.example%2F%ff&key=9"}, {"/_/tokens", "name=n&expires=never&key=10"},
+		{"/_/tokens", "name=n&expires=never&key=10&scope=admin"}, {"/_/tokens", "name=%ff&expires=never&key=10&scope=admin"},
+		{"/_/tokens", "name=n&expires=date&date=x&key=10&scope=links:read"}, {"/_/account/password", "current-password=x&new-password=y"},
+		{"/_/link/x/disabled", "disabled=maybe"},
+	} {
+		page := b.post(form.path, formType, form.fields)
+		expect.That(t, page.status >= 400 || form.path == "/_/links/bulk", "%s %s: got %d", form.path, form.fields, page.status)
+		expect.Equal(t, apiWords.FindString(page.text()), "", "%s %s: %s", form.path, form.fields, page.text())
+	}
 }

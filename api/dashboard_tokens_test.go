@@ -61,7 +61,7 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	p := b.open("/_/tokens")
 	p = b.fill(p, "/_/tokens", "name", " ", "scope-", "", "expires", "date", "date", "2020-01-01")
-	expect.That(t, p.status == 422 && p.at("name-error") == "Must not be empty." && p.at("scopes-error") == "Must name a scope." &&
+	expect.That(t, p.status == 422 && p.at("name-error") == "Must not be empty." && p.at("scopes-error") == "Must allow something." &&
 		p.at("expires-error") == "Must be in the future.", "got %d: %q, %q, %q", p.status, p.at("name-error"), p.at("scopes-error"), p.at("expires-error"))
 	if f := p.form("/_/tokens"); f.values.Get("name") != " " || f.values.Get("expires") != "date" || f.values.Get("date") != "2020-01-01" || f.values.Has("scope") {
 		t.Errorf("what was typed is lost: %v", f)
@@ -74,7 +74,7 @@ func TestABadTokenFormKeepsWhatWasTyped(t *testing.T) {
 	p = b.fill(p, "/_/tokens", "name", "x", "scope", "stats:read", "expires", "date", "date", "10000-01-01")
 	expect.That(t, p.status == 422 && p.at("expires-error") == "Choose a day, such as 2026-11-21.",
 		"the year 10000: got %d %q", p.status, p.at("expires-error"))
-	for scope, want := range map[string]string{"admin": "must be a scope that you have", "x": "must be one of"} {
+	for scope, want := range map[string]string{"admin": "must not allow more than you may do", "x": "must be one of"} {
 		if p := b.fill(p, "/_/tokens", "name", "x", "scope", scope, "expires", "never"); p.status != 422 || !strings.Contains(p.text(), want) {
 			t.Errorf("scope %s: got %d %s", scope, p.status, p.text())
 		}

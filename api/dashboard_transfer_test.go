@@ -43,7 +43,7 @@ func TestAnImportShowsItsOutcomeByLine(t *testing.T) {
 	p := b.upload("3", text)
 	p.want("The import is done", "Created 2", "There already 0", "Refused 2")
 	lines := p.text()[strings.Index(p.text(), "Lines that were refused"):]
-	for _, want := range []string{"3 url: ", "4 is not a JSON object"} {
+	for _, want := range []string{"3 url: ", "4 is not a link as an export writes it"} {
 		expect.That(t, strings.Contains(lines, want), "no %q in %s", want, lines)
 	}
 	st.call("GET", "/links/one?owner=3", "").expect(t, "a link", 200, `"hits":5`)
@@ -85,7 +85,7 @@ func TestABadUploadIsExplained(t *testing.T) {
 		{"2", "", "file-error", "Choose a file with links."},
 		{"2", " \n\n", "file-error", "Choose a file with links."},
 		{"x", "{}", "owner-error", "Must be the number of a user."},
-		{"99", "{}", "owner-error", "Is not the id of a user."},
+		{"99", "{}", "owner-error", "Is not the number of a user."},
 	} {
 		p := b.upload(c.owner, c.text)
 		expect.That(t, p.status == 422 && p.at(c.at) == c.want, "%+v: got %d %q", c, p.status, p.at(c.at))

@@ -45,7 +45,7 @@ func TestATargetThatIsTooLongAsItGoesOutIsRefusedHoweverItComes(t *testing.T) {
 		"an import": st.call("POST", "/import", "["+row+"]"),
 	} {
 		expect.That(t, (r.status == 422 || r.status == 200) && strings.Contains(r.body, `"too_long"`) &&
-			strings.Contains(r.body, "8192 bytes once it is percent-encoded"), "%s: got %d %.300s", what, r.status, r.body)
+			strings.Contains(r.body, "8192 bytes as browsers are sent it"), "%s: got %d %.300s", what, r.status, r.body)
 	}
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }

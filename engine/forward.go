@@ -82,6 +82,7 @@ type (
 	AuditAction  = link.AuditAction
 	AuditEntry   = link.AuditEntry
 	AuditChange  = link.AuditChange
+	IDRun        = link.IDRun
 	CapChange    = link.CapChange
 	CapNodes     = link.CapNodes
 )

@@ -33,8 +33,9 @@ func TestSharesAreExactAtTheirEnds(t *testing.T) {
 }
 
 func TestBarsHaveLabelValueAndShare(t *testing.T) {
-	got := string(Bars([]Row{{"<news>", 1500, false}, {"other", 500, true}}, 2000))
+	got := string(Bars([]Row{{"<news>", 1500, false}, {"other", 500, true}, {"news.example.org", 0, false}}, 2000))
 	for _, want := range []string{
+		`<bdi class="label">news<wbr>.example<wbr>.org</bdi>`,
 		`<bdi class="label">&lt;news&gt;</bdi> <span class="num">1,500</span> <span class="share">75%</span>`,
 		`<rect width="75%" height="100%"/>`, `<li class="rest">`,
 	} {

@@ -274,7 +274,9 @@ func FuzzTextsAreEscaped(f *testing.F) {
 		want := count(mustDraw(t, c))
 		c.ID, c.Caption = text, text
 		expect.Equal(t, count(mustDraw(t, c)), want, `of < > "`)
-		rows := func(label string) [3]int { return count(string(Bars([]Row{{label, 1, false}}, 2))) }
+		rows := func(label string) [3]int {
+			return count(strings.ReplaceAll(string(Bars([]Row{{label, 1, false}}, 2)), "<wbr>", ""))
+		}
 		got, want := rows(text), rows("x")
 		expect.Equal(t, got, want, `bars of < > "`)
 		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{text, 1, true}}, 2)), 0), "a zero byte is left")

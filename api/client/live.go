@@ -19,7 +19,7 @@ type Figures struct {
 }
 
 // A LiveEnd says why the server ended a Live: "deleted" (errors.Is ErrNotFound), "unauthorized"
-// (ErrUnauthorized), "shutdown" or "error".
+// (ErrUnauthorized), "shutdown", "time" (after ten minutes) or "error".
 type LiveEnd struct{ Reason string }
 
 func (e *LiveEnd) Error() string { return "the server has ended the stream: " + printable(e.Reason) }

@@ -216,14 +216,11 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 	return row
 }
 
-// maxShown is how many characters of a value the list shows at most; the rest is behind a fold.
-const maxShown = 120
-
-// foldedText returns the beginning of a value that is too long for the list; "": it is not.
-func foldedText(text string) string {
+// foldedText returns the first most characters of a text that is longer, whose rest is behind a fold; "": it is not.
+func foldedText(most int, text string) string {
 	shown := 0
 	for i := range text {
-		if shown == maxShown {
+		if shown == most {
 			return text[:i] + "…"
 		}
 		shown++

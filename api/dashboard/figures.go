@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"html/template"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -186,14 +187,29 @@ func (r *request) noCountries() string {
 	return "No country is known."
 }
 
+// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
+const leastDays = 30
+
+// fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond leastDays.
+func fromFirstHit(interval string, series []ops.Bucket) []ops.Bucket {
+	first := slices.IndexFunc(series, func(b ops.Bucket) bool { return b.Hits > 0 })
+	if interval != "day" || first < 0 || len(series) <= leastDays {
+		return series
+	}
+	return series[min(first, len(series)-leastDays):]
+}
+
 // drawn returns the chart of a series; "" if that is empty, or too long for a chart.
 func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, error) {
 	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.Now()}
 	if interval == "day" {
 		c.Interval = chart.Day
 	}
-	for _, b := range series {
+	for _, b := range fromFirstHit(interval, series) {
 		c.Buckets = append(c.Buckets, chart.Bucket(b))
+	}
+	if len(c.Buckets) < len(series) && c.Buckets[0].Hits > 0 {
+		c.Caption += ", since the first of them"
 	}
 	if n := len(c.Buckets); n == 0 || n > chart.MaxBuckets {
 		return "", nil

@@ -37,6 +37,12 @@ type linkView struct {
 	Query     string // the query that the link's other pages need; "": none
 }
 
+// Days reports whether the window is in days.
+func (v linkView) Days() bool { return v.Period.Interval == "day" }
+
+// LastDay returns a time of the last day of a window in days.
+func (v linkView) LastDay() time.Time { return v.Window.To.Add(-1) }
+
 // link is GET /_/link/{code}.
 func (r *request) link() error {
 	code, guard, err := r.linkAsked()
@@ -99,7 +105,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 		return err
 	}
 	view.Lists = r.breakdowns(&view.Window)
-	view.TooLong = len(view.Window.Series) > chart.MaxBuckets
+	view.TooLong = len(fromFirstHit(view.Period.Interval, view.Window.Series)) > chart.MaxBuckets
 	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
 	return err
 }
@@ -133,8 +139,7 @@ func (p *period) since(created, now time.Time) time.Time {
 	if p.Interval == "hour" {
 		return from
 	}
-	const shortest = 30 // days
-	least := beginning("day", now).AddDate(0, 0, 1-shortest)
+	least := beginning("day", now).AddDate(0, 0, 1-leastDays)
 	if first := beginning("day", created); first.Before(least) {
 		least = first
 	}

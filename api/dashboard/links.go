@@ -27,6 +27,7 @@ type linksView struct {
 
 	Search linkSearch
 	Admin  bool
+	Owner  *ownerChoice // nil: the visitor has none
 	States []engine.State
 	Rows   []linkRow
 	Owners bool   // each row names its owner
@@ -83,9 +84,14 @@ func (r *request) links() error {
 	if err != nil {
 		return err
 	}
+	owner, choice, err := r.ownerAsked()
+	if err != nil {
+		return err
+	}
 	view := linksView{
-		Form: form, Admin: r.Admin(), States: engine.States(),
-		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
+		Owner: choice,
+		Form:  form, Admin: r.Admin(), States: engine.States(),
+		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: owner},
 	}
 	view.Pager = r.pager(&view.Search)
 	status, err := r.listLinks(&view)
@@ -101,6 +107,10 @@ func (r *request) links() error {
 // listLinks reads the links of the page. An error of what was searched for is one of the page.
 func (r *request) listLinks(view *linksView) (status int, err error) {
 	s := &view.Search
+	if view.Owner != nil && view.Owner.Error != "" {
+		view.Error, view.Pager = labelled("The owner", view.Owner.Error), pager{Page: 1}
+		return fasthttp.StatusOK, nil // while one types, too
+	}
 	q, err := ops.ParseList(r.Caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
 		"cursor", view.Pager.cursor, "limit", listed))
 	if err == nil {

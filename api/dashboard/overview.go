@@ -1,13 +1,13 @@
 package dashboard
 
 import (
+	"fmt"
 	"html/template"
 	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/chart"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 )
@@ -32,22 +32,26 @@ type overviewView struct {
 	Live      string // the path of the live figures of today
 }
 
-// A comparison is the figures of some days, beside those of the same number of days before.
+// A comparison is the figures of some days, beside those of an equal span before: the day that is not over is compared
+// with yesterday until the same hour, and is not in longer spans.
 type comparison struct {
 	Title, Before string
-	Today         bool // Now is of a day that is not over
-	Now           ops.Figures
-	Then          *ops.Figures // of the days before; nil: they are not kept
-	from, since   time.Time    // of Now and of Then
+	Now           ops.Figures  // what is shown
+	Part          *ops.Figures // what is compared; nil: Now
+	Then          *ops.Figures // of the span before; nil: it is not kept, or nothing of the day is over
+
+	from, to    time.Time // of Now; to is zero: up to now
+	since, till time.Time // of Then
+	partly      time.Time // where Part ends, which begins as Now does
 }
 
-// Delta returns the difference between the hits of Now and of Then in words.
+// Delta returns the difference between the hits of two equal spans in words.
 func (c comparison) Delta() visit.Delta {
-	now, then := c.Now.Hits, c.Then.Hits
-	if c.Today && now < then {
-		return visit.Delta{Class: "", Text: "so far " + chart.Share(now, then) + " of " + c.Before}
+	now := c.Now.Hits
+	if c.Part != nil {
+		now = c.Part.Hits
 	}
-	return visit.Compare(now, then, c.Before)
+	return visit.Compare(now, c.Then.Hits, c.Before)
 }
 
 // A topLink is one of the most-hit links.
@@ -56,25 +60,54 @@ type topLink struct {
 	Path string
 }
 
-// comparisons are the days that the overview compares: the last of them is today.
-var comparisons = []struct {
-	days          int
-	title, before string
-}{{1, "Hits today", "yesterday"}, {7, "Hits in 7 days", "in the 7 days before"}, {30, "Hits in 30 days", "in the 30 days before"}}
+// comparedDays are the spans that the overview compares, after today.
+var comparedDays = []int{7, 30}
 
-// keptComparisons returns the comparisons whose days are kept, without their figures.
-func (r *request) keptComparisons() (all []comparison) {
-	_, first := r.Engine.KeptSince()
-	today := beginning("day", r.Now())
-	for _, c := range comparisons {
-		shown := comparison{Title: c.title, Before: c.before, Today: c.days == 1, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
-		if c.days > 1 && shown.from.Before(first) {
+// keptComparisons returns the comparisons whose days are kept, without their figures. The first one is today's.
+func (r *request) keptComparisons() []comparison {
+	hours, first := r.Engine.KeptSince()
+	all := []comparison{today(r.Now(), hours)}
+	end := all[0].from
+	for _, days := range comparedDays {
+		c := comparison{
+			Title: fmt.Sprintf("Hits in %d days, without today", days), Before: fmt.Sprintf("in the %d days before", days),
+			from: end.AddDate(0, 0, -days), to: end, since: end.AddDate(0, 0, -2*days), till: end.AddDate(0, 0, -days),
+		}
+		if c.from.Before(first) {
 			break
 		}
-		if !shown.since.Before(first) {
-			shown.Then = new(ops.Figures)
+		if !c.since.Before(first) {
+			c.Then = new(ops.Figures)
 		}
-		all = append(all, shown)
+		all = append(all, c)
+	}
+	return all
+}
+
+// today returns the comparison of today with yesterday until the same hour; hours are kept since then.
+func today(now, hours time.Time) comparison {
+	c := comparison{Title: "Hits today", from: beginning("day", now), partly: beginning("hour", now)}
+	c.since, c.till = c.from.AddDate(0, 0, -1), c.partly.AddDate(0, 0, -1)
+	c.Before = "yesterday until " + c.till.Format("15:04") + " UTC"
+	if c.since.Before(c.till) && !c.since.Before(hours) {
+		c.Part, c.Then = new(ops.Figures), new(ops.Figures)
+	}
+	return c
+}
+
+// A span is a part of a comparison, and where its figures go.
+type span struct {
+	from, to time.Time
+	figures  *ops.Figures
+}
+
+func (c *comparison) spans() []span {
+	all := []span{{c.from, c.to, &c.Now}}
+	if c.Part != nil {
+		all = append(all, span{c.from, c.partly, c.Part})
+	}
+	if c.Then != nil {
+		all = append(all, span{c.since, c.till, c.Then})
 	}
 	return all
 }
@@ -106,20 +139,14 @@ func (r *request) readOverview(view *overviewView) error {
 	window.AmongMostHit = true
 	queries := []ops.FiguresQuery{window}
 	compared := r.keptComparisons()
-	for _, c := range compared {
-		during, err := r.ownerQuery(view.Owner, "from", moment(c.from))
-		if err != nil {
-			return err
+	for i := range compared {
+		for _, span := range compared[i].spans() {
+			q, err := r.ownerQuery(view.Owner, "from", moment(span.from), "to", moment(span.to))
+			if err != nil {
+				return err
+			}
+			queries = append(queries, q)
 		}
-		queries = append(queries, during)
-		if c.Then == nil {
-			continue
-		}
-		before, err := r.ownerQuery(view.Owner, "from", moment(c.since), "to", moment(c.from))
-		if err != nil {
-			return err
-		}
-		queries = append(queries, before)
 	}
 	figures, err := r.Calls.SeveralOwnerFigures(r.Caller, queries)
 	if err != nil {
@@ -139,10 +166,8 @@ func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compar
 	}
 	figures = figures[1:]
 	for i := range compared {
-		c := &compared[i]
-		c.Now, figures = figures[0], figures[1:]
-		if c.Then != nil {
-			*c.Then, figures = figures[0], figures[1:]
+		for _, span := range compared[i].spans() {
+			*span.figures, figures = figures[0], figures[1:]
 		}
 	}
 	view.Today, view.Others = compared[0], compared[1:]

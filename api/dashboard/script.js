@@ -10,9 +10,10 @@ input[data-day=ID]      a date is sent with its end in local time               
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
-form[data-once]         can be sent once
+form[data-once]         can be sent once; leaving it asks first, once it is changed
 select[data-template]   fills the fields utm_… of its form                          option[data-source], [data-medium] …
 input[data-tags]        suggests for the last of several tags                       its datalist
+details.menu            closes by Escape, and by a click elsewhere
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
 a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
@@ -20,6 +21,8 @@ a[data-export]          counts lines while it loads                             
 (() => {
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const number = n => Number(n).toLocaleString('en');
+// The pages are English, so their dates are: as the visitor writes them, if that is a kind of English.
+const own = new Intl.DateTimeFormat().resolvedOptions().locale, locale = /^en\b/.test(own) ? own : 'en-GB';
 const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
@@ -83,14 +86,24 @@ document.addEventListener('click', async e => {
 	button.timer = setTimeout(() => { button.textContent = button.dataset.label; say(''); }, 2000);
 });
 
+// Menus close by Escape, and by a click elsewhere.
+const menus = () => all('details.menu[open]');
+document.addEventListener('click', e => menus().forEach(menu => { if (!menu.contains(e.target)) menu.open = false; }));
+document.addEventListener('keydown', e => {
+	if (e.key === 'Escape') menus().forEach(menu => {
+		if (menu.contains(document.activeElement)) menu.querySelector('summary').focus();
+		menu.open = false;
+	});
+});
+
 // Time.
 const units = [['year', 31536e3], ['month', 2592e3], ['day', 86400], ['hour', 3600], ['minute', 60]];
-const format = (date, options) => date.toLocaleString(undefined, options);
+const format = (date, options) => date.toLocaleString(locale, options);
 
 function ago(date) {
 	const seconds = (date - Date.now()) / 1000;
 	const [unit, size] = units.find(u => Math.abs(seconds) >= u[1]) ?? ['second', Infinity];
-	return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(Math.trunc(seconds / size) + 0, unit);
+	return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(Math.trunc(seconds / size) + 0, unit);
 }
 
 function showTime(e) {
@@ -189,49 +202,83 @@ function search(form) {
 	});
 }
 
-// Live figures. Closed while the page is hidden, because a server and a browser have few streams.
+// Live figures. A browser has six connections to a server, so all of its pages share one stream: that of the page
+// that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
+// hidden page has no stream.
 function live(root) {
+	const url = root.dataset.live;
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
-	let source, timer, hiding, failures = 0, over = false;
+	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
 		state.textContent = on ? 'live' : 'paused';
 		state.classList.toggle('live', on);
 	};
-	const close = () => { clearTimeout(timer); source?.close(); source = null; tell(false); };
+	const show = text => {
+		const figures = JSON.parse(text);
+		tell(true);
+		if (hits) for (const e of all('[data-newer]')) e.hidden = figures.hits === drawn;
+		for (const value of all('[data-live-value]', root)) {
+			const figure = figures[value.dataset.liveValue];
+			if (Number.isFinite(figure)) value.textContent = number(figure);
+		}
+	};
+	const close = () => { clearTimeout(timer); source?.close(); source = null; fed = false; tell(false); };
 	const retry = () => {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
 	};
 	function open() {
-		if (over || source) return;
+		if (over || source || fed || document.hidden) return;
 		clearTimeout(timer);
-		source = new EventSource(root.dataset.live);
-		source.onmessage = e => {
-			failures = 0;
-			tell(true);
-			const figures = JSON.parse(e.data);
-			if (hits) for (const e of all('[data-newer]')) e.hidden = figures.hits === drawn;
-			for (const value of all('[data-live-value]', root)) {
-				const figure = figures[value.dataset.liveValue];
-				if (Number.isFinite(figure)) value.textContent = number(figure);
-			}
-		};
+		rank = Date.now() + Math.random();
+		channel?.postMessage({ rank });
+		source = new EventSource(url);
+		source.onmessage = e => { failures = 0; show(e.data); channel?.postMessage({ url, text: e.data }); };
 		source.onerror = retry;
 		source.addEventListener('end', e => {
-			over = /"(unauthorized|deleted)"/.test(e.data);
-			over ? close() : retry();
+			const { reason } = JSON.parse(e.data);
+			over = reason === 'unauthorized' || reason === 'deleted';
+			if (over) leave();
+			else if (reason === 'time') { close(); open(); } else retry();
 		});
 	}
-	document.addEventListener('visibilitychange', () => {
-		clearTimeout(hiding);
-		if (document.hidden) hiding = setTimeout(close, 30000);
-		else { failures = 0; open(); }
-	});
-	addEventListener('pagehide', close);
-	addEventListener('pageshow', e => { if (e.persisted) open(); });
-	open();
+	// Of two pages that open at once, the one with the lower rank gives way.
+	function hear({ data }) {
+		if (data.rank) {
+			if (data.rank < rank) channel.postMessage({ rank });
+			else { rank = 0; close(); }
+		} else if (data.free) {
+			close();
+			timer = setTimeout(open, Math.random() * 500);
+		} else if (data.url === url && !rank) {
+			fed = true;
+			show(data.text);
+		}
+	}
+	const leave = () => {
+		if (rank) channel?.postMessage({ free: true });
+		channel?.close();
+		channel = null;
+		rank = 0;
+		close();
+	};
+	const enter = () => {
+		if (document.hidden) return;
+		if (globalThis.BroadcastChannel && !channel) {
+			channel = new BroadcastChannel('live');
+			channel.onmessage = hear;
+		}
+		failures = 0;
+		open();
+	};
+	document.addEventListener('visibilitychange', () => document.hidden ? leave() : enter());
+	addEventListener('focus', enter);
+	addEventListener('pagehide', leave);
+	addEventListener('pageshow', enter);
+	tell(false);
+	enter();
 }
 
 // Charts. The table has the values; row i is bucket i.
@@ -240,22 +287,31 @@ function chart(figure) {
 	const svg = one('svg.chart'), plot = svg.querySelector('svg'), readout = one('.chart-readout');
 	const rows = all('tbody tr', figure), last = rows.length - 1;
 	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' };
-	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(undefined, options);
+	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, options);
 	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
 	const soFar = i => open !== undefined && i === last;
 	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
 
-	if (hourly) {
-		for (const axis of all('.axis', svg)) {
-			let before;
-			for (const text of all('text', axis)) {
-				const i = text.dataset.bucket, date = at(i, day);
-				text.textContent = at(i, hour).replace(/:00(?=\s[AP]M)/, '');
-				if (date !== before) text.append(drawn('tspan', { x: text.getAttribute('x'), dy: 16 }, before = date));
-			}
+	// The server's ticks are at round hours of UTC. As many are put at round hours of the visitor.
+	const hourAt = i => new Date((+from + i * step) * 1000).getHours();
+	function localTicks(axis) {
+		const old = all('text', axis), every = old[1] ? old[1].dataset.bucket - old[0].dataset.bucket : 24;
+		const y = old[0].getAttribute('y'), least = axis.classList.contains('dense') ? 560 : 240, end = 15; // pixels, as in api/chart
+		let before, midnights = 0;
+		axis.replaceChildren();
+		for (let i = 0; i <= last; i++) {
+			const center = (i + .5) / rows.length, date = at(i, day), x = 100 * center + '%';
+			const skipped = every < 24 ? hourAt(i) % every : hourAt(i) || midnights++ % Math.round(every / 24);
+			if (skipped || (1 - center) * least < end) continue;
+			const text = drawn('text', { x, y }, every < 24 ? at(i, hour).replace(/:00(?=\s[AP]M)/i, '') : date);
+			if (every < 24 && date !== before) text.append(drawn('tspan', { x, dy: 16 }, before = date));
+			axis.append(text);
 		}
+	}
+	if (hourly) {
+		for (const axis of all('.axis', svg)) localTicks(axis);
 		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
-		const zone = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
+		const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
 		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
 	}
 	if (!plot) return;
@@ -302,6 +358,20 @@ document.addEventListener('submit', e => {
 	setTimeout(release, 15000, form); // it was stopped, or answered by a download
 });
 addEventListener('pageshow', () => all('form[data-once]').forEach(release));
+
+// Leaving a form asks first if something was typed into it, or was kept from before an error or signing in again.
+// A link of the form itself says that it is cancelled.
+function keepsTyped(form) {
+	const typed = () => [...new FormData(form)].map(([name, value]) => name + '=' + (value.name ?? value)).join('\n');
+	const drawn = document.querySelector('main :is([aria-invalid], [role=alert]), main > .info') ? null : typed(), warn = e => e.preventDefault();
+	const free = () => removeEventListener('beforeunload', warn);
+	const change = () => typed() === drawn ? free() : addEventListener('beforeunload', warn);
+	form.addEventListener('input', change);
+	form.addEventListener('change', change);
+	form.addEventListener('click', e => { if (e.target.closest('a')) free(); });
+	document.addEventListener('submit', e => { if (e.target === form && !e.defaultPrevented) free(); });
+	change();
+}
 
 // Import. Lines are cut as bytes, so that the server sees what the file has.
 const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
@@ -379,7 +449,7 @@ function importFile(form) {
 			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.detail)));
+				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.code === 'malformed_json' ? 'is not a link as an export writes it' : problem.detail)));
 			}
 			bar.value = read;
 			text.textContent = told();
@@ -501,6 +571,7 @@ function enhance(root) {
 	each('input[data-tags]', lastTag);
 	each('form[data-search]', search);
 	each('[data-live]', live);
+	each('form[data-once]', keepsTyped);
 	each('form[data-import]', importFile);
 	each('a[data-export]', exportLinks);
 }

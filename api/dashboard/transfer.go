@@ -209,7 +209,7 @@ func (r *request) add(done *imported, results ops.Results, lines []int) {
 				r.logCause("a link could not be imported", results[i].Err)
 			}
 			if p.Kind == problem.MalformedJSON {
-				p.Detail = "is not a JSON object"
+				p.Detail = visit.NotALink
 			}
 			done.refuse(lines[i], p.Detail)
 		case results[i].Existed:

@@ -1,6 +1,10 @@
 package dashboard
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -113,4 +117,75 @@ func (r *request) makeSetupLink(u account.User) error {
 		r.KeepSecret(setupPurpose(u.ID), r.BaseURL+SetupPath+code)
 	}
 	return err
+}
+
+// listedOwners is the most users that the choice of an owner lists. If there are more, it is a field for an address.
+const listedOwners = 100
+
+// namedOwners is the most users that an error names.
+const namedOwners = 5
+
+// An ownerChoice is the choice of whose links a list has. Only admins have one.
+type ownerChoice struct {
+	Users []account.User // without the visitor, by address
+	Gone  string         // the number of the owner who is asked for and deleted; empty: none
+	Many  bool           // Users are too many for a list
+	Typed string         // if so: what the field has, an address or all
+	Error string         // why what was typed is nobody
+}
+
+// ownerAsked returns the parameter owner as calls take it, and the choice of others.
+func (r *request) ownerAsked() (owner string, c *ownerChoice, err error) {
+	owner = strings.TrimSpace(r.Query("owner"))
+	if !r.Admin() {
+		return owner, nil, nil
+	}
+	users, err := r.allUsers()
+	if err != nil {
+		return owner, nil, err
+	}
+	users = slices.DeleteFunc(users, func(u account.User) bool { return u.ID == r.Caller.User.ID })
+	slices.SortFunc(users, func(a, b account.User) int { return cmp.Compare(a.Name, b.Name) })
+	c = &ownerChoice{Users: users, Many: len(users) > listedOwners, Typed: owner}
+	if owner == "" || owner == "all" {
+		return owner, c, nil
+	}
+	if _, err := strconv.ParseUint(owner, 10, 32); err != nil {
+		owner, c.Error = ownerNamed(users, owner)
+	}
+	if at := slices.IndexFunc(users, func(u account.User) bool { return numberOf(u) == owner }); at >= 0 {
+		c.Typed = users[at].Name
+	} else if c.Error == "" && owner != numberOf(r.Caller.User) {
+		c.Gone = owner
+	}
+	return owner, c, nil
+}
+
+func numberOf(u account.User) string { return strconv.FormatUint(uint64(u.ID), 10) }
+
+// ownerNamed returns the number of the one user whose address is text, or has text in it; otherwise text, and why.
+func ownerNamed(users []account.User, text string) (owner, wrong string) {
+	var found []string
+	owner = text
+	for _, u := range users {
+		name, part := strings.ToLower(u.Name), strings.ToLower(text)
+		if name == part {
+			return numberOf(u), ""
+		}
+		if strings.Contains(name, part) {
+			found = append(found, u.Name)
+			owner = numberOf(u)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return text, "No other user has this address."
+	case 1:
+		return owner, ""
+	}
+	list := strings.Join(found[:min(len(found), namedOwners)], ", ")
+	if len(found) > namedOwners {
+		list += ", …"
+	}
+	return text, fmt.Sprintf("%d users have this in their address: %s.", len(found), list)
 }

@@ -72,7 +72,7 @@ func readTime(value json.RawMessage, read func(string, *time.Location) (time.Tim
 	}
 	t, ok := read(text, time.UTC)
 	if !ok {
-		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z (RFC 3339), or a date such as 2030-12-31")
+		return time.Time{}, FieldError("", "format", "must be a time such as 2030-12-31T23:59:59Z, or a date such as 2030-12-31")
 	}
 	return t.Truncate(time.Millisecond), nil
 }

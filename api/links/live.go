@@ -26,6 +26,7 @@ const (
 	maxLiveStreamsCaller = 16
 	liveInterval         = time.Second      // between two looks at the figures, so also the shortest time between two events
 	liveCommentInterval  = 15 * time.Second // between two comments, which show that the stream is alive
+	liveLongest          = 10 * time.Minute // then a stream ends; whoever still looks at it opens another
 )
 
 // Live answers the calls for live figures: it limits the number of streams, and ends them all
@@ -148,6 +149,7 @@ type liveStream struct {
 
 	gone      chan struct{} // closed by watch; nil until the first Read
 	timer     *time.Timer   // until the next look
+	until     time.Time     // when the stream ends
 	commented time.Time     // when the last comment was sent
 	last      liveFigures   // sent
 	settled   bool          // last was read twice: it is final until the hits change
@@ -193,6 +195,7 @@ func (l *liveStream) start() {
 	l.gone = make(chan struct{})
 	go l.watch()
 	l.commented = time.Now()
+	l.until = l.commented.Add(liveLongest)
 	l.timer = time.NewTimer(liveInterval)
 	if figures, err := l.figures(); busy(err) {
 		return
@@ -224,7 +227,11 @@ func (l *liveStream) wait() {
 	if err := l.look(); err != nil && !busy(err) {
 		l.fail(err)
 	}
-	if now := time.Now(); !l.ended && now.Sub(l.commented) >= liveCommentInterval {
+	switch now := time.Now(); {
+	case l.ended:
+	case now.After(l.until):
+		l.end("time")
+	case now.Sub(l.commented) >= liveCommentInterval:
 		l.commented = now
 		l.unread = append(l.unread, ":\n\n"...)
 	}
@@ -263,7 +270,7 @@ func (l *liveStream) send(f liveFigures) {
 }
 
 // end queues the reason why the stream ends. After "deleted" or "unauthorized" a client need not
-// connect again.
+// connect again; after "time" it may at once.
 func (l *liveStream) end(reason string) {
 	l.unread = fmt.Appendf(l.unread, "event: end\ndata: {\"reason\":%q}\n\n", reason)
 	l.ended = true

@@ -181,3 +181,23 @@ func TestAPanicInALiveStreamEndsTheStreamOnly(t *testing.T) {
 func figuresEvent(hits, unique int) string {
 	return fmt.Sprintf(`data: {"hits":%d,"unique":%d}`, hits, unique)
 }
+
+func TestALiveStreamEndsAfterItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble()
+		b.want(t, 0, figuresEvent(0, 0))
+		began, last := time.Now(), ""
+		for {
+			got, _ := b.next()
+			expect.MustThat(t, time.Since(began) < time.Hour, "it goes on: %q", got)
+			if got == "EOF" {
+				break
+			}
+			last = got
+		}
+		expect.Equal(t, last, `event: end|data: {"reason":"time"}`)
+		expect.Equal(t, time.Since(began), liveLongest+liveInterval, "it took")
+		expect.NoError(t, b.Close())
+		expect.NoError(t, b.conn.Close())
+	})
+}

@@ -3,6 +3,7 @@ package ops
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ const (
 	maxStampsBefore    = ^uint64(0)
 )
 
+// cursorLink stands between the two numbers of a cursor of a code's history: a stamp, and the link that had the code.
+const cursorLink = "-"
+
 // An AuditQuery is a query for a page of the audit log.
 type AuditQuery struct {
 	Actor    string // a user's number or e-mail address, or the id of a token; empty: any
@@ -33,6 +37,11 @@ type AuditQuery struct {
 	From, To time.Time
 	Limit    int    // 0: defaultAudited
 	Before   uint64 // the stamp after which the page goes on; 0: from the newest on
+
+	// The link that had Code at Before, as far as it is known; its id is 0 if there was none. Several links that were made
+	// at once are an entry of that link only if it is one of them.
+	linkKnown bool
+	link      uint64
 }
 
 // An AuditPage is a page of the audit log, the newest entry first.
@@ -85,7 +94,12 @@ var auditActions = map[engine.AuditAction]string{
 
 var auditParameters = map[string]parameterReader[AuditQuery]{
 	"cursor": func(q *AuditQuery, value string) (err error) {
-		if q.Before, err = strconv.ParseUint(value, 10, 64); value != "" && (err != nil || q.Before == 0) {
+		before, link, linkKnown := strings.Cut(value, cursorLink)
+		q.Before, err = strconv.ParseUint(before, 10, 64)
+		if q.linkKnown = linkKnown; linkKnown && err == nil {
+			q.link, err = strconv.ParseUint(link, 10, 64)
+		}
+		if value != "" && (err != nil || q.Before == 0) {
 			return jsonbody.FieldError("", "invalid", "is not a cursor of this list; start again without a cursor")
 		}
 		return nil
@@ -133,6 +147,9 @@ func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err 
 	if q.Limit == 0 {
 		q.Limit = defaultAudited
 	}
+	if err = c.findAudited(&q); err != nil {
+		return AuditPage{}, err
+	}
 	from, before := q.stamps()
 	page.Data = []AuditEntry{}
 	more := true
@@ -158,6 +175,9 @@ func (c *Calls) Audit(caller account.Caller, q AuditQuery) (page AuditPage, err 
 	}
 	if more {
 		cursor := strconv.FormatUint(before, 10)
+		if q.linkKnown {
+			cursor += cursorLink + strconv.FormatUint(q.link, 10)
+		}
 		page.NextCursor = &cursor
 	}
 	return page, nil
@@ -178,23 +198,45 @@ func (q *AuditQuery) stamps() (from, before uint64) {
 	return from, before
 }
 
-// wants reports whether e is by the actor and about the code of q. Several links are about each code
-// between the first and the last.
-func (q *AuditQuery) wants(e *engine.AuditEntry) bool {
-	if q.Actor != "" && !strings.EqualFold(q.Actor, e.By.Name) && q.Actor != e.By.TokenID &&
-		(e.By.User == 0 || q.Actor != strconv.FormatUint(uint64(e.By.User), 10)) {
-		return false
+// findAudited finds the link that has the code of q now. Which one had it at an earlier time is known only once an entry
+// of its own has come: until then, all requests that may have made it are listed.
+func (c *Calls) findAudited(q *AuditQuery) error {
+	if q.Code == "" || q.linkKnown || !q.To.IsZero() || q.Before != 0 {
+		return nil
 	}
+	id, _, err := c.o.Engine.Made(keyOf(q.Code))
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	q.linkKnown, q.link = true, id
+	return nil
+}
+
+// wants reports whether e is by the actor and about the code of q. It must be called for each entry from the newest on.
+func (q *AuditQuery) wants(e *engine.AuditEntry) bool {
+	return q.isAbout(e) && (q.Actor == "" || strings.EqualFold(q.Actor, e.By.Name) || q.Actor == e.By.TokenID ||
+		e.By.User != 0 && q.Actor == strconv.FormatUint(uint64(e.By.User), 10))
+}
+
+// isAbout reports whether e is about the code of q, and keeps which link had that before e.
+func (q *AuditQuery) isAbout(e *engine.AuditEntry) bool {
 	key := keyOf(q.Code)
 	switch {
 	case q.Code == "":
 		return true
-	case e.After != nil:
-		return e.After.Hot.Key == key
 	case e.Before != nil:
+		if e.Before.Hot.Key == key {
+			q.linkKnown, q.link = true, e.Before.Hot.ID // figures that are reset give it a new id
+		}
 		return e.Before.Hot.Key == key
+	case e.After != nil:
+		if e.After.Hot.Key == key {
+			q.linkKnown, q.link = true, 0
+		}
+		return e.After.Hot.Key == key
 	}
-	return e.First.Code != "" && e.First.Compare(key) <= 0 && key.Compare(e.Last) <= 0
+	spans := e.First.Code != "" && e.First.Compare(key) <= 0 && key.Compare(e.Last) <= 0
+	return spans && (!q.linkKnown || e.Made(q.link))
 }
 
 func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {

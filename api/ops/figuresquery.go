@@ -106,7 +106,7 @@ func readMoment(value string, read func(string, *time.Location) (time.Time, bool
 	t, ok := read(strings.Replace(value, " ", "+", 1), time.UTC)
 	if !ok {
 		return time.Time{}, jsonbody.FieldError("", "format",
-			"must be a time such as 2026-11-21T12:00:00Z (RFC 3339), or a date such as 2026-11-21")
+			"must be a time such as 2026-11-21T12:00:00Z, or a date such as 2026-11-21")
 	}
 	return t, nil
 }

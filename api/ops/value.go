@@ -91,7 +91,7 @@ func readImportedExpiry(a *askedLink, value json.RawMessage) (err error) {
 func readMaxHits(a *askedLink, value json.RawMessage) error {
 	n, err := jsonbody.Int(value)
 	if err == nil && (n < 1 || n > maxHitsLimit) {
-		err = jsonbody.FieldError("", "range", "must be at least 1, and at most 2^53")
+		err = jsonbody.FieldError("", "range", "must be a number from 1 to 9,007,199,254,740,992")
 	}
 	a.MaxHits = uint64(n)
 	return err
@@ -100,7 +100,7 @@ func readMaxHits(a *askedLink, value json.RawMessage) error {
 func readHits(a *askedLink, value json.RawMessage) error {
 	n, err := jsonbody.Int(value)
 	if err == nil && (n < 0 || n > maxHitsLimit) {
-		err = jsonbody.FieldError("", "range", "must be at least 0, and at most 2^53")
+		err = jsonbody.FieldError("", "range", "must be a number from 0 to 9,007,199,254,740,992")
 	}
 	a.imports.Hits = uint64(n)
 	return err

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"slices"
 	"time"
 
 	"shunt/engine/index"
@@ -46,14 +47,32 @@ type AuditEntry struct {
 	Before, After *Record
 
 	// Of a request for several links: how many were made, were there already, and were refused, and
-	// the first and the last key that was made, in the order of keys.
+	// the first and the last key that was made, in the order of keys, and the ids of the links that were made.
 	Created, Existing, Failed uint32
 	First, Last               index.Key
+	IDs                       []IDRun
 
 	// Of an account: the user, the token if it is about one, and the fields that changed.
 	User    uint32
 	TokenID string
 	Changes []AuditChange
+}
+
+// IDRun is ids that follow each other. The links of a request have one run as a rule, because ids come in blocks.
+type IDRun struct{ First, Count uint64 }
+
+// Made reports whether the link with that id is one of several that were made.
+func (e *AuditEntry) Made(id uint64) bool {
+	return slices.ContainsFunc(e.IDs, func(r IDRun) bool { return id >= r.First && id-r.First < r.Count })
+}
+
+// AddID adds the id of a link that was made.
+func (e *AuditEntry) AddID(id uint64) {
+	if n := len(e.IDs); n > 0 && e.IDs[n-1].First+e.IDs[n-1].Count == id {
+		e.IDs[n-1].Count++
+		return
+	}
+	e.IDs = append(e.IDs, IDRun{id, 1})
 }
 
 // AuditChange is a field of an account with its value before and after.

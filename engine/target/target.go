@@ -95,7 +95,7 @@ func (p Policy) check(h host, target string) error {
 
 var (
 	errTargetTooLong     = targetError("too_long", fmt.Sprintf("must be at most %d bytes", limits.MaxTargetBytes))
-	errTargetTooLongSent = targetError("too_long", fmt.Sprintf("must be at most %d bytes once it is percent-encoded, as clients are sent it", limits.MaxTargetBytes))
+	errTargetTooLongSent = targetError("too_long", fmt.Sprintf("must be at most %d bytes as browsers are sent it, with %%XX for each byte beyond ASCII", limits.MaxTargetBytes))
 )
 
 func checkTargetBytes(raw string) error {
@@ -106,7 +106,8 @@ func checkTargetBytes(raw string) error {
 		return errTargetTooLong
 	}
 	if i := strings.IndexFunc(raw, forbiddenInTarget); i >= 0 {
-		return targetError("characters", fmt.Sprintf("must not hold controls, spaces or backslashes (at byte %d)", i))
+		return targetError("characters", fmt.Sprintf(
+			"must not have spaces, backslashes or invisible characters, and character %d is one", 1+utf8.RuneCountInString(raw[:i])))
 	}
 	if !utf8.ValidString(raw) {
 		return targetError("characters", "must be valid UTF-8")

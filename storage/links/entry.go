@@ -30,6 +30,7 @@ func auditOfBulk(x *engine.Bulk) *engine.AuditEntry {
 	}
 	for i := range x.Creations {
 		key := x.Creations[i].Hot.Key
+		e.AddID(x.Creations[i].Hot.ID)
 		if i == 0 || key.Compare(e.First) < 0 {
 			e.First = key
 		}

@@ -47,9 +47,9 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 //	a link                ┌─────────┬────────┬──────────────────────┬────────────────────┐
 //	                      │ which 1 │ [key]  │ [hot · cold, before] │ [hot · cold after] │
 //	                      └─────────┴────────┴──────────────────────┴────────────────────┘
-//	several links         ┌─────────┬──────────┬────────┬────────────┬───────────┐
-//	                      │ created │ existing │ failed │ first key  │ last key  │
-//	                      └─────────┴──────────┴────────┴────────────┴───────────┘
+//	several links         ┌─────────┬──────────┬────────┬────────────┬───────────┬──────────────────────────────┐
+//	                      │ created │ existing │ failed │ first key  │ last key  │ number of runs · id, length… │
+//	                      └─────────┴──────────┴────────┴────────────┴───────────┴──────────────────────────────┘
 //	an account            ┌──────┬──────────┬───────────────────────────────────────────┐
 //	                      │ user │ token id │ number of changes · field, before, after… │
 //	                      └──────┴──────────┴───────────────────────────────────────────┘
@@ -68,7 +68,11 @@ func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
 		for _, n := range [...]uint32{e.Created, e.Existing, e.Failed} {
 			dst = binary.AppendUvarint(dst, uint64(n))
 		}
-		return appendKey(appendKey(dst, e.First), e.Last)
+		dst = binary.AppendUvarint(appendKey(appendKey(dst, e.First), e.Last), uint64(len(e.IDs)))
+		for _, r := range e.IDs {
+			dst = binary.AppendUvarint(binary.AppendUvarint(dst, r.First), r.Count)
+		}
+		return dst
 	}
 	dst = appendString(binary.AppendUvarint(dst, uint64(e.User)), e.TokenID)
 	dst = binary.AppendUvarint(dst, uint64(len(e.Changes)))
@@ -145,6 +149,9 @@ func DecodeAudit(stamp uint64, v []byte) (engine.AuditEntry, error) {
 	case e.Action <= engine.LinksImported:
 		e.Created, e.Existing, e.Failed = r.uint32(), r.uint32(), r.uint32()
 		e.First, e.Last = r.key().Own(), r.key().Own()
+		for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+			e.IDs = append(e.IDs, engine.IDRun{First: r.uvarint(), Count: r.uvarint()})
+		}
 	default:
 		readAuditAccount(&r, &e)
 	}

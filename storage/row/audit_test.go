@@ -26,6 +26,7 @@ var (
 	}
 	goldenAuditBulk = engine.AuditEntry{
 		Stamp: 9 << 20, Action: engine.LinksImported, By: engine.By{AtMs: 9, Local: true}, Created: 300, Existing: 1, Failed: 2, First: keyOf("a"), Last: engine.Key{Domain: 300, Code: "zz"},
+		IDs: []engine.IDRun{{First: 5, Count: 299}, {First: 1 << 48, Count: 1}},
 	}
 	goldenAuditUser = engine.AuditEntry{
 		Stamp: 9 << 20, Action: engine.UserEdited, By: engine.By{AtMs: 300, User: 1, Name: "b", SessionID: "s"}, User: 7,
@@ -50,7 +51,7 @@ func TestAuditEntriesAreAsPinned(t *testing.T) {
 				"000a 01 20 05 07 82a0abfef962 0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100 " +
 				"000a 01 20 05 07 82a0abfef962 0028 01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100",
 		},
-		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 000161 ac02027a7a"},
+		"import":     {goldenAuditBulk, "01 05 00 00 00 03 00 00 ac02 01 02 000161 ac02027a7a 02 05 ab02 80808080808040 01"},
 		"user":       {goldenAuditUser, "01 07 c604 01 0162 02 0173 00 00 07 00 02 04726f6c65 066d656d626572 0561646d696e 0870617373776f7264 00 00"},
 		"revocation": {goldenAuditToken, "01 0a 00 00 00 00 00 00 02 0174 00"},
 	} {

@@ -1,6 +1,7 @@
 package visit
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/valyala/fasthttp"
@@ -26,7 +27,7 @@ func (r *Request) fail(err error) {
 	if p.Kind.RetryAfter != "" && len(h.Peek("Retry-After")) == 0 {
 		h.Set("Retry-After", p.Kind.RetryAfter)
 	}
-	if err := r.Show(p.Kind.Status, "error", p.Kind.Title, r.failure(p)); err != nil {
+	if err := r.Show(p.Kind.Status, "error", titleOf(p), r.failure(p)); err != nil {
 		r.Logger.Error("the page of an error failed", slog.Any("cause", err), r.Id())
 		r.Ctx.SetStatusCode(p.Kind.Status)
 		r.Ctx.SetContentType("text/plain; charset=utf-8")
@@ -60,8 +61,28 @@ var Advice = map[*problem.Kind]string{
 	problem.Internal:       "Try again. If it happens again, tell whoever runs this server.",
 }
 
+// NotALink says of a line of an imported file that nothing can be read from it.
+const NotALink = "is not a link as an export writes it"
+
+// titles are those of problems whose own titles are about requests of programs.
+var titles = map[*problem.Kind]string{
+	problem.Invalid:         "This page cannot be shown",
+	problem.BadRequest:      "This form or address is not whole",
+	problem.MalformedJSON:   "This form is not whole",
+	problem.MediaType:       "This form is not whole",
+	problem.BodyTooLarge:    "This is too large",
+	problem.HeadersTooLarge: "The browser sent too much",
+	problem.Unauthorized:    "You are not signed in",
+	problem.Method:          "This page does not do that",
+	problem.HTTPSRequired:   "This page is shown over https only",
+	problem.Precondition:    "The link was changed meanwhile",
+	problem.Gone:            "The link is gone",
+}
+
+func titleOf(p problem.Problem) string { return cmp.Or(titles[p.Kind], p.Kind.Title) }
+
 func newFailure(p problem.Problem) failure {
-	return failure{Title: p.Kind.Title, Detail: Sentence(p.Detail), Advice: Advice[p.Kind], Code: p.Kind.Code}
+	return failure{Title: titleOf(p), Detail: Sentence(p.Detail), Advice: Advice[p.Kind], Code: p.Kind.Code}
 }
 
 // failure returns what the page of p shows. Admins who ask for a link of somebody else are led to it;

@@ -19,8 +19,23 @@ func (r *Request) FormKey() string {
 // maxKeyBytes bounds the key of a form; ours have 26 bytes.
 const maxKeyBytes = 64
 
-// Sentence returns text with a capital letter and a full stop; "" as it is.
+// plain has, in pairs, words of the API and what pages say for them.
+var plain = strings.NewReplacer(
+	"owner needs the scope admin", "only an admin may see the links of others",
+	"this request needs the scope admin", "only an admin may do this",
+	"; see RateLimit-Policy for the limits", "",
+	"is not a cursor of this list; start again without a cursor", "is not of this list; begin at its first page",
+	"is not the id of a user", "is not the number of a user",
+	"must be a user's id", "must be the number of a user",
+	"must name a scope", "must allow something",
+	"must be a scope that you have yourself", "must not allow more than you may do yourself",
+	"must be valid UTF-8", "has damaged characters",
+	"must be UTF-8", "has damaged characters",
+)
+
+// Sentence returns text in the words of pages, with a capital letter and a full stop; "" as it is.
 func Sentence(text string) string {
+	text = plain.Replace(text)
 	first, n := utf8.DecodeRuneInString(text)
 	if n == 0 {
 		return ""

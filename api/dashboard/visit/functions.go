@@ -24,6 +24,7 @@ var functions = template.FuncMap{
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      Plural,
 	"breakable":   breakable,
+	"wrapped":     wrapped,
 	"characters":  func(text string) string { return chart.Grouped(uint64(utf8.RuneCountInString(text))) + " characters" },
 }
 
@@ -95,6 +96,14 @@ func markTime(t time.Time, attribute string) template.HTML {
 func breakable(shortURL string) template.HTML {
 	code := strings.LastIndexByte(shortURL, '/') + 1
 	return template.HTML(template.HTMLEscapeString(shortURL[:code]) + "<wbr>" + template.HTMLEscapeString(shortURL[code:]))
+}
+
+// breaks are where a long address may break.
+var breaks = strings.NewReplacer("/", "/<wbr>", "?", "?<wbr>", "=", "=<wbr>", "&amp;", "&amp;<wbr>", ".", "<wbr>.")
+
+// wrapped returns an address that breaks between its parts rather than in a word.
+func wrapped(address string) template.HTML {
+	return template.HTML(breaks.Replace(template.HTMLEscapeString(address)))
 }
 
 // Plural returns a number with its noun: one if n is 1, many otherwise.
