@@ -17,6 +17,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/search"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -78,12 +79,21 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 	expect.Equal(t, len(got), 0, "got rows %q", got)
 }
 
+// indexValue returns the value of an index row of a link that was created at time 0.
+func indexValue(code, text string) []byte {
+	return row.AppendIndexValue(nil, &engine.LinkEntry{KeyView: keyOf(code).View(), Text: []byte(text)})
+}
+
 // wantIndexes checks that both indexes have exactly the rows of links.
 func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		value := string(row.AppendIndexValue(nil, row.IndexValue{Key: keyOf(r.Hot.Code), Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
+		e := engine.LinkEntry{
+			KeyView: r.Hot.View(), CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs,
+			Text: search.Fields{Code: r.Hot.Code, Title: r.Cold.Title, Tags: r.Cold.Tags, Note: r.Cold.Note, Target: r.Hot.Target}.AppendText(nil),
+		}
+		value := string(row.AppendIndexValue(nil, &e))
 		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
 		for _, tag := range r.Cold.Tags {
 			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
@@ -174,7 +184,7 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	for name, put := range map[string][2][]byte{
 		"value": {row.AppendByOwnerKey(nil, 7, 1), {2, 0}},
-		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Key: keyOf("a"), Host: "b", Title: "c"})},
+		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), indexValue("a", "b")},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()

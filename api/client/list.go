@@ -8,22 +8,39 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // LinksQuery selects the links of a list. The zero query selects all of the caller's.
 type LinksQuery struct {
-	Q        string // a prefix of code, host or title, in any case
-	Tag      string
-	State    State // at the moment; empty: any
-	Unique   bool  // with the number of visitors of each
-	PageSize int   // links fetched at once, at most 1,000; 0: the server's default, 50
+	Q           string // words, each anywhere in code, title, target, tags or note, in any case; or an address
+	Tag         string
+	State       State     // at the moment; empty: any
+	CreatedFrom time.Time // only links that were created from then on; the zero time: all
+	CreatedTo   time.Time // only links that were created before; the zero time: all
+	NeverHit    bool      // only links without a hit
+	Sort        Sort      // empty: the newest first
+	Ascending   bool      // in the opposite order
+	Unique      bool      // with the number of visitors of each
+	PageSize    int       // links fetched at once, at most 1,000; 0: the server's default, 50
 }
+
+// A Sort is what a list of links is sorted by, the greatest or latest first.
+type Sort string
+
+const (
+	SortCreated   Sort = "created"
+	SortUpdated   Sort = "updated"
+	SortHits      Sort = "hits"
+	SortRelevance Sort = "relevance" // by the field that has the words
+)
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
 
-// Links lists links, the newest first. It fetches a page when the consumer asks for its first link,
-// and stops when the consumer does. An error ends the list. Links that are made or deleted between
-// pages neither repeat nor hide others.
+// Links lists links, the newest first unless they are sorted otherwise. It fetches a page when the consumer asks for its
+// first link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
+// pages neither repeat nor hide others; but a link that is sorted by what changes may be listed twice, or not at all, if it
+// changes between two pages.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
 	return pages(func(cursor string) (list[Link], error) { return c.linkPage(ctx, q, cursor, options) })
 }
@@ -66,6 +83,18 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	setGiven(query, "q", q.Q)
 	setGiven(query, "tag", q.Tag)
 	setGiven(query, "state", string(q.State))
+	setGiven(query, "sort", string(q.Sort))
+	for name, t := range map[string]time.Time{"created_from": q.CreatedFrom, "created_to": q.CreatedTo} {
+		if !t.IsZero() {
+			query.Set(name, t.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if q.NeverHit {
+		query.Set("never_hit", "true")
+	}
+	if q.Ascending {
+		query.Set("order", "asc")
+	}
 	setGiven(query, "cursor", cursor)
 	if q.Unique {
 		query.Set("include", "unique")

@@ -113,6 +113,9 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 	},
 }
 
+// maxAuditValueBytes is the limit of a parameter's value.
+const maxAuditValueBytes = 256
+
 // ParseAudit reads the parameters of a list of the audit log. It has no owner: the log is everybody's.
 func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
 	for name := range p.All() {
@@ -120,7 +123,7 @@ func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
 			return q, UnknownParameter(name)
 		}
 	}
-	_, err = readParameters(caller, p, &q, auditParameters, maxListValueBytes)
+	_, err = readParameters(caller, p, &q, auditParameters, maxAuditValueBytes)
 	if err == nil && !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		err = jsonbody.FieldError("from", "reversed", "must be before to")
 	}

@@ -31,8 +31,9 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		return AppendCold(nil, &c), err
 	},
 	"index": func(v []byte) ([]byte, error) {
-		x, err := DecodeIndexValue(v)
-		return AppendIndexValue(nil, x), err
+		var e engine.LinkEntry
+		err := ReadIndexValue(&e, v)
+		return AppendIndexValue(nil, &e), err
 	},
 	"deletion": func(v []byte) ([]byte, error) {
 		code, err := DecodeDeletion(v)
@@ -120,6 +121,10 @@ var (
 		},
 	}
 	goldenMark  = Mark{Hour: 472_222, Stage: StageOwners, Next: 128, Ahead: []uint32{472_222, 472_224, 484_222}}
+	goldenEntry = engine.LinkEntry{
+		KeyView: keyOf("code").View(), Flags: engine.FlagExpires | engine.FlagCapped | engine.FlagDisabled,
+		CreatedAtMs: 1_700_000_000_001, UpdatedAtMs: 1_700_000_000_003, ExpiresAtMs: 1_700_000_000_005, Text: []byte("t\x00"),
+	}
 	goldenClock = engine.SeenClock{
 		Ran: 300_000, Last: engine.SeenJump{At: 1_700_000_000_002, By: -3_600_000, Ran: 250_000},
 		Runs: []engine.SeenRun{
@@ -141,7 +146,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
 		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
-		"index":               {AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}), "01 00 04636f6465 03612e62 5469"},
+		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 58 82a0abfef962 04 8aa0abfef962 7400"},
+		"index, no text":      {AppendIndexValue(nil, &engine.LinkEntry{KeyView: goldenEntry.KeyView, CreatedAtMs: 2, UpdatedAtMs: 2, TextByOwner: true}), "01 00 04636f6465 80 04 00"},
 		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}), "01 ac02 02 615a"},
 		"deletion":            {AppendDeletion(nil, keyOf("aZ")), "01 00 02 615a"},
 		"positions":           {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
@@ -245,6 +251,22 @@ func genCold() *rapid.Generator[engine.Cold] {
 	})
 }
 
+func genEntry(t *rapid.T) engine.LinkEntry {
+	e := engine.LinkEntry{
+		KeyView:     engine.KeyView{Domain: genDomain.Draw(t, "domain"), Code: []byte(genText(engine.MaxCodeBytes).Draw(t, "code"))},
+		Flags:       engine.Flags(rapid.Byte().Draw(t, "flags")) & indexFlags,
+		CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
+		TextByOwner: rapid.Bool().Draw(t, "elsewhere"), Text: []byte{},
+	}
+	if e.Flags&engine.FlagExpires != 0 {
+		e.ExpiresAtMs = rapid.Int64().Draw(t, "expires")
+	}
+	if !e.TextByOwner {
+		e.Text = append(e.Text, genText(1000).Draw(t, "text")...)
+	}
+	return e
+}
+
 func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hot := genHot().Draw(t, "hot")
@@ -264,13 +286,10 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
-		index := IndexValue{
-			engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}, genText(MaxHostBytes).Draw(t, "host"),
-			genText(engine.MaxTitleBytes).Draw(t, "title"),
-		}
-		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
-			t.Fatalf("index: got %+v, %v, want %+v", got, err, index)
-		}
+		var entry engine.LinkEntry
+		index := genEntry(t)
+		err = ReadIndexValue(&entry, AppendIndexValue(nil, &index))
+		expect.MustThat(t, err == nil && reflect.DeepEqual(entry, index), "index: got %+v, %v, want %+v", entry, err, index)
 	})
 }
 
@@ -330,20 +349,6 @@ func repeated(t *testing.T, digits string) string {
 	return strings.Trim(strings.Join(words, ""), "-")
 }
 
-func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
-	for target, want := range map[string]string{
-		"https://example.com/a?b#c":                      "example.com",
-		"http://example.com":                             "example.com",
-		"http://example.com:8080?q":                      "example.com:8080",
-		"http://[2001:db8::1]:80#f":                      "[2001:db8::1]:80",
-		"https://a.b/https://c.d/":                       "a.b",
-		"no url":                                         "",
-		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", MaxHostBytes),
-	} {
-		expect.Equal(t, HostOf(target), want, "hostOf(%q)", target)
-	}
-}
-
 // fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and an accepted
 // value is encoded to the same bytes.
 func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
@@ -366,7 +371,7 @@ func FuzzHot(f *testing.F) {
 func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }
 
 func FuzzIndexValue(f *testing.F) {
-	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}))
+	fuzzCodec(f, "index", AppendIndexValue(nil, &goldenEntry), []byte("\x01\x00\x04code\x80\x04\x00"), []byte("\x01\x00\x04code\x80\x04\x00text"))
 }
 
 func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"))) }

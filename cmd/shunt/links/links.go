@@ -35,6 +35,9 @@ var linkStates = []string{
 	string(client.StateBlocked), string(client.StateDisabled),
 }
 
+// linkSorts are the orders that --sort takes.
+var linkSorts = []string{string(client.SortCreated), string(client.SortUpdated), string(client.SortHits), string(client.SortRelevance)}
+
 // listAsked has the flags of ls.
 type listAsked struct {
 	client.LinksQuery
@@ -69,13 +72,14 @@ func newLs(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List links",
-		Long: `List your links, newest first: as a table, or with --json as one link object per line. Without --limit
+		Long: `List your links, newest first or as --sort says: as a table, or with --json as one link object per line. Without --limit
 and --all, it lists the newest 50.
 ` + reach.WhereTokensAre,
 		Example: `  shunt ls
   shunt ls --tag campaign --all
   shunt ls --state expired
-  shunt ls --q example.org --json | jq -r .short_url`,
+  shunt ls -q 'spring sale' --sort hits
+  shunt ls -q example.org --json | jq -r .short_url`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := asked.check(cmd); err != nil {
@@ -91,10 +95,15 @@ and --all, it lists the newest 50.
 	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
 	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
 		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
-	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
+	fs.StringVarP(&asked.Q, "q", "q", "", "only links with all of these `WORDS`, each anywhere in code, title, address, tags or note; or with this address")
+	settings.WordVar(fs, (*string)(&asked.Sort), "sort", "BY", "", "the order: by "+strings.Join(linkSorts, ", ")+"; without it the newest first", linkSorts...)
+	fs.BoolVar(&asked.Ascending, "ascending", false, "the oldest or least first")
+	fs.BoolVar(&asked.NeverHit, "never-hit", false, "only links without a hit")
+	settings.Var(fs, &asked.CreatedFrom, "from", "TIME", "", "only links created since the `TIME`: 7d, today, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.CreatedTo, "to", "TIME", "", "only links created before the `TIME`, or up to the end of a date", settings.Now(settings.ParseEnd))
 	asked.add(fs, "all links", "print link objects, one per line")
 	addOwner(cmd, &asked.owner, ownerOfLinks, true)
-	settings.MarkArguments(fs, "tag", "state", "q")
+	settings.MarkArguments(fs, "tag", "state", "q", "sort", "ascending", "never-hit", "from", "to")
 	return cmd
 }
 
