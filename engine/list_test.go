@@ -11,7 +11,6 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
-	"shunt/engine/search"
 )
 
 // make makes a link of owner 1.
@@ -41,29 +40,6 @@ func (e *testEngine) codes(t testing.TB, q engine.LinkQuery) (codes []string, pa
 		if q.After = page.Next; q.After == nil {
 			return codes, pages
 		}
-	}
-}
-
-// words returns the words of a search.
-func words(t testing.TB, typed string) search.Query {
-	t.Helper()
-	q, ok := search.Parse(typed)
-	expect.MustThat(t, ok, "%q is too long", typed)
-	return q
-}
-
-func TestListsFindWordsAnywhereInAnyCaseAndWithoutAccents(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
-	e.make(t, engine.Draft{Alias: "Spring", Title: "Frühling"})
-	e.make(t, engine.Draft{Alias: "b", Target: "https://springer.example:8443/x", Title: "Σίσυφος"})
-	e.make(t, engine.Draft{Alias: "c", Title: "The spring", Tags: []string{"Été"}, Note: "of Zoë"})
-	for typed, want := range map[string]string{
-		"": "c b Spring", "spring": "c b Spring", "SPRING": "c b Spring", "springer.EXAMPLE:8443/x": "b", "springer.example:8443/y": "",
-		"FRÜH": "Spring", "fruh": "Spring", "the": "c", "spring the": "c", "ΣΊΣΥΦΟΣ": "b", "σισυφοσ": "b", "pring": "c b Spring",
-		"ete zoe": "c", "été autumn": "", "\u017fpring": "c b Spring", "The spring and more": "",
-	} {
-		codes, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Words: words(t, typed), Limit: 9})
-		expect.Equal(t, strings.Join(codes, " "), want, "%q", typed)
 	}
 }
 

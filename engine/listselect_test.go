@@ -3,11 +3,9 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"shunt/engine"
@@ -47,7 +45,7 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 	for made := 0; made < links; {
 		items := make([]engine.BulkItem, min(1000, links-made))
 		for i := range items {
-			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title%d", made%7)}
+			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title-%d", made%7)}
 			made++
 		}
 		_, err := e.CreateBulk(context.Background(), items)
@@ -64,7 +62,7 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 	}{
 		"of an owner":     {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}, 6},
 		"of all owners":   {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true}, Limit: 1000}, 6},
-		"with a word":     {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Words: words(t, "title3"), Limit: 1000}, 1}, // 500 % 7
+		"with words":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Words: wordsOf("title-3"), Limit: 1000}, 1}, // 500 % 7
 		"by pages of two": {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 2}, 6},
 	} {
 		c.q.Select = isDisabled
@@ -74,52 +72,6 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 		expect.That(t, len(codes) == c.want && read == int64(c.want), "%s: got %d links and %d records read, want %d of both", name, len(codes), read, c.want)
 		inTurns, _ := e.inTurns(t, c.q)
 		expect.Slices(t, inTurns, codes, "%s: got %d links in turns, want %d", name, len(inTurns), len(codes))
-	}
-}
-
-// TestASelectionReadsAllLinksInShortTurns has one link that is selected, the oldest of 30,001.
-func TestASelectionReadsAllLinksInShortTurns(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
-	e.fill(t, 1, 30_001, 40_000)
-	var asked atomic.Int64
-	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 50, Select: func(l index.Link) bool {
-		asked.Add(1)
-		return isDisabled(l)
-	}}
-	page, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error {
-		before := asked.Load()
-		err := step()
-		judged := asked.Load() - before
-		expect.That(t, judged <= 4096*int64(runtime.GOMAXPROCS(0)), "a turn judged %d links, want 4096 a core at most", judged)
-		return err
-	})
-	expect.That(t, err == nil && len(page.Links) == 1 && page.Next == nil && asked.Load() == 30_001,
-		"got %d links, next %v, %d judged, %v, want the oldest alone of all", len(page.Links), page.Next, asked.Load(), err)
-}
-
-func TestASelectionLeavesOutLinksThatAreGone(t *testing.T) {
-	e := newTestEngine(t, engine.Options{})
-	for _, code := range []string{"stays", "deleted", "again"} {
-		e.make(t, engine.Draft{Alias: code, Disabled: true})
-	}
-	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 9, Select: isDisabled}
-	for _, any := range []bool{false, true} {
-		q.AnyOwner = any
-		changed := false
-		page, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { // within it, the list is open
-			if !changed {
-				for _, code := range []string{"deleted", "again"} {
-					expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
-				}
-				changed = true
-			}
-			return step()
-		})
-		expect.That(t, err == nil && len(page.Links) == 1 && page.Links[0].Code == "stays",
-			"of all owners %v: got %d links, %v, want the one that stays", any, len(page.Links), err)
-		for _, code := range []string{"deleted", "again"} {
-			e.make(t, engine.Draft{Alias: code, Disabled: true}) // another link
-		}
 	}
 }
 

@@ -30,7 +30,7 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 	stop()
 	expect.OK(t, s.db.Flush())
 	closeStore(t, s)
-	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName, 2)
+	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 
 	v := inspect(t, "/data/store", mem)
 	defer closeInspection(t, v)
@@ -55,7 +55,7 @@ func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
 }
 
 // damageLargestTable flips a bit in the middle of the largest table file, and returns its path.
-func damageLargestTable(t *testing.T, mem vfs.FS, dir string, part int64) (path string) {
+func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
 	t.Helper()
 	names, err := mem.List(dir)
 	expect.OK(t, err)
@@ -71,10 +71,10 @@ func damageLargestTable(t *testing.T, mem vfs.FS, dir string, part int64) (path 
 	expect.OK(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
-	_, err = f.ReadAt(b, size/part)
+	_, err = f.ReadAt(b, size/4)
 	expect.OK(t, err)
 	b[0] ^= 0x40
-	_, err = f.WriteAt(b, size/part)
+	_, err = f.WriteAt(b, size/4)
 	expect.OK(t, err)
 	return path
 }

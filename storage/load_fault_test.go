@@ -103,7 +103,7 @@ func TestALoadRefusesHitsUnderAKeyOfWrongLength(t *testing.T) {
 // A damaged table ends a load with an error, and the log tells the operator what to do, as with any reader of it.
 func TestDamageThatALoadMeetsIsLogged(t *testing.T) {
 	mem := manyBlocks(t)
-	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName, 4) // among the hot records, the first half
+	path := damageLargestTable(t, mem, "/data/store/"+disk.DBName)
 	var log bytes.Buffer
 	s := open(t, "/data/store", Options{FS: mem, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	defer closeStore(t, s)

@@ -13,34 +13,23 @@ import (
 
 // LinksQuery selects the links of a list. The zero query selects all of the caller's.
 type LinksQuery struct {
-	Q           string // words, each anywhere in code, title, target, tags or note, in any case; or an address
+	Q           string // words, each anywhere in code, title, note, target or a tag, without case and accents; or an address
 	Tag         string
 	State       State     // at the moment; empty: any
-	CreatedFrom time.Time // only links that were created from then on; the zero time: all
-	CreatedTo   time.Time // only links that were created before; the zero time: all
+	CreatedFrom time.Time // only links created from then on; the zero time: all
+	CreatedTo   time.Time // only links created before then
 	NeverHit    bool      // only links without a hit
-	Sort        Sort      // empty: the newest first
-	Ascending   bool      // in the opposite order
-	Unique      bool      // with the number of visitors of each
-	PageSize    int       // links fetched at once, at most 1,000; 0: the server's default, 50
+	Sort        string    // created, updated, hits or relevance; empty: the newest first
+	Ascending   bool
+	Unique      bool // with the number of visitors of each
+	PageSize    int  // links fetched at once, at most 1,000; 0: the server's default, 50
 }
-
-// A Sort is what a list of links is sorted by, the greatest or latest first.
-type Sort string
-
-const (
-	SortCreated   Sort = "created"
-	SortUpdated   Sort = "updated"
-	SortHits      Sort = "hits"
-	SortRelevance Sort = "relevance" // by the field that has the words
-)
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
 
-// Links lists links, the newest first unless they are sorted otherwise. It fetches a page when the consumer asks for its
-// first link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
-// pages neither repeat nor hide others; but a link that is sorted by what changes may be listed twice, or not at all, if it
-// changes between two pages.
+// Links lists links, the newest first unless q has another order. It fetches a page when the consumer asks for its first
+// link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
+// pages neither repeat nor hide others; in the order of hits or of updates, a link may change its place between pages.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
 	return pages(func(cursor string) (list[Link], error) { return c.linkPage(ctx, q, cursor, options) })
 }
@@ -83,19 +72,16 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	setGiven(query, "q", q.Q)
 	setGiven(query, "tag", q.Tag)
 	setGiven(query, "state", string(q.State))
-	setGiven(query, "sort", string(q.Sort))
-	for name, t := range map[string]time.Time{"created_from": q.CreatedFrom, "created_to": q.CreatedTo} {
-		if !t.IsZero() {
-			query.Set(name, t.UTC().Format(time.RFC3339Nano))
-		}
-	}
+	setGiven(query, "cursor", cursor)
+	setGiven(query, "sort", q.Sort)
+	setTime(query, "created_from", q.CreatedFrom)
+	setTime(query, "created_to", q.CreatedTo)
 	if q.NeverHit {
 		query.Set("never_hit", "true")
 	}
 	if q.Ascending {
 		query.Set("order", "asc")
 	}
-	setGiven(query, "cursor", cursor)
 	if q.Unique {
 		query.Set("include", "unique")
 	}

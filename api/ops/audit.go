@@ -17,12 +17,13 @@ import (
 // Limits of a page of the audit log. A page that has looked at auditScanned entries ends, however
 // few it has found, and its cursor goes on: so a filter that finds little costs little at a time.
 const (
-	defaultAudited  = 50
-	maxAudited      = 1000
-	auditScanned    = 10_000
-	auditStepped    = 500 // entries after which others take their turn
-	maxActorBytes   = 254 // of an e-mail address
-	maxStampsBefore = ^uint64(0)
+	maxAuditValueBytes = 256 // of a parameter
+	defaultAudited     = 50
+	maxAudited         = 1000
+	auditScanned       = 10_000
+	auditStepped       = 500 // entries after which others take their turn
+	maxActorBytes      = 254 // of an e-mail address
+	maxStampsBefore    = ^uint64(0)
 )
 
 // An AuditQuery is a query for a page of the audit log.
@@ -112,9 +113,6 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 		return err
 	},
 }
-
-// maxAuditValueBytes is the limit of a parameter's value.
-const maxAuditValueBytes = 256
 
 // ParseAudit reads the parameters of a list of the audit log. It has no owner: the log is everybody's.
 func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {

@@ -17,9 +17,6 @@ import (
 	"shunt/engine/search"
 )
 
-// maxListValueBytes is the limit of a parameter's value: people paste long addresses to find their links.
-const maxListValueBytes = search.MaxQueryBytes
-
 // defaultListed is the number of links on a page without the parameter limit.
 const defaultListed = 50
 
@@ -171,7 +168,7 @@ func ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
 }
 
 func parseListQuery(caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
-	q.Guard, err = readParameters(caller, p, &q, readers, maxListValueBytes)
+	q.Guard, err = readParameters(caller, p, &q, readers, search.MaxQueryBytes)
 	return q, err
 }
 

@@ -17,7 +17,7 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 		}
 		return d.State
 	}}}
-	read := engine.LinkPage{Next: &search.Place{Key: 9, ID: 7}, Links: []engine.Detail{
+	read := engine.LinkPage{Next: &search.Place{ID: 7}, Links: []engine.Detail{
 		{Key: keyOf("a"), State: engine.StateActive}, {Key: keyOf("b"), State: engine.StateActive}, {Key: keyOf("c"), State: engine.StateExpired},
 	}}
 	for state, want := range map[engine.State]string{"": "abc", engine.StateActive: "a", engine.StateBlocked: "b", engine.StateExhausted: ""} {
@@ -27,7 +27,7 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 			got += l.Code
 		}
 		after, ok := c.cursors.decode(&q, page.Next)
-		expect.That(t, got == want && ok && after == *read.Next, "%q: got %q and a cursor of %v, %v, want %q and %v", state, got, after, ok, want, *read.Next)
+		expect.That(t, got == want && after.ID == 7 && ok, "%q: got %q and a cursor of %d, %v, want %q and 7", state, got, after, ok, want)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -62,22 +61,15 @@ const (
 	ByRelevance              // by the field that has the words; see search.Rank
 )
 
-// plain reports whether q is of the newest links of its range, so that few rows are read. Those of all owners that have a
-// tag are in no order of ids.
+// plain reports whether q is of the newest links of its range, so that few rows are read.
 func (q *LinkQuery) plain() bool {
-	return !(q.AnyOwner && q.Tag != "") && q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
-		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total
+	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
+		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
 }
 
 const (
 	// searchRows is how many rows each core reads in a turn: half a millisecond.
 	searchRows = 4096
-
-	// rowsOfASeek is how many rows a core reads in the time in which it begins to read a part.
-	rowsOfASeek = 64
-
-	// maxPartsRead bounds the parts that are read in a turn.
-	maxPartsRead = 256
 
 	// searchParts is into how many parts the rest of a part is split for each core, when few are left.
 	searchParts = 4
@@ -132,7 +124,7 @@ func (s *searching) begin(ctx context.Context) error {
 	}
 	r := q.ListRange
 	r.Texts = !q.Words.Empty()
-	if q.After != nil && q.Order == ByID && !q.Ascending {
+	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
 		r.Below = q.After.ID
 	}
 	parts, err := s.listing.Parts(r)
@@ -208,49 +200,31 @@ func (s *searching) enough() bool {
 	return true
 }
 
-// read reads rows of parts, in their order, on some goroutines: on each as many parts as a turn has rows for.
-func (s *searching) read(parts []*searched, workers int) error {
-	var next atomic.Int64
-	var g errgroup.Group
-	for range workers {
-		g.Go(func() error {
-			for rows := searchRows; rows > 0; {
-				i := int(next.Add(1)) - 1
-				if i >= len(parts) {
-					return nil
-				}
-				p := parts[i]
-				more, err := p.Read(rows, func(e *LinkEntry) {
-					rows--
-					s.take(p, e)
-				})
-				if err != nil {
-					return err
-				}
-				rows -= rowsOfASeek
-				p.done = !more
-			}
-			return nil
-		})
-	}
-	return g.Wait()
-}
-
-// step reads some rows of the first parts that have any, on each core, and splits those parts if few are left.
+// step reads some rows of the first parts that have any, one on each core, and splits those parts if few are left.
 func (s *searching) step() error {
 	workers := runtime.GOMAXPROCS(0)
 	var reading []*searched
+	left := 0
 	for _, p := range s.parts {
-		if !p.done {
+		if p.done {
+			continue
+		}
+		if left++; len(reading) < workers {
 			reading = append(reading, p)
 		}
 	}
-	left := len(reading)
-	reading = reading[:min(left, maxPartsRead)]
-	if err := s.read(reading, workers); err != nil || left >= searchParts*workers {
+	var g errgroup.Group
+	for _, p := range reading {
+		g.Go(func() error {
+			more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
+			p.done = !more
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil || left >= searchParts*workers {
 		return err
 	}
-	for _, p := range reading[:min(len(reading), workers)] {
+	for _, p := range reading {
 		if !p.done {
 			if err := s.split(p, searchParts*workers); err != nil {
 				return err

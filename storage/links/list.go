@@ -70,7 +70,7 @@ func (l *listing) ReadRecordOf(id uint64) (engine.Record, error) {
 }
 
 // Scan implements engine.Listing. The links of one owner have an index. All owners together have none in the order of ids,
-// so for those Scan reads the cold records, newest first, and the hot record of each.
+// so for those Scan reads the cold records, newest first, and the hot record of each. It does not look at their tags.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(id uint64, k engine.KeyView) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
@@ -139,19 +139,18 @@ func (l *listing) coldScan(r *engine.ListRange) rowScan {
 	}
 	return rowScan{
 		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
-		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) { return l.readCold(key, value, r) },
+		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) { return l.readCold(key, value) },
 	}
 }
 
-// readCold returns the key of a cold record's link. It reads the hot record only of links that have the tag: the look-up
-// costs more than the rest of a row.
-func (l *listing) readCold(key, value []byte, r *engine.ListRange) (id uint64, k engine.KeyView, listed bool, err error) {
+// readCold returns the key of a cold record's link.
+func (l *listing) readCold(key, value []byte) (id uint64, k engine.KeyView, listed bool, err error) {
 	if len(key) != 1+8 {
 		return 0, k, false, fmt.Errorf("%w: key of a cold record", row.ErrCorrupt)
 	}
 	id = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
-	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) {
+	if err != nil {
 		return id, k, false, err
 	}
 	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Key))
