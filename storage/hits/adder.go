@@ -49,6 +49,7 @@ func (h *Hits) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint6
 	}
 	if stage == row.StageLinks {
 		kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+		noteDue(b, hour, id, value)
 	}
 	return hour >= h.firstHour.Load()
 }
