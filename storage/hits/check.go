@@ -378,22 +378,26 @@ func (c *checks) summary(key, value []byte) error {
 		_, err = row.DecodeSummary(value)
 	}
 	if err != nil {
-		return err
+		c.Fault(check.Where("summaries", key), "%v", err)
+		return nil
 	}
 	_, missing, done := c.Lookup("link lives", row.AppendLinkLifeKey(nil, id))
 	defer done()
 	if missing {
-		return fmt.Errorf("link %d has no life", id)
+		c.Fault(check.Where("summaries", key), "link %d has no life", id)
 	}
 	return nil
 }
 
 func (c *checks) summaryDue(key, value []byte) error {
-	if len(value) > 0 {
-		return errors.New("it has a value")
-	}
 	_, _, err := row.SplitSummaryDueKey(key)
-	return err
+	if err == nil && len(value) > 0 {
+		err = errors.New("it has a value")
+	}
+	if err != nil {
+		c.Fault(check.Where("summaries due", key), "%v", err)
+	}
+	return nil
 }
 
 // imports checks what an owner has imported. The links may have gone, or have another owner.

@@ -240,8 +240,11 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 	code, target := len(m.Hot.Code), len(m.Hot.Target)
 	indexed := rowHeadBytes + code + textBytes
 	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
+	if textBytes > row.MaxTagTextBytes {                                     // then it is in the row by owner alone
+		textBytes = 0
+	}
 	for _, tag := range m.Cold.Tags {
-		total += rowHeadBytes + code + min(textBytes, row.MaxTagTextBytes) + 2*len(tag) // in the row by tag, and in the cold one
+		total += rowHeadBytes + code + textBytes + 2*len(tag) // in the row by tag, and in the cold one
 	}
 	if m.Cold.ImportedHits > 0 {
 		total += 2 * rowHeadBytes // of the link's life, and of its owner
