@@ -71,7 +71,7 @@ type bulkLine struct {
 
 // newBulk is GET /_/links/bulk.
 func (r *request) newBulk() error {
-	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", r.bulkView())
+	return r.Show(fasthttp.StatusOK, "link-bulk", "Import many", r.bulkView())
 }
 
 // bulkView returns the page with what was typed.
@@ -105,14 +105,14 @@ func (r *request) createBulk() error {
 			return err
 		}
 		r.retryAfter(err)
-		return r.Show(status, "link-bulk", "Several links", view)
+		return r.Show(status, "link-bulk", "Import many", view)
 	}
 	if text := tagError(results); text != "" {
 		view.TagError = text
-		return r.Show(fasthttp.StatusUnprocessableEntity, "link-bulk", "Several links", view)
+		return r.Show(fasthttp.StatusUnprocessableEntity, "link-bulk", "Import many", view)
 	}
 	view.take(lines, results)
-	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", view)
+	return r.Show(fasthttp.StatusOK, "link-bulk", "Import many", view)
 }
 
 // linesOf returns the lines of a text that are not blank, with their numbers: at most one more than

@@ -190,5 +190,5 @@ func (r *request) missesPage() error {
 	if err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "misses", "Misses", struct{ ops.Misses }{m})
+	return r.Show(fasthttp.StatusOK, "misses", "Broken links", struct{ ops.Misses }{m})
 }

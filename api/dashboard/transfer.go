@@ -49,7 +49,7 @@ func (r *request) showTransfer(status int, done *imported, refused error) (err e
 			return err
 		}
 	}
-	return r.Show(status, "transfer", "Import and export", view)
+	return r.Show(status, "transfer", "Move and export", view)
 }
 
 // addOwners adds what only admins see.

@@ -226,7 +226,7 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	}
 	if n := len(host) + 1; len(short) > n && strings.EqualFold(short[:n], host+"/") {
 		code, _, _ = strings.Cut(short[n:], "?")
-		if code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/"); (index.KeyView{Code: []byte(code)}).Valid() {
+		if code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/"); (engine.Key{Domain: engine.DefaultDomain, Code: code}).View().Valid() {
 			return code, code
 		}
 	}

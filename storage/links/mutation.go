@@ -240,7 +240,7 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 	code, target := len(m.Hot.Code), len(m.Hot.Target)
 	indexed := rowHeadBytes + code + textBytes
 	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
-	if textBytes > row.MaxTagTextBytes {                                     // then it is in the row by owner alone
+	if textBytes > row.MaxTagTextBytes {
 		textBytes = 0
 	}
 	for _, tag := range m.Cold.Tags {
