@@ -146,9 +146,10 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
+	"api/dashboard/mark": {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem"},
 		users: []string{"api/dashboard"},
@@ -176,6 +177,7 @@ var rooms = map[string]room{
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/shed":       {never: noHTTP},
+	"api/sheet":      {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":     {never: noHTTP},
 	"api/tagtext":    {never: noHTTP},
 	"api/turnstile":  {knows: []string{"engine"}, never: noHTTP},
@@ -212,7 +214,7 @@ var rooms = map[string]room{
 	"cmd/shunt/importer":    {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/links": {
-		knows: []string{"api/changes", "api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
+		knows: []string{"api/changes", "api/client", "api/sheet", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},

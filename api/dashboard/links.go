@@ -79,8 +79,12 @@ func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).add
 
 // links is GET /_/links.
 func (r *request) links() error {
+	form, err := r.newForm(linksPath, nil)
+	if err != nil {
+		return err
+	}
 	view := linksView{
-		Form: r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
+		Form: form, Admin: r.Admin(), States: engine.States(),
 		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
 	}
 	view.Pager = r.pager(&view.Search)

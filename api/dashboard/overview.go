@@ -14,9 +14,10 @@ import (
 
 // overviewView is what the overview shows.
 type overviewView struct {
-	ClockNote string // see clockNote
-	Here      string // the address of the page
-	Owner     string // the parameter owner: empty (one's own links) or all
+	ClockNote string   // see clockNote
+	Here      string   // the address of the page
+	Form      linkForm // creates a link
+	Owner     string   // the parameter owner: empty (one's own links) or all
 	Admin     bool
 	Today     comparison
 	Unused    bool // no link was hit lately: the page says how to begin
@@ -82,6 +83,10 @@ func (r *request) keptComparisons() (all []comparison) {
 func (r *request) overview() error {
 	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin()}
 	view.Live = visit.Address(livePath, "owner", view.Owner)
+	var err error
+	if view.Form, err = r.newForm(linksPath, nil); err != nil {
+		return err
+	}
 	periods := r.keptPeriods()
 	view.Period = periodNamed(periods, r.Query("period"), "30d")
 	view.Tabs = tabs(periods, r.With("period"), view.Period.Name)

@@ -112,7 +112,10 @@ type welcomeView struct {
 
 // welcome is GET /_/welcome: the way to the first link, and the first token, once.
 func (r *request) welcome() error {
-	form := r.newForm(linksPath, nil)
+	form, err := r.newForm(linksPath, nil)
+	if err != nil {
+		return err
+	}
 	form.Fields["url"].Focus = true
 	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, true, form})
 }

@@ -198,7 +198,7 @@ func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	scan := TagScan{Owner: q.Owner, Prefix: FoldTag(q.Prefix), After: q.After}
-	for more := true; more && len(page.Tags) <= q.Limit; {
+	for rows, more := 0, true; more && len(page.Tags) <= q.Limit && (q.Rows == 0 || rows < q.Rows); rows += tagStepRows {
 		err := turn(func() (err error) {
 			more, err = l.listing.CountTags(&scan, tagStepRows, func(t TagCount) bool {
 				page.Tags = append(page.Tags, t)
@@ -209,6 +209,9 @@ func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step
 		if err != nil {
 			return TagPage{}, fmt.Errorf("listing tags: %w", err)
 		}
+	}
+	if q.Rows > 0 && scan.Open.Links > 0 && len(page.Tags) < q.Limit {
+		page.Tags = append(page.Tags, scan.Open)
 	}
 	if len(page.Tags) > q.Limit { // there is another page
 		page.Tags = page.Tags[:q.Limit]

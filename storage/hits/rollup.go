@@ -14,13 +14,6 @@ import (
 	"shunt/storage/row"
 )
 
-const (
-	// A chunk of roll-up ends after chunkRows rows, or when its batch reaches chunkBytes: dense
-	// rows take 16 KB.
-	chunkRows  = 4096
-	chunkBytes = 4 << 20
-)
-
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
 // ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (h *Hits) RollUp(l engine.RollUpLimits) (more bool, err error) {

@@ -11,14 +11,12 @@ import (
 	"shunt/storage/row"
 )
 
-// noteDue notes that a link has hits in an hour which is added to its life, so that its summary is made again.
-func noteDue(b *pebble.Batch, hour uint32, id uint64, tally []byte) {
-	if hits, err := row.DecodeTallyHits(tally); err != nil || hits == 0 { // bots alone, of which lists do not know
-		return
-	}
-	var key [row.MaxTallyKeyBytes]byte
-	kv.Set(b, row.AppendSummaryDueKey(key[:0], hour, id), nil)
-}
+const (
+	// A chunk of roll-up, or of summaries, ends after chunkRows rows, or when its batch reaches chunkBytes: dense
+	// rows take 16 KB.
+	chunkRows  = 4096
+	chunkBytes = 4 << 20
+)
 
 // summarise makes the summaries of links that are due, in the order of hours: one chunk, which ends after chunkRows rows or
 // when it has read chunkBytes of lives. Its batch removes what it has done, so a crash between chunks loses nothing.

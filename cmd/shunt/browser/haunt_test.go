@@ -234,7 +234,7 @@ func (h *haunted) typed(b *tab) {
 func (h *haunted) pasted(b *tab) {
 	lines := strings.Join(hostileStrings(h.t), "\n")
 	b.visit("/_/links/bulk", http.StatusOK)
-	b.fill(field("Targets"), lines)
+	b.fill(field("Addresses or CSV"), lines)
 	b.fill(field("Tags for all of them"), "<b>tag</b>")
 	b.submitAny(button("Create the links"))
 	b.sees("refused")
