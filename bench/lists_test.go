@@ -55,6 +55,9 @@ func BenchmarkListByState(b *testing.B) {
 			b.Run(name+"by=state", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Select: disabled}) })
 			words, _ := search.Parse("no link has this")
 			b.Run(name+"by=words", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Words: words}) })
+			b.Run(name+"order=visitors", func(b *testing.B) {
+				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByVisitors, Skip: func(*engine.LinkEntry) bool { return true }})
+			})
 			b.Run(name+"by=words/order=hits", func(b *testing.B) {
 				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByHits, Skip: func(*engine.LinkEntry) bool { return true }})
 			})
@@ -65,6 +68,8 @@ func BenchmarkListByState(b *testing.B) {
 
 // walk reads a list without links, in turns.
 func (f *figured) walk(b *testing.B, q engine.LinkQuery) {
+	before := cpuTime()
+	defer func() { b.ReportMetric(float64((cpuTime()-before).Microseconds())/1000/float64(b.N), "cpu-ms/op") }()
 	for b.Loop() {
 		page, err := f.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
 		expect.MustThat(b, err == nil && len(page.Links) == 0 && page.Next == nil, "%d links, %v", len(page.Links), err)

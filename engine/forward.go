@@ -105,6 +105,8 @@ const (
 	ByUpdate             = link.ByUpdate
 	ByHits               = link.ByHits
 	ByRelevance          = link.ByRelevance
+	ByVisitors           = link.ByVisitors
+	ByLastHit            = link.ByLastHit
 	MaxListedTags        = link.MaxListedTags
 	MaxAuditChanges      = link.MaxAuditChanges
 	MaxAuditTextBytes    = link.MaxAuditTextBytes

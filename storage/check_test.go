@@ -110,7 +110,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
 		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 44, OwnerHours: 4,
-		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Receipts: 1, Meta: 10,
+		LinkDays: 11, OwnerDays: 1, LinkLives: 17, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	expect.Equal(t, report, want)
@@ -163,6 +163,12 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"an index value that is cut off":              {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
 		"a tally without a link":                      {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
 		"a tally of an id that was not given":         {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
+		"a link without a summary":                    {delRow(row.AppendSummaryKey(nil, 4)), "link 4 has none, and 2 visitors"},
+		"a summary of other visitors":                 {putRow(row.AppendSummaryKey(nil, 4), row.AppendSummary(nil, row.Summary{Visitors: 9, LastHour: checkedHour})), "link 4 has 2 visitors, and not 9"},
+		"a summary that is cut off":                   {putRow(row.AppendSummaryKey(nil, 4), []byte{1, 2}), "summaries, key 36fffffffffffffffb"},
+		"a summary without a life":                    {putRow(row.AppendSummaryKey(nil, 77), row.AppendSummary(nil, row.Summary{})), "link 77 has no life"},
+		"a summary under a key of a wrong length":     {putRow([]byte{row.TableSummaries, 1}, row.AppendSummary(nil, row.Summary{})), "key 3601 in table 36"},
+		"a summary that is due and has a value":       {putRow(row.AppendSummaryDueKey(nil, checkedHour, 4), []byte{1}), "it has a value"},
 		"a tally without a user":                      {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},
 		"a tally that is cut off":                     {putRow(row.AppendLinkLifeKey(nil, 4), rowOf(rowtest.Hit(1))[:5]), "link lives, key 330000000000000004"},
 		"a merge operand that is cut off":             {func(b *pebble.Batch) { kv.Merge(b, row.AppendLinkLifeKey(nil, 2), rowOf(rowtest.Hit(1))[:5]) }, "link lives"},

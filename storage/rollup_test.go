@@ -167,7 +167,7 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 }
 
 // TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls up two hours of 9,000 links in ten chunks,
-// and crashes after each.
+// and their summaries in five, and crashes after each.
 func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	t.Parallel()
 	const links = 9000
@@ -202,7 +202,7 @@ func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 		check(s)
 	}
 	defer closeStore(t, s)
-	expect.Equal(t, crashes, 11, "chunks")
+	expect.Equal(t, crashes, 15, "chunks")
 	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), 5000, "owner days: rows")
 	for key, value := range rows(t, s, row.TableOwnerDays) {
 		hits, err := row.DecodeTallyHits([]byte(value))

@@ -19,7 +19,7 @@ type LinksQuery struct {
 	CreatedFrom time.Time // only links created from then on; the zero time: all
 	CreatedTo   time.Time // only links created before then
 	NeverHit    bool      // only links without a hit
-	Sort        string    // created, updated, hits or relevance; empty: the newest first
+	Sort        string    // created, updated, hits, relevance, visitors or last_hit; empty: the newest first
 	Ascending   bool
 	Unique      bool // with the number of visitors of each
 	PageSize    int  // links fetched at once, at most 1,000; 0: the server's default, 50

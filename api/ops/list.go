@@ -50,6 +50,7 @@ type order struct {
 
 var orders = []order{
 	{"created", engine.ByCreation}, {"updated", engine.ByUpdate}, {"hits", engine.ByHits}, {"relevance", engine.ByRelevance},
+	{"visitors", engine.ByVisitors}, {"last_hit", engine.ByLastHit},
 }
 
 // Orders are the names of what a list can be sorted by.
@@ -251,8 +252,9 @@ func (c *Calls) inState(state engine.State) (skip func(*engine.LinkEntry) bool, 
 // for, and may have fewer although there are more.
 type Page struct {
 	Links []Link
-	Next  string  // the cursor of the next page; empty: this is the last
-	Total *uint64 // links of all pages; nil: they were not asked for
+	Next  string    // the cursor of the next page; empty: this is the last
+	Total *uint64   // links of all pages; nil: they were not asked for
+	AsOf  time.Time // all hits before then are in what the links are sorted by; the zero time: it is of the moment
 }
 
 // List reads a page and calls write with it. A page of many links is read and written in several
@@ -284,6 +286,9 @@ func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
 	}
 	if q.Total {
 		p.Total = &page.Total
+	}
+	if page.AsOfHour != 0 {
+		p.AsOf = time.Unix(int64(page.AsOfHour)*int64(time.Hour/time.Second), 0).UTC()
 	}
 	return p
 }
@@ -317,6 +322,9 @@ func (p *Page) AppendJSON(dst []byte) []byte {
 	}
 	if p.Total != nil {
 		dst = strconv.AppendUint(append(dst, `,"total":`...), *p.Total, 10)
+	}
+	if !p.AsOf.IsZero() {
+		dst = jsontext.AppendTime(append(dst, `,"as_of":`...), p.AsOf)
 	}
 	return append(dst, '}')
 }

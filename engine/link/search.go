@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shunt/engine/index"
+	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/search"
 )
@@ -59,6 +60,8 @@ const (
 	ByUpdate                 // by the time of the last edit
 	ByHits                   // by the hits of all time
 	ByRelevance              // by the field that has the words; see search.Rank
+	ByVisitors               // by the visitors of all time, as of LinkPage.AsOfHour
+	ByLastHit                // by the hour of the last hit, as of then
 )
 
 // plain reports whether q is of the newest links of its range, so that few rows are read.
@@ -66,6 +69,9 @@ func (q *LinkQuery) plain() bool {
 	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
 		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
 }
+
+// byFigures reports whether the order is one of figures that the store keeps for each link.
+func (q *LinkQuery) byFigures() bool { return q.Order == ByVisitors || q.Order == ByLastHit }
 
 const (
 	// searchRows is how many rows each core reads in a turn: half a millisecond.
@@ -105,7 +111,20 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 			return LinkPage{}, fmt.Errorf("searching links: %w", err)
 		}
 	}
-	return s.page(ctx, turn)
+	page, err = s.page(ctx, turn)
+	if err == nil && q.byFigures() {
+		page.AsOfHour, err = s.asOf()
+	}
+	return page, err
+}
+
+// asOf returns the hour before which all hits are in the figures of entries, at most the present one.
+func (s *searching) asOf() (uint32, error) {
+	hour, err := s.listing.FiguresAsOf()
+	if err != nil {
+		return 0, fmt.Errorf("searching links: %w", err)
+	}
+	return min(hour, clock.HourOf(s.links.now())), nil
 }
 
 // begin reads the links that come first, and finds the rows of all others.
@@ -123,7 +142,7 @@ func (s *searching) begin(ctx context.Context) error {
 		s.limit = max(q.Limit-len(s.first), 0)
 	}
 	r := q.ListRange
-	r.Texts = !q.Words.Empty()
+	r.Texts, r.Figures = !q.Words.Empty(), q.byFigures()
 	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
 		r.Below = q.After.ID
 	}
@@ -285,6 +304,10 @@ func (s *searching) placeOf(e *LinkEntry) search.Place {
 		p.Key = ordered(e.UpdatedAtMs)
 	case ByHits:
 		p.Key = s.links.index.Hits(e.ID)
+	case ByVisitors:
+		p.Key = e.Visitors
+	case ByLastHit:
+		p.Key = uint64(e.LastHitHour)
 	case ByRelevance:
 		p.Key = math.MaxUint8 - uint64(s.q.Words.Rank(e.Text))
 	}

@@ -119,6 +119,9 @@ type Listing interface {
 	// Parts returns the rows of the links of r, to be read in parts, each of which the caller closes.
 	Parts(r ListRange) ([]Part, error)
 
+	// FiguresAsOf returns the hour before which all hits are in the figures of entries; math.MaxUint32: all hits are.
+	FiguresAsOf() (hour uint32, err error)
+
 	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
 	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
 	// whether there are more rows.
@@ -152,6 +155,7 @@ type ListRange struct {
 	Tag      string // only those that have it, in any case; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
 	Texts    bool   // each LinkEntry of a part has its text
+	Figures  bool   // each LinkEntry of a part has its figures
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is
@@ -163,6 +167,8 @@ type LinkEntry struct {
 	CreatedAtMs, UpdatedAtMs, ExpiresAtMs int64       // Unix ms; ExpiresAtMs is 0 without FlagExpires
 	Text                                  []byte      // see search.Fields
 	TextByOwner                           bool        // in the store: only the row by owner has the text
+	Visitors                              uint64      // of all time, as of Listing.FiguresAsOf
+	LastHitHour                           uint32      // Unix time / 3600 of the last hit, as of then; 0: there was none
 }
 
 // Mutation is one write of one link: it becomes one atomic batch.

@@ -30,6 +30,8 @@ type Report struct {
 	OwnerDays      uint64 `json:"owner_days"`
 	LinkLives      uint64 `json:"link_lives"`
 	Imports        uint64 `json:"imports"` // hours in which owners imported hits
+	Summaries      uint64 `json:"summaries"`
+	SummariesDue   uint64 `json:"summaries_due,omitempty"`
 	Accounts       uint64 `json:"accounts"`
 	Audit          uint64 `json:"audit"`
 	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet

@@ -49,6 +49,16 @@ func (h *Hits) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint6
 	}
 	if stage == row.StageLinks {
 		kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+		noteDue(b, hour, id, value)
 	}
 	return hour >= h.firstHour.Load()
+}
+
+// noteDue notes that a link has hits in an hour which is added to its life, so that its summary is made again.
+func noteDue(b *pebble.Batch, hour uint32, id uint64, tally []byte) {
+	if hits, err := row.DecodeTallyHits(tally); err != nil || hits == 0 { // bots alone, of which lists do not know
+		return
+	}
+	var key [row.MaxTallyKeyBytes]byte
+	kv.Set(b, row.AppendSummaryDueKey(key[:0], hour, id), nil)
 }

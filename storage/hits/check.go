@@ -7,6 +7,7 @@ import (
 
 	"shunt/engine/plural"
 	"shunt/storage/check"
+	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
@@ -36,7 +37,11 @@ func Check(run *check.Run) check.Subject {
 	}
 	livesOf := func() (check.Part, error) {
 		p, err := c.begin("link lives", true, 0)
-		return &lives{p}, err
+		if err != nil {
+			return nil, err
+		}
+		due, err := kv.HasRows(c.Reader, row.TableRange(row.TableSummariesDue))
+		return &lives{p, !due}, err
 	}
 	return check.Subject{
 		Tables: []check.Table{
@@ -46,6 +51,8 @@ func Check(run *check.Run) check.Subject {
 			{Table: row.TableLinkLives, Name: "link lives", Begin: livesOf, Rows: func(r *check.Report) *uint64 { return &r.LinkLives }},
 			{Table: row.TableOwnerDays, Name: "owner days", Begin: daysOf("owner days", false, 0), Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
 			{Table: row.TableImports, Name: "imports", Begin: check.Each(c.imports), Rows: func(r *check.Report) *uint64 { return &r.Imports }},
+			{Table: row.TableSummaries, Name: "summaries", Begin: check.Each(c.summary), Rows: func(r *check.Report) *uint64 { return &r.Summaries }},
+			{Table: row.TableSummariesDue, Name: "summaries due", Begin: check.Each(c.summaryDue), Rows: func(r *check.Report) *uint64 { return &r.SummariesDue }},
 		},
 		Meta: []check.MetaRow{
 			{Name: row.MetaPositions, What: "positions", Read: c.positions},
@@ -323,8 +330,11 @@ func (p *days) wantLife() {
 	p.hits = 0
 }
 
-// lives checks the lives of links.
-type lives struct{ tallyPart }
+// lives checks the lives of links, and that each with visitors has its summary.
+type lives struct {
+	tallyPart
+	summarised bool // no summary is due
+}
 
 func (p *lives) Row(key, value []byte) error {
 	id, err := row.LinkOf(key)
@@ -337,6 +347,55 @@ func (p *lives) Row(key, value []byte) error {
 	}
 	if _, err := checkedTally(value); err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
+		return nil
+	}
+	if p.summarised {
+		p.wantSummary(id, value)
+	}
+	return nil
+}
+
+// wantSummary checks that a link has the summary of its life.
+func (p *lives) wantSummary(id uint64, life []byte) {
+	_, visitors, err := row.CountVisitors(life)
+	if err != nil || visitors == 0 { // the former is reported
+		return
+	}
+	key := row.AppendSummaryKey(nil, id)
+	v, missing, done := p.c.Lookup("summaries", key)
+	defer done()
+	if missing {
+		p.c.Fault(check.Where("summaries", key), "link %d has none, and %s", id, plural.Of(visitors, "visitor", "visitors"))
+	} else if s, err := row.DecodeSummary(v); v != nil && err == nil && s.Visitors != visitors {
+		p.c.Fault(check.Where("summaries", key), "link %d has %s, and not %d", id, plural.Of(visitors, "visitor", "visitors"), s.Visitors)
+	}
+}
+
+// summary checks that a summary is of a link with a life.
+func (c *checks) summary(key, value []byte) error {
+	id, err := row.SplitSummaryKey(key)
+	if err == nil {
+		_, err = row.DecodeSummary(value)
+	}
+	if err != nil {
+		c.Fault(check.Where("summaries", key), "%v", err)
+		return nil
+	}
+	_, missing, done := c.Lookup("link lives", row.AppendLinkLifeKey(nil, id))
+	defer done()
+	if missing {
+		c.Fault(check.Where("summaries", key), "link %d has no life", id)
+	}
+	return nil
+}
+
+func (c *checks) summaryDue(key, value []byte) error {
+	_, _, err := row.SplitSummaryDueKey(key)
+	if err == nil && len(value) > 0 {
+		err = errors.New("it has a value")
+	}
+	if err != nil {
+		c.Fault(check.Where("summaries due", key), "%v", err)
 	}
 	return nil
 }

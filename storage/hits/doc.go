@@ -39,6 +39,18 @@
 // several by a range (when fewer days are kept than before). Each chunk is one batch with the sweep
 // mark, (first day, table, next id), so that the sweep resumes after a restart. Life rows stay.
 //
+// # Summaries
+//
+// A list cannot read a sketch of up to 16 KB for each link that it sorts. So each link with hits has a summary: its
+// visitors and the hour of its last hit. Whatever adds a row with hits to a life, the roll-up or a late hit, also notes
+// in the same batch that the link is due since that hour. Once all hours are rolled up, RollUp makes the summaries that
+// are due, hour by hour, and removes what was due in the same batch; so a crash leaves a link due, and a summary that is
+// made twice is the same. All hits before the first hour that is open or due are in summaries: lists say so. Each node of
+// a cluster makes its own, since it has all hits; a purge, which nodes share, removes them.
+//
+// Rejected: to count while the hour is added up, in one batch. The life is a merge that nothing has read yet, and a late
+// hit in a batch with another one of the link would not see it.
+//
 // # Views
 //
 // A view is one Pebble snapshot and the set of hours that have rows. The set is kept in memory, so
@@ -71,6 +83,6 @@
 // once, cost 3.4 times the CPU, and compaction could not keep up (measured for the design). Roll-up
 // pays for days and lives once an hour instead of once a second.
 //
-// Files, leaves first: hours.go, state.go, adder.go, flush.go, sweep.go, rollup.go, read.go, plan.go, days.go,
-// hourrows.go, view.go, check.go.
+// Files, leaves first: hours.go, state.go, adder.go, flush.go, sweep.go, summarise.go, rollup.go, read.go, plan.go,
+// days.go, hourrows.go, view.go, check.go.
 package hits

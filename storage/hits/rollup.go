@@ -14,13 +14,6 @@ import (
 	"shunt/storage/row"
 )
 
-const (
-	// A chunk of roll-up ends after chunkRows rows, or when its batch reaches chunkBytes: dense
-	// rows take 16 KB.
-	chunkRows  = 4096
-	chunkBytes = 4 << 20
-)
-
 // RollUp implements engine.Store. A chunk is at most 4,096 rows of one table of one hour, about 10
 // ms and an fsync; or a chunk of a sweep of days, once all hours are rolled up.
 func (h *Hits) RollUp(l engine.RollUpLimits) (more bool, err error) {
@@ -45,6 +38,12 @@ func (h *Hits) RollUp(l engine.RollUpLimits) (more bool, err error) {
 	}
 	if err := h.dropHours(l.FirstHour); err != nil {
 		return false, fmt.Errorf("storage: deleting old hour rows: %w", err)
+	}
+	if more, err = h.summarise(); more || err != nil {
+		if err != nil {
+			return false, fmt.Errorf("storage: summarising links: %w", err)
+		}
+		return true, nil
 	}
 	if more, err = h.sweepDays(l.FirstDay); err != nil {
 		return false, fmt.Errorf("storage: deleting old day rows: %w", err)
@@ -132,21 +131,22 @@ func (h *Hits) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint6
 		if err := row.CheckTally(it.Value()); err != nil {
 			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
-		add(b, from.Hour/row.HoursPerDay, suffix, it.Value())
+		add(b, from.Hour, suffix, it.Value())
 		rows++
 	}
 	return from.NextStage(), rows, it.Error()
 }
 
-func rollLink(b *pebble.Batch, day uint32, id uint64, value []byte) {
+func rollLink(b *pebble.Batch, hour uint32, id uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	kv.Merge(b, row.AppendLinkDayKey(key[:0], id, day), value)
+	kv.Merge(b, row.AppendLinkDayKey(key[:0], id, hour/row.HoursPerDay), value)
 	kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
+	noteDue(b, hour, id, value)
 }
 
-func rollOwner(b *pebble.Batch, day uint32, owner uint64, value []byte) {
+func rollOwner(b *pebble.Batch, hour uint32, owner uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	kv.Merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
+	kv.Merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), hour/row.HoursPerDay), value)
 }
 
 // dropHours deletes the rows of rolled-up hours before firstHour, by one range per table.

@@ -69,9 +69,9 @@
 //
 // A listing is a snapshot that waits until everything in it is durable: the sequence of writes in
 // it gives the number of its last batch. Lists of an owner, or of a tag of an owner, read index
-// rows. Lists of all owners have no index: they read cold records, newest first, with a Get of the
-// hot record each, but only of links that the range wants: a page of 10,000 rows takes 130 ms with
-// the hot record of each, and 7 ms without (BenchmarkListByState, out of 1 M links, 2 shared cores).
+// rows. The newest of all owners are read from cold records, with a Get of the hot record each. What is
+// searched, filtered or sorted reads index rows in parts, one on each core (part.go), and where it is
+// sorted by visitors or last hits, the summaries beside them: both are in the order of ids.
 // While a listing is open, compactions keep the rows that it sees.
 //
 // # Decisions

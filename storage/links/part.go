@@ -1,13 +1,16 @@
 package links
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -42,9 +45,9 @@ func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
 	case len(r.Tag) > engine.MaxTagBytes: // no link has it
 		return nil, nil
 	case !r.AnyOwner:
-		return []engine.Part{&part{listing: l, keys: indexKeys(r.Owner, r.Tag, r.Below), texts: r.Texts}}, nil
+		return []engine.Part{&part{listing: l, keys: indexKeys(r.Owner, r.Tag, r.Below), texts: r.Texts, figures: r.Figures}}, nil
 	case r.Tag == "":
-		return []engine.Part{&part{listing: l, keys: row.TableRange(row.TableByOwner), texts: r.Texts, below: r.Below}}, nil
+		return []engine.Part{&part{listing: l, keys: row.TableRange(row.TableByOwner), texts: r.Texts, figures: r.Figures, below: r.Below}}, nil
 	}
 	owners, err := l.owners()
 	if err != nil {
@@ -52,7 +55,7 @@ func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
 	}
 	parts := make([]engine.Part, len(owners))
 	for i, owner := range owners {
-		parts[i] = &part{listing: l, keys: indexKeys(owner, r.Tag, r.Below), texts: r.Texts}
+		parts[i] = &part{listing: l, keys: indexKeys(owner, r.Tag, r.Below), texts: r.Texts, figures: r.Figures}
 	}
 	return parts, nil
 }
@@ -84,9 +87,13 @@ type part struct {
 	texts bool
 	below uint64 // only links with a smaller id; 0: all in the range
 
+	figures bool
+
 	it    *pebble.Iterator
+	sums  *pebble.Iterator // of the summaries; nil: they were not asked for
 	entry engine.LinkEntry
-	text  []byte // kept for its memory
+	key   []byte // of a summary; kept for its memory
+	asked []byte // the key of the summary that was looked for last
 }
 
 // Read implements engine.Part.
@@ -110,6 +117,9 @@ func (p *part) read(rows int, fn func(*engine.LinkEntry)) (more bool, err error)
 		value, err := p.it.ValueAndErr()
 		if err == nil {
 			err = p.readRow(p.it.Key(), value)
+		}
+		if err == nil && p.figures {
+			err = p.readFigures()
 		}
 		if err != nil {
 			return false, fmt.Errorf("row %x: %w", p.it.Key(), err)
@@ -147,17 +157,78 @@ func (p *part) Split(n int) ([]engine.Part, error) {
 	}
 	parts := make([]engine.Part, len(ranges))
 	for i, keys := range ranges {
-		parts[i] = &part{listing: p.listing, keys: keys, texts: p.texts, below: p.below}
+		parts[i] = &part{listing: p.listing, keys: keys, texts: p.texts, figures: p.figures, below: p.below}
 	}
 	return parts, nil
 }
 
 // Close implements engine.Part.
 func (p *part) Close() error {
-	it := p.it
-	if it == nil {
-		return nil
+	var errs []error
+	for _, it := range []*pebble.Iterator{p.it, p.sums} {
+		if it != nil {
+			errs = append(errs, it.Close())
+		}
 	}
-	p.it = nil
-	return it.Close()
+	p.it, p.sums = nil, nil
+	return errors.Join(errs...)
+}
+
+// summarySteps is how many summaries are stepped over before they are skipped: about what a seek costs.
+const summarySteps = 8
+
+// readFigures reads the summary of the entry. Summaries are in the order of the rows of an owner, so that both are read
+// side by side.
+func (p *part) readFigures() (err error) {
+	if p.sums == nil {
+		keys := row.TableRange(row.TableSummaries)
+		if p.sums, err = p.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper}); err != nil {
+			return err
+		}
+	}
+	p.key = row.AppendSummaryKey(p.key[:0], p.entry.ID)
+	if !p.seekSummary() {
+		p.entry.Visitors, p.entry.LastHitHour = 0, 0
+		return p.sums.Error()
+	}
+	value, err := p.sums.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	s, err := row.DecodeSummary(value)
+	p.entry.Visitors, p.entry.LastHitHour = s.Visitors, s.LastHour
+	return err
+}
+
+// seekSummary goes to the summary under key, or to the one after it, and reports whether there is one under key. The
+// iterator is at the first summary that is not before the last key, so none is between that and the next.
+func (p *part) seekSummary() (found bool) {
+	ascends := len(p.asked) > 0 && bytes.Compare(p.asked, p.key) <= 0
+	p.asked = append(p.asked[:0], p.key...)
+	for range summarySteps {
+		if !ascends {
+			break
+		}
+		order := 1
+		if p.sums.Valid() {
+			order = bytes.Compare(p.sums.Key(), p.key)
+		}
+		if order >= 0 {
+			return order == 0
+		}
+		p.sums.Next()
+	}
+	return p.sums.SeekGE(p.key) && bytes.Equal(p.sums.Key(), p.key)
+}
+
+// FiguresAsOf implements engine.Listing.
+func (l *listing) FiguresAsOf() (hour uint32, err error) {
+	hour, open, err := hits.SummarisedTo(l.snapshot)
+	if err != nil {
+		return 0, fmt.Errorf("storage: reading how far links are summarised: %w", err)
+	}
+	if !open {
+		return math.MaxUint32, nil
+	}
+	return hour, nil
 }

@@ -29,6 +29,7 @@ func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 	}
 	b.remove(row.AppendColdKey(b.key[:0], p.ID))
 	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
+	b.remove(row.AppendSummaryKey(b.key[:0], p.ID))
 	b.remove(row.AppendCapKey(b.key[:0], p.ID))
 	if rows.manyDays {
 		keys := row.DaysOfLink(p.ID)

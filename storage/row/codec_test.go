@@ -35,6 +35,10 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		err := ReadIndexValue(&e, v)
 		return AppendIndexValue(nil, &e), err
 	},
+	"summary": func(v []byte) ([]byte, error) {
+		s, err := DecodeSummary(v)
+		return AppendSummary(nil, s), err
+	},
 	"deletion": func(v []byte) ([]byte, error) {
 		code, err := DecodeDeletion(v)
 		return AppendDeletion(nil, code), err
@@ -149,6 +153,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 48 8080f4f6905d 04 80a0abfef962 780079"},
 		"index, elsewhere":    {AppendIndexValue(nil, &engine.LinkEntry{KeyView: engine.KeyView{Domain: 300, Code: []byte("code")}, Text: []byte("x"), TextByOwner: true}), "01 ac02 04636f6465 80 00 00"},
 		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}), "01 ac02 02 615a"},
+		"summary":             {AppendSummary(nil, Summary{Visitors: 300, LastHour: 472_222}), "01 ac02 9ee91c"},
 		"deletion":            {AppendDeletion(nil, keyOf("aZ")), "01 00 02 615a"},
 		"positions":           {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
 		"mark":                {AppendMark(nil, &goldenMark), "01 9ee91c 01 8001 03 00 02 de5d"},
@@ -365,6 +370,10 @@ func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold))
 
 func FuzzIndexValue(f *testing.F) {
 	fuzzCodec(f, "index", AppendIndexValue(nil, &goldenEntry))
+}
+
+func FuzzSummary(f *testing.F) {
+	fuzzCodec(f, "summary", AppendSummary(nil, Summary{Visitors: 300, LastHour: 472_222}), AppendSummary(nil, Summary{}))
 }
 
 func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"))) }

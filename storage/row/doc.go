@@ -20,6 +20,7 @@
 //	cold           cold record                              cold.go
 //	by owner, tag  index value: key, flags, times, text     index.go
 //	by deletion    deletion: the key                        link.go
+//	summaries      summary                                  summary.go
 //	hours … days   tally row                                tally.go, breakdown.go, sketch.go
 //	receipts       receipt, of one link or of several       receipt.go
 //	meta           positions, marks, base URL               meta.go
@@ -35,6 +36,7 @@
 //	hour, id ──by deletion──▶ key                               what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives
 //	hour, owner ─▶ tally ──roll-up──▶ (owner, day)              of owners: hours, days
+//	hour, id ──due──▶ ^id ──summaries──▶ visitors, last hit     what lists are sorted by
 //
 // # Versions
 //

@@ -35,6 +35,8 @@ const LayoutVersion = 3
 //	│ 33 │ link lives  │ link id 8                                     │ tally row (merged)       │
 //	│ 34 │ owner days  │ owner 4 · day 4                               │ tally row (merged)       │
 //	│ 35 │ imports     │ owner 4 · hour of the import 4                │ tally row (merged): hits │
+//	│ 36 │ summaries   │ ^link id 8                                    │ summary                  │
+//	│ 37 │ due         │ hour 4 · link id 8                            │ nothing                  │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
@@ -58,28 +60,33 @@ const LayoutVersion = 3
 // Imports have the hits that an owner's links brought along when they were imported. They have no time, so
 // they are in no row of an hour or a day.
 //
+// A summary has what lists sort a link by, in the order of the rows by owner, so that both are read side by side. Due are
+// those of links whose lives grew in an hour since; each node makes its own.
+//
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
 // has the positions that this node has reached in their outboxes. Caps say how many hits of the caps of
 // links are used. Without a cluster all three are empty.
 const (
-	TableMeta       = 0x10
-	TableHot        = 0x20
-	TableCold       = 0x21
-	TableByOwner    = 0x22
-	TableByTag      = 0x23
-	TableByDeletion = 0x24
-	TableCaps       = 0x25
-	TableLinkHours  = 0x30
-	TableOwnerHours = 0x31
-	TableLinkDays   = 0x32
-	TableLinkLives  = 0x33
-	TableOwnerDays  = 0x34
-	TableImports    = 0x35
-	TableReceipts   = 0x40
-	TableAccounts   = 0x50
-	TableAudit      = 0x60
-	TableOutbox     = 0x70
-	TablePulled     = 0x71
+	TableMeta         = 0x10
+	TableHot          = 0x20
+	TableCold         = 0x21
+	TableByOwner      = 0x22
+	TableByTag        = 0x23
+	TableByDeletion   = 0x24
+	TableCaps         = 0x25
+	TableLinkHours    = 0x30
+	TableOwnerHours   = 0x31
+	TableLinkDays     = 0x32
+	TableLinkLives    = 0x33
+	TableOwnerDays    = 0x34
+	TableImports      = 0x35
+	TableSummaries    = 0x36
+	TableSummariesDue = 0x37
+	TableReceipts     = 0x40
+	TableAccounts     = 0x50
+	TableAudit        = 0x60
+	TableOutbox       = 0x70
+	TablePulled       = 0x71
 )
 
 // Names in the meta table.
@@ -127,7 +134,7 @@ const HoursPerDay = 24
 // MetaKey returns the key of a meta row.
 func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
 
-// Shared reports whether the row of a key is the same on all nodes of a cluster, or, of a tally, whether
+// Shared reports whether the row of a key is the same on all nodes of a cluster, or, of a tally or a summary, whether
 // other nodes may write into it: an import begins a link's life, and a purge ends it. An empty key is
 // of no row.
 func Shared(key []byte) bool {
@@ -136,7 +143,7 @@ func Shared(key []byte) bool {
 	}
 	switch key[0] {
 	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays,
-		TableImports:
+		TableImports, TableSummaries:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound
@@ -242,6 +249,31 @@ func AppendLinkDayKey(dst []byte, id uint64, day uint32) []byte {
 // AppendLinkLifeKey appends the key of the tally row of a link over its life.
 func AppendLinkLifeKey(dst []byte, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, TableLinkLives), id)
+}
+
+// AppendSummaryKey appends the key of the summary of a link.
+func AppendSummaryKey(dst []byte, id uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, TableSummaries), ^id)
+}
+
+// SplitSummaryKey returns the id of the link of a summary.
+func SplitSummaryKey(key []byte) (id uint64, err error) {
+	id, err = splitID(key, TableSummaries)
+	return ^id, err
+}
+
+// AppendSummaryDueKey appends the key that says that the summary of a link is due since an hour.
+func AppendSummaryDueKey(dst []byte, hour uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableSummariesDue), hour)
+	return binary.BigEndian.AppendUint64(dst, id)
+}
+
+// SplitSummaryDueKey splits a key of the summaries that are due.
+func SplitSummaryDueKey(key []byte) (hour uint32, id uint64, err error) {
+	if len(key) != 1+4+8 || key[0] != TableSummariesDue {
+		return 0, 0, fmt.Errorf("%w: key %x in the table of summaries that are due", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
 }
 
 // AppendDayKey appends a key of one of the two tables of days.

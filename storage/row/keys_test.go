@@ -43,6 +43,8 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"link lives":     {AppendLinkLifeKey(nil, 3), "33 0000000000000003"},
 		"owner days":     {AppendOwnerDayKey(nil, 3, 0x0102), "34 00000003 00000102"},
 		"imports":        {AppendImportKey(nil, 3, 0x0102), "35 00000003 00000102"},
+		"summary":        {AppendSummaryKey(nil, 1), "36 fffffffffffffffe"},
+		"summary, due":   {AppendSummaryDueKey(nil, 0x0102, 3), "37 00000102 0000000000000003"},
 		"receipt": {
 			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
 			"40 01" + strings.Repeat("00", 62) + "02",

@@ -30,7 +30,7 @@ const (
 )
 
 // linkOrders are the orders that --sort takes.
-var linkOrders = []string{"created", "updated", "hits", "relevance"}
+var linkOrders = []string{"created", "updated", "hits", "relevance", "visitors", "last_hit"}
 
 // linkStates are the states that --state takes.
 var linkStates = []string{
