@@ -107,6 +107,7 @@ var rooms = map[string]room{
 	"engine/search":              {},
 	"engine/seen":                {users: []string{"engine", "engine/hit", "engine/internal/clock"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
+	"engine/zone":                {},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
 	"storage/clusterlog": {users: clusters, never: []string{pebble, etcd}},
