@@ -25,6 +25,7 @@ type Bucket struct {
 // Report is the answer to a Query.
 type Report struct {
 	From, To     time.Time // as used; zero with AllTime
+	Zone         string    // the zone of days in this window and its series; "" with AllTime
 	Stats                  // of the window
 	ImportedHits uint64    // not in Hits; see importedHits
 	UniqueError  float64   // relative standard error of Unique; 0: exact
@@ -197,7 +198,7 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), FlushedAt: hs.flusher.last()}
+	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), Zone: w.days.Name(), FlushedAt: hs.flusher.last()}
 	var total tally.Tally
 	buckets := make([]bucket, len(w.spans))
 	err = hs.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"shunt/engine/index"
-	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/tally"
+	"shunt/engine/zone"
 )
 
 // A query for the most-hit links of a window cannot read the figures of all links of an owner who
@@ -65,7 +65,7 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{hits: hs, ranking: r, query: &q, spans: w.spans, days: daysAround(w.spans), n: n}
+	t := topSearch{hits: hs, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -220,11 +220,11 @@ const fewHours = 4
 
 // daysAround returns the whole days that have spans in them, or nil if these are of days, or of few
 // hours. No link has more hits in spans than in these days.
-func daysAround(spans []Span) []Span {
+func daysAround(days *zone.Zone, spans []Span) []Span {
 	var hours uint32
 	around := spans[0]
 	for _, s := range spans {
-		if s.FromHour%clock.HoursPerDay != 0 || s.ToHour%clock.HoursPerDay != 0 {
+		if !days.Begins(s.FromHour) || !days.Begins(s.ToHour) {
 			hours += s.ToHour - s.FromHour
 		}
 		around.FromHour, around.ToHour = min(around.FromHour, s.FromHour), max(around.ToHour, s.ToHour)
@@ -232,7 +232,5 @@ func daysAround(spans []Span) []Span {
 	if hours <= fewHours {
 		return nil
 	}
-	around.FromHour -= around.FromHour % clock.HoursPerDay
-	around.ToHour = ceilDay(around.ToHour)
-	return []Span{around}
+	return []Span{{days.Floor(around.FromHour), days.Ceil(around.ToHour)}}
 }

@@ -45,9 +45,6 @@ var (
 
 // Load returns the zone of a name. Errors: ErrUnknown, ErrOffTheHour.
 func Load(name string) (*Zone, error) {
-	if name == UTC {
-		return nil, nil
-	}
 	if name == "" || name == "Local" || len(name) > MaxNameBytes { // time.LoadLocation takes these for UTC and the machine's
 		return nil, ErrUnknown
 	}

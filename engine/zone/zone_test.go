@@ -99,7 +99,7 @@ func TestDaysOfEveryZoneFollowEachOther(t *testing.T) {
 			continue
 		}
 		expect.OK(t, err, name)
-		for i := 1; z != nil && i < len(z.changes); i++ {
+		for i := 1; i < len(z.changes); i++ {
 			hour := uint32(z.changes[i].hour)
 			wantOrder(t, z, hour-49, hour+49)
 		}

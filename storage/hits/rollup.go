@@ -119,6 +119,7 @@ func (h *Hits) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint6
 		return from, 0, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	day := h.zone.Day(from.Hour)
 	for valid := it.First(); valid; valid = it.Next() {
 		suffix, err := row.HourSuffix(it.Key())
 		if err != nil {
@@ -132,7 +133,7 @@ func (h *Hits) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint6
 		if err := row.CheckTally(it.Value()); err != nil {
 			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
-		add(b, from.Hour/row.HoursPerDay, suffix, it.Value())
+		add(b, day, suffix, it.Value())
 		rows++
 	}
 	return from.NextStage(), rows, it.Error()
