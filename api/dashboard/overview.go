@@ -17,6 +17,7 @@ type overviewView struct {
 	ClockNote string // see clockNote
 	Here      string // the address of the page
 	Owner     string // the parameter owner: empty (one's own links) or all
+	Zone      string // of days
 	Admin     bool
 	Today     comparison
 	Unused    bool // no link was hit lately: the page says how to begin
@@ -64,9 +65,8 @@ var comparisons = []struct {
 // keptComparisons returns the comparisons whose days are kept, without their figures.
 func (r *request) keptComparisons() (all []comparison) {
 	_, first := r.Engine.KeptSince()
-	today := beginning("day", r.Now())
 	for _, c := range comparisons {
-		shown := comparison{Title: c.title, Before: c.before, Today: c.days == 1, from: today.AddDate(0, 0, 1-c.days), since: today.AddDate(0, 0, 1-2*c.days)}
+		shown := comparison{Title: c.title, Before: c.before, Today: c.days == 1, from: r.beginning("day", r.Now(), 1-c.days), since: r.beginning("day", r.Now(), 1-2*c.days)}
 		if c.days > 1 && shown.from.Before(first) {
 			break
 		}
@@ -80,7 +80,7 @@ func (r *request) keptComparisons() (all []comparison) {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin()}
+	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Admin: r.Admin()}
 	view.Live = visit.Address(livePath, "owner", view.Owner)
 	periods := r.keptPeriods()
 	view.Period = periodNamed(periods, r.Query("period"), "30d")
@@ -94,7 +94,7 @@ func (r *request) overview() error {
 // readOverview reads the figures of the overview, all in one turn.
 func (r *request) readOverview(view *overviewView) error {
 	p := view.Period
-	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(r.Now())), "interval", p.Interval, "include", allLists, "top", topShown)
+	window, err := r.ownerQuery(view.Owner, "from", moment(r.since(p)), "interval", p.Interval, "include", allLists, "top", topShown)
 	if err != nil {
 		return err
 	}
@@ -165,13 +165,13 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
-	q, err := r.ownerQuery(r.Query("owner"), "from", moment(beginning("day", r.Now())))
+	q, err := r.ownerQuery(r.Query("owner"), "from", moment(r.beginning("day", r.Now(), 0)))
 	if err != nil {
 		return err
 	}
 	read := func() (hits, unique uint64, err error) {
 		err = r.Heavily(func() error {
-			q.From = beginning("day", r.Now())
+			q.From = r.beginning("day", r.Now(), 0)
 			f, err := r.Calls.OwnerFigures(r.Caller, q)
 			hits, unique = f.Hits, f.Unique
 			return err

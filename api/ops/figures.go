@@ -18,6 +18,7 @@ type Figures struct {
 	Imported   uint64         `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
 	From       time.Time      `json:"from,omitzero"`
 	To         time.Time      `json:"to,omitzero"`
+	Zone       string         `json:"time_zone,omitempty"` // of the days of the window and of the series
 	Series     []Bucket       `json:"series,omitzero"`
 	Bots       *BotFigures    `json:"bots,omitempty"`
 	Referrers  []ValueFigures `json:"referrers,omitzero"`
@@ -94,6 +95,7 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
+		q.useDays(c.o.Engine.Zone())
 		r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
@@ -178,6 +180,7 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 }
 
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
+	q.useDays(c.o.Engine.Zone())
 	owners, err := c.ownersOf(q.Guard)
 	if err != nil {
 		return f, err
@@ -255,7 +258,7 @@ func (q *FiguresQuery) explain(err error) error {
 
 // answer returns the figures of r that q asks for.
 func (q *FiguresQuery) answer(r *engine.Report) Figures {
-	o := Figures{Hits: r.Hits, Unique: r.Unique, Imported: r.ImportedHits, From: r.From, To: r.To}
+	o := Figures{Hits: r.Hits, Unique: r.Unique, Imported: r.ImportedHits, From: r.From, To: r.To, Zone: r.Zone}
 	if q.Interval != engine.NoSeries {
 		o.Series = make([]Bucket, len(r.Series))
 		for i, b := range r.Series {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/when"
 	"shunt/engine"
+	"shunt/engine/zone"
 )
 
 // maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag.
@@ -23,6 +25,7 @@ type FiguresQuery struct {
 	Guard    engine.Guard // whose link, or links
 	windowed bool         // from, to or interval is given
 	include  included
+	days     [2]bool // whether from and to are dates, which are days of the zone in use
 	tag      string
 	top      int // 0: no list
 
@@ -48,10 +51,10 @@ var listNames = [engine.NumDimensions]string{
 // both have owner, too.
 var (
 	linkParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "top": readTop, "tag": readTag,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag,
 	}
 )
 
@@ -80,6 +83,7 @@ func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
 
 func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
+	q.days[0] = isDate(value)
 	q.From, err = readMoment(value, when.Begin)
 	// A client can send the zero time, but the engine takes it for no time. Any moment of 1969 does
 	// as well, because no figures are older.
@@ -91,6 +95,7 @@ func readFrom(q *FiguresQuery, value string) (err error) {
 
 func readTo(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
+	q.days[1] = isDate(value)
 	q.To, err = readMoment(value, when.End)
 	// The engine counts hours from 1970 without a sign.
 	if epoch := time.Unix(0, 0); err == nil && q.To.Before(epoch) {
@@ -99,8 +104,40 @@ func readTo(q *FiguresQuery, value string) (err error) {
 	return err
 }
 
-// readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day in
-// UTC. A + in a query means a space (HTML, 4.10.21.8), and people forget to write %2B before an
+func isDate(value string) bool {
+	_, ok := when.Day(value, time.UTC)
+	return ok
+}
+
+// readZone reads the zone of days.
+func readZone(q *FiguresQuery, value string) (err error) {
+	q.windowed = true
+	q.Zone, err = zone.Load(value)
+	switch {
+	case errors.Is(err, zone.ErrUnknown):
+		return jsonbody.FieldError("", "range", "must be the name of a time zone, such as Europe/Berlin or UTC")
+	case err != nil: // figures by the hour cannot be added up to its days
+		q.Zone = nil
+	}
+	return nil
+}
+
+// useDays makes the dates of q days of its zone, or of the store's.
+func (q *FiguresQuery) useDays(store *zone.Zone) {
+	days := store
+	if q.Zone != nil {
+		days = q.Zone
+	}
+	for i, at := range []*time.Time{&q.From, &q.To} {
+		if q.days[i] && at.Unix() > 0 {
+			*at = days.DayOf(time.Unix(int64(days.Begin(uint32(at.Unix()/86400)))*3600, 0), 0)
+		}
+	}
+	q.days = [2]bool{}
+}
+
+// readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day, for now in
+// UTC: see useDays. A + in a query means a space (HTML, 4.10.21.8), and people forget to write %2B before an
 // offset. No time of RFC 3339 has a space, so a space is always such a +.
 func readMoment(value string, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
 	t, ok := read(strings.Replace(value, " ", "+", 1), time.UTC)

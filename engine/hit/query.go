@@ -80,6 +80,9 @@ func (hs *Hits) kept(now time.Time) kept {
 	}
 }
 
+// Zone returns the zone of the store's days.
+func (hs *Hits) Zone() *zone.Zone { return hs.store.Zone() }
+
 // KeptSince returns the first hour and the first day for which figures are kept.
 func (hs *Hits) KeptSince() (hour, day time.Time) {
 	k := hs.kept(hs.now())

@@ -63,7 +63,7 @@ func Load(name string) (*Zone, error) {
 		}
 		changed := z.add(at.Unix(), int64(offset))
 		if next.After(checkedSince) && (offset%secondsPerHour != 0 || changed && at.After(checkedSince) && at.Unix()%secondsPerHour != 0) {
-			return nil, fmt.Errorf("%w: from %s UTC on it is %s from UTC", ErrOffTheHour, at.UTC().Format("2006-01-02 15:04"), at.Format("-07:00"))
+			return nil, fmt.Errorf("%w: it is %s from UTC, always or in part of the year", ErrOffTheHour, at.Format("-07:00"))
 		}
 		at = next.In(place)
 	}
@@ -156,3 +156,9 @@ func (z *Zone) Ceil(hour uint32) uint32 {
 
 // Floor returns the hour with which the day of hour begins.
 func (z *Zone) Floor(hour uint32) uint32 { return z.Begin(z.Day(hour)) }
+
+// DayOf returns when the day begins that is n days after the day of t.
+func (z *Zone) DayOf(t time.Time, n int) time.Time {
+	day := int64(z.Day(uint32(max(0, t.Unix())/secondsPerHour))) + int64(n)
+	return time.Unix(int64(z.Begin(uint32(max(0, day))))*secondsPerHour, 0).UTC()
+}
