@@ -325,7 +325,7 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 	slices.SortFunc(want, func(a, b engine.LinkHits) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Code, b.Code))
 	})
-	if top.Among != 0 || !slices.Equal(top.Links, want) {
+	if top.Beyond != 0 || !slices.Equal(top.Links, want) {
 		rt.Fatalf("top links: got %v, want %v", top, want)
 	}
 }

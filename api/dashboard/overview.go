@@ -10,6 +10,7 @@ import (
 	"shunt/api/chart"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/engine"
 )
 
 // overviewView is what the overview shows.
@@ -28,7 +29,7 @@ type overviewView struct {
 	Window    ops.Figures
 	Lists     []breakdown
 	Top       []topLink
-	TopAmong  uint64 // Top is among that many links with the most hits ever; 0: among all
+	TopBeyond uint64 // other links have at most that many hits in the window; 0: Top is certain
 	Live      string // the path of the live figures of today
 }
 
@@ -98,7 +99,7 @@ func (r *request) readOverview(view *overviewView) error {
 	if err != nil {
 		return err
 	}
-	window.AmongMostHit = true
+	window.MaxLinks = engine.MaxScannedLinks // a page has no time for more
 	queries := []ops.FiguresQuery{window}
 	compared := r.keptComparisons()
 	for _, c := range compared {
@@ -128,7 +129,7 @@ func (r *request) readOverview(view *overviewView) error {
 func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
 	view.Window = figures[0]
 	view.Lists = r.breakdowns(&view.Window)
-	view.TopAmong = uint64(view.Window.TopAmong)
+	view.TopBeyond = view.Window.TopBeyond
 	for _, l := range view.Window.Top {
 		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
 	}

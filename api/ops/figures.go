@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"shunt/api/account"
@@ -28,7 +27,7 @@ type Figures struct {
 	Durability *Durability    `json:"durability,omitempty"`
 	Error      *float64       `json:"error,omitempty"`
 	Top        []LinkFigures  `json:"top,omitzero"`
-	TopAmong   int            `json:"-"` // see FiguresQuery.AmongMostHit
+	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
 }
 
 // A Bucket is an hour or a day of a series.
@@ -187,15 +186,13 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	}
 	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
 	if err != nil {
-		return f, q.explain(err)
+		return f, err
 	}
 	f = q.answer(&r)
 	if q.top > 0 {
-		if f.Top, f.TopAmong, err = c.topLinks(q, owners, &r); err != nil {
-			return f, q.explain(err)
-		}
+		f.Top, f.TopBeyond, err = c.topLinks(q, owners, &r)
 	}
-	return f, nil
+	return f, err
 }
 
 // maxReportedOwners is the largest number of users whose figures are added up in one answer.
@@ -219,9 +216,9 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	return owners, nil
 }
 
-// topLinks returns the links with the most hits in the window of r. A list that may lack a link is
-// an error, unless q allows it.
-func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, among int, err error) {
+// topLinks returns the links with the most hits in the window of r. Others have at most beyond hits, if it is not 0:
+// see FiguresQuery.MaxLinks.
+func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, beyond uint64, err error) {
 	if !r.From.Before(r.To) {
 		return []LinkFigures{}, 0, nil
 	}
@@ -230,9 +227,6 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 		asked.From, asked.To = r.From, r.To
 	}
 	found, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
-	if err == nil && found.Among > 0 && !q.AmongMostHit {
-		err = engine.ErrTooManyLinks
-	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -240,20 +234,7 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 	for i, l := range found.Links {
 		top[i] = LinkFigures{Code: l.Code, Hits: l.Hits, Unique: l.Unique}
 	}
-	return top, found.Among, nil
-}
-
-// explain returns err, or the error of the parameter that made the query read too many links.
-func (q *FiguresQuery) explain(err error) error {
-	if !errors.Is(err, engine.ErrTooManyLinks) {
-		return err
-	}
-	const limit = "10,000" // engine.MaxScannedLinks
-	if q.tag != "" {
-		return jsonbody.FieldError("tag", "too_many", "more than "+limit+" links have this tag")
-	}
-	return jsonbody.FieldError("top", "too_many",
-		"more than "+limit+" links had enough hits to be among these; ask for fewer or a longer window, or with a tag that fewer links have")
+	return top, found.Beyond, nil
 }
 
 // answer returns the figures of r that q asks for.

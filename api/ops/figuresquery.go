@@ -28,11 +28,6 @@ type FiguresQuery struct {
 	days     [2]bool // whether from and to are dates, which are days of the zone in use
 	tag      string
 	top      int // 0: no list
-
-	// AmongMostHit allows a list of the most-hit links that may lack some because too many links
-	// had enough hits before the window. Then Figures.TopAmong is not 0: the list is one of the
-	// TopAmong links with the most hits of all time.
-	AmongMostHit bool
 }
 
 // included says which parts the parameter include adds to the answer.
@@ -130,7 +125,7 @@ func (q *FiguresQuery) useDays(store *zone.Zone) {
 	}
 	for i, at := range []*time.Time{&q.From, &q.To} {
 		if q.days[i] && at.Unix() > 0 {
-			*at = days.DayOf(time.Unix(int64(days.Begin(uint32(at.Unix()/86400)))*3600, 0), 0)
+			*at = time.Unix(int64(days.Begin(uint32(at.Unix()/86400)))*3600, 0)
 		}
 	}
 	q.days = [2]bool{}

@@ -148,8 +148,8 @@
 // no window before that day comes; they are in the figures of the link's whole life.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any
-// link, and deleted links stay in the figures. A query by tag scans the links that have it, at most
-// MaxScannedLinks. A query for the most-hit links reads those with the most hits of all time, until
+// link, and deleted links stay in the figures. A query by tag reads the links that have it, MaxScannedLinks
+// at a time. A query for the most-hit links reads those with the most hits of all time, until
 // no other link can have as many in the window (top.go).
 //
 // Hours: a record carries the hour of its redirect, and counts there. When an hour is over (and a minute's

@@ -36,6 +36,9 @@ type Query struct {
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
 
+	// MaxLinks is how many links a query for the most-hit ones need read at most, in whole rankings; 0: all.
+	MaxLinks int
+
 	// Pause, if set, is called between steps, each of which takes less than a millisecond or a few.
 	// It may wait, so that other work gets a core. Its error ends the query.
 	Pause func() error
