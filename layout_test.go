@@ -162,7 +162,7 @@ var rooms = map[string]room{
 	"api/jsontext": {never: noHTTP},
 	"api/limit":    {knows: []string{"api/rate"}, never: noHTTP},
 	"api/links": {
-		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/ops", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
+		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/ops", "api/page", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
 	"api/ops":     {knows: []string{"engine", "engine/index", "engine/zone", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},

@@ -27,7 +27,14 @@ type Figures struct {
 	Durability *Durability    `json:"durability,omitempty"`
 	Error      *float64       `json:"error,omitempty"`
 	Top        []LinkFigures  `json:"top,omitzero"`
+	Links      []ComparedLink `json:"links,omitzero"`
 	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
+}
+
+// A ComparedLink is one of the links whose figures were asked for together.
+type ComparedLink struct {
+	Code string `json:"code"`
+	Figures
 }
 
 // A Bucket is an hour or a day of a series.
@@ -180,6 +187,9 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	q.useDays(c.o.Engine.Zone())
+	if len(q.codes) > 0 {
+		return c.compared(q)
+	}
 	owners, err := c.ownersOf(q.Guard)
 	if err != nil {
 		return f, err
@@ -193,6 +203,32 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 		f.Top, f.TopBeyond, err = c.topLinks(q, owners, &r)
 	}
 	return f, err
+}
+
+// compared returns the figures of several links over one window, together and each. A code that names no link of the
+// caller is an error.
+func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
+	keys := make([]engine.Key, len(q.codes))
+	for i, code := range q.codes {
+		keys[i] = keyOf(code)
+		l, ok := c.o.Engine.Resolve(keys[i].View())
+		if ok {
+			ok = q.Guard.AnyOwner || l.Owner() == q.Guard.Owner
+			l.Release()
+		}
+		if !ok {
+			return f, jsonbody.FieldError("codes", "invalid", "no link of yours has the code "+code)
+		}
+	}
+	whole, each, err := c.o.Engine.CompareLinks(context.Background(), keys, q.Query)
+	if err != nil {
+		return f, err
+	}
+	f = q.answer(&whole)
+	for i := range each {
+		f.Links = append(f.Links, ComparedLink{q.codes[i], q.answer(&each[i])})
+	}
+	return f, nil
 }
 
 // maxReportedOwners is the largest number of users whose figures are added up in one answer.

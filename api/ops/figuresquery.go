@@ -13,8 +13,11 @@ import (
 	"shunt/engine/zone"
 )
 
-// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag.
-const maxFiguresValueBytes = engine.MaxTagBytes
+// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is codes.
+const maxFiguresValueBytes = maxCompared * (engine.MaxCodeBytes + 1)
+
+// maxCompared is how many links can be compared in one answer.
+const maxCompared = 5
 
 // maxTop is the largest value of the parameter top, in links or missed codes.
 const maxTop = 1000
@@ -27,7 +30,8 @@ type FiguresQuery struct {
 	include  included
 	days     [2]bool // whether from and to are dates, which are days of the zone in use
 	tag      string
-	top      int // 0: no list
+	top      int      // 0: no list
+	codes    []string // links to compare; none: all of the owner, or of the tag
 }
 
 // included says which parts the parameter include adds to the answer.
@@ -49,7 +53,7 @@ var (
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, "codes": readCodes,
 	}
 )
 
@@ -60,7 +64,11 @@ func ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
 
 // ParseOwnerFigures reads the parameters of the figures of an owner.
 func ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
-	return parseFiguresQuery(caller, p, ownerParameters)
+	q, err := parseFiguresQuery(caller, p, ownerParameters)
+	if err == nil && len(q.codes) > 0 && (q.tag != "" || q.top > 0) {
+		err = jsonbody.FieldError("codes", "invalid", "cannot be combined with tag or top")
+	}
+	return q, err
 }
 
 func parseFiguresQuery(
@@ -141,6 +149,21 @@ func readMoment(value string, read func(string, *time.Location) (time.Time, bool
 			"must be a time such as 2026-11-21T12:00:00Z (RFC 3339), or a date such as 2026-11-21")
 	}
 	return t, nil
+}
+
+// readCodes reads 2 to 5 codes, separated by commas, which no code has.
+func readCodes(q *FiguresQuery, value string) error {
+	codes := strings.Split(value, ",")
+	if len(codes) < 2 || len(codes) > maxCompared {
+		return jsonbody.FieldError("", "range", "must be 2 to 5 codes, separated by commas")
+	}
+	for i, code := range codes {
+		if slices.Contains(codes[:i], code) {
+			return jsonbody.FieldError("", "duplicate", "must not have a code twice")
+		}
+	}
+	q.codes = codes
+	return nil
 }
 
 func readInterval(q *FiguresQuery, value string) error {

@@ -142,7 +142,9 @@
 // referrer is a number of the journal's dictionary (engine/journal). Rows in the store hold the
 // names.
 //
-// A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days
+// A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days are those of the
+// store's time zone (engine/zone), which is fixed at the first start; a series by day may have those of another zone as
+// long as its hours are kept, which is why they are for 8 days by default. Days
 // are read from day rows and from those hours that are not rolled up, hours from hour rows. A window
 // in days up to now has the whole of today. Hits that a clock that was ahead has stamped later are in
 // no window before that day comes; they are in the figures of the link's whole life.

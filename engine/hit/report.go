@@ -153,6 +153,38 @@ func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q 
 	return r, nil
 }
 
+// CompareLinks returns the figures of links over one window, together and each: a visitor of several counts once in
+// whole. Without From the window begins with the days that are kept. Errors: ErrNotFound if a key has no live link,
+// InvalidError, ErrLoading.
+func (hs *Hits) CompareLinks(ctx context.Context, keys []index.Key, q Query) (whole Report, each []Report, err error) {
+	if !hs.links.Ready() {
+		return whole, nil, errs.ErrLoading
+	}
+	all := source{keys: keys}
+	for _, k := range keys {
+		l, ok := hs.index.Resolve(k.View())
+		if !ok {
+			return whole, nil, errs.ErrNotFound
+		}
+		all.links = append(all.links, l.ID())
+		l.Release()
+	}
+	if err := hs.FoldNow(ctx); err != nil {
+		return whole, nil, err
+	}
+	if whole, err = hs.windowReport(ctx, q, time.Time{}, all); err != nil {
+		return whole, nil, fmt.Errorf("figures of links: %w", err)
+	}
+	for i := range keys {
+		r, err := hs.windowReport(ctx, q, time.Time{}, source{keys: all.keys[i : i+1], links: all.links[i : i+1]})
+		if err != nil {
+			return whole, nil, fmt.Errorf("figures of %q: %w", keys[i].Code, err)
+		}
+		each = append(each, r)
+	}
+	return whole, each, nil
+}
+
 // eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of MaxScannedLinks.
 func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {
 	if s.tag == "" {
