@@ -25,11 +25,11 @@ func newStats(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "stats CODE…",
 		Short: "Print the hits and unique visitors of links",
 		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns.
-CODE may be the whole short address. All times are UTC; days begin in the time zone
-that is printed. Hits that were imported have no time, so no window
-has them: a window that begins before the import has a line of its own for them. Of the figures by hour or
-day, the empty ones at the beginning are left out. A link that cannot be read is named, the others are
-printed, and the exit code is 1. With --json and several codes, each link has a line.
+CODE may be the whole short address. All times are UTC; days begin in the time zone that is printed. Hits
+that were imported have no time, so no window has them: a window that begins before the import has a line
+of its own for them. Of the figures by hour or day, the empty ones at the beginning are left out. A link
+that cannot be read is named, the others are printed, and the exit code is 1. With --json and several
+codes, each link has a line.
 
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
