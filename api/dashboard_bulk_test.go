@@ -1,11 +1,13 @@
 package api
 
 import (
+	"encoding/csv"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api/account"
 	"shunt/engine/expect"
@@ -37,10 +39,10 @@ func TestSeveralAddressesGetResultsByLine(t *testing.T) {
 	page := b.submit(form)
 	page.want("2 links are ready, 2 lines were refused")
 	lines := outcomes(page)
-	expect.MustThat(t, len(lines) == 4 && strings.HasPrefix(lines[0], "1 https://a.example/ http://127.0.0.1:8080/") &&
-		strings.HasPrefix(lines[1], `3 https://b.example/?x="<i> http://127.0.0.1:8080/`) &&
-		lines[2] == "4 nonsense Must be an absolute address, with http:// or https:// before it." && strings.HasPrefix(lines[3], "5 https://c.example/xxx") &&
-		strings.Contains(lines[3], "8192") && len(lines[3]) <= 500, "got %d %.3000q", page.status, lines)
+	expect.MustThat(t, len(lines) == 4 && lines[0] == "4 nonsense Must be an absolute address, with http:// or https:// before it." &&
+		strings.HasPrefix(lines[1], "5 https://c.example/xxx") && strings.Contains(lines[1], "8192") && len(lines[1]) <= 500 &&
+		strings.HasPrefix(lines[2], "1 https://a.example/ http://127.0.0.1:8080/") &&
+		strings.HasPrefix(lines[3], `3 https://b.example/?x="<i> http://127.0.0.1:8080/`), "got %d %.3000q", page.status, lines)
 	for i, short := range strings.Fields(page.at("short-addresses")) {
 		o := st.object(strings.TrimPrefix(short, "http://127.0.0.1:8080/"))
 		want := []string{"https://a.example/", `https://b.example/?x="<i>`}[i]
@@ -48,12 +50,71 @@ func TestSeveralAddressesGetResultsByLine(t *testing.T) {
 	}
 	again := b.submit(form)
 	got := outcomes(again)
-	expect.That(t, st.engine.Metrics().Links == 2 && slices.Equal(got[:2], lines[:2]), "the same form again: %d links, %.500q", st.engine.Metrics().Links, got)
+	expect.That(t, st.engine.Metrics().Links == 2 && slices.Equal(got[2:], lines[2:]), "the same form again: %d links, %.500q", st.engine.Metrics().Links, got)
 	rest := page.form(bulk)
 	if got := rest.values.Get("addresses"); !strings.HasPrefix(got, "nonsense\r\nhttps://c.example/xxx") || rest.values.Get("key") == form.values.Get("key") {
 		t.Errorf("the next form: got %.60q, key %q", got, rest.values.Get("key"))
 	}
 	b.submit(rest.with("addresses", "https://d.example/")).want("1 link is ready")
+}
+
+// sendFile sends a form as a browser does that has chosen a file.
+func (b *plainBrowser) sendFile(f *htmlForm, text string) *shown {
+	b.st.t.Helper()
+	var body strings.Builder
+	for name, values := range f.values {
+		fmt.Fprintf(&body, "--xyz\r\nContent-Disposition: form-data; name=%q\r\n\r\n%s\r\n", name, values[0])
+	}
+	fmt.Fprintf(&body, "--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"links.csv\"\r\nContent-Type: text/csv\r\n\r\n%s\r\n--xyz--\r\n", text)
+	return b.post(f.action, "multipart/form-data; boundary=xyz", body.String())
+}
+
+const someSheet = "\ufeffURL;Alias;Title;Tags;Expires at;Note\r\n" +
+	"https://a.example/;spring;\"Spring; \"\"sale\"\"\";\"a, b\";2030-12-31;for Ann\r\n" +
+	"b.example/x;summer;;;;\r\n" +
+	"https://c.example/;spring;;;;\r\n" +
+	"https://d.example/;x y;;;;\r\n" +
+	"=cmd();;;;soon;\r\n"
+
+func TestASheetMakesLinksWithAllItsColumns(t *testing.T) {
+	st, b := withAnn(t, nil)
+	form := b.open(bulk).form(bulk).with("tags", "news")
+	page := b.sendFile(form, someSheet)
+	page.want("2 links are ready, 3 lines were refused")
+	o := st.object("spring")
+	got := fmt.Sprintf("%s|%s|%s|%q|%s", o.URL, o.Title, o.Note, o.Tags, o.ExpiresAt.Format(time.RFC3339))
+	expect.Equal(t, got, `https://a.example/|Spring; "sale"|for Ann|["a" "b" "news"]|2030-12-31T23:59:59Z`)
+	expect.Equal(t, st.object("summer").URL, "https://b.example/x")
+	lines := outcomes(page)
+	expect.MustThat(t, len(lines) == 5 && strings.HasPrefix(lines[0], "4 https://c.example/ ") && strings.Contains(lines[0], "taken") &&
+		strings.HasPrefix(lines[1], "5 https://d.example/ alias: ") && strings.HasPrefix(lines[2], "6 =cmd() "), "got %q", lines)
+	again := b.sendFile(form, someSheet)
+	expect.That(t, st.engine.Metrics().Links == 2, "the same file again: %d links, %q", st.engine.Metrics().Links, outcomes(again))
+	rest := page.form(bulk)
+	expect.That(t, strings.HasPrefix(rest.values.Get("addresses"), "URL;Alias;") && strings.Contains(rest.values.Get("addresses"), "https://c.example/;spring"),
+		"to correct: got %q", rest.values.Get("addresses"))
+	b.submit(rest.with("addresses", strings.NewReplacer("spring", "autumn", "x y", "winter", "=cmd()", "e.example", "soon", "").Replace(rest.values.Get("addresses")))).
+		want("3 links are ready")
+}
+
+func TestResultsOfABulkAreAFile(t *testing.T) {
+	_, b := withAnn(t, nil)
+	var text strings.Builder
+	text.WriteString("url,alias\n")
+	for i := range 250 {
+		fmt.Fprintf(&text, "https://a.example/%d,n-%d\n", i, i)
+	}
+	page := b.sendFile(b.open(bulk).form(bulk), text.String()+"=1+1,\n")
+	page.want("250 links are ready, 1 line was refused")
+	results := bulk + "/results"
+	answer := b.submit(page.form(results))
+	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer.body, "\ufeff"))).ReadAll()
+	expect.MustThat(t, err == nil && len(rows) == 252 && answer.header.Get("Content-Type") == "text/csv; charset=utf-8" &&
+		answer.header.Get("Content-Disposition") == `attachment; filename="short-links.csv"`, "got %d rows, %v, %v", len(rows), err, answer.header)
+	expect.Slices(t, rows[0], []string{"code", "short_url", "url", "error"})
+	expect.Slices(t, rows[250], []string{"n-249", "http://127.0.0.1:8080/n-249", "https://a.example/249", ""})
+	last := rows[251]
+	expect.That(t, last[0] == "" && last[1] == "" && last[2] == "'=1+1" && last[3] != "", "the refused row: got %q", last)
 }
 
 func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {
@@ -63,6 +124,7 @@ func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {
 		"1,001 lines":     {strings.Repeat("http://a/\r\n", 1001), "", "addresses-error", "Must have at most 1000 addresses at a time."},
 		"a long tag":      {"http://a/\r\nhttp://b/", "x, " + strings.Repeat("x", 65), "tags-error", "Tag 2: must be at most 64 bytes."},
 		"too many tags":   {"http://a/", strings.Join(strings.Fields(strings.Repeat("x ", 40)), "y,") + "," + manyTags(33), "tags-error", "Must be at most 32 tags."},
+		"a foreign head":  {"url,budget\r\nhttp://a/,5", "", "addresses-error", "The column “budget” is not known: a sheet may have url, alias, title, tags, expires_at, note."},
 		"tags of 9,000 B": {"http://a/", strings.Repeat("x", 9000), "tags-error", "Must be shorter."},
 	} {
 		page := b.submit(b.open(bulk).form(bulk).with("addresses", c.addresses, "tags", c.tags))

@@ -51,9 +51,9 @@ var fieldCases = map[string]fieldCase{
 		invalid: map[string]string{`"a\nb"`: "title:characters", `["a"]`: "title:type", `"` + strings.Repeat("x", 513) + `"`: "title:too_long"},
 	},
 	"note": {
-		value: `"für <später> & \"mehr\""`, other: `"another"`, unset: `""`,
-		alike:   []string{`"f\u00fcr \u003csp\u00e4ter> & \"mehr\""`},
-		invalid: map[string]string{`"a\nb"`: "note:characters", `["a"]`: "note:type", `"` + strings.Repeat("x", 2001) + `"`: "note:too_long"},
+		value: `"für <später>\n& \"mehr\""`, other: `"another"`, unset: `""`,
+		alike:   []string{`"f\u00fcr \u003csp\u00e4ter>\n& \"mehr\""`},
+		invalid: map[string]string{`"a\tb"`: "note:characters", `["a"]`: "note:type", `"` + strings.Repeat("x", 2001) + `"`: "note:too_long"},
 	},
 	"tags": {
 		value: `["b","a"]`, other: `["a","b"]`, unset: `[]`,

@@ -23,6 +23,7 @@ type linkObject struct {
 	ExpiresAt      *time.Time   `json:"expires_at"`
 	MaxHits        *uint64      `json:"max_hits"`
 	Title          string       `json:"title"`
+	Note           string       `json:"note"`
 	Tags           []string     `json:"tags"`
 	ForwardQuery   bool         `json:"forward_query"`
 	Hits           uint64       `json:"hits"`

@@ -103,18 +103,20 @@ func TestBadListParametersAreNamed(t *testing.T) {
 	for query, want := range map[string]string{
 		"limit=0": "limit:range", "limit=1001": "limit:range", "limit=-1": "limit:range", "limit=": "limit:range", "limit=1&limit=2": "limit:duplicate",
 		"include=hits": "include:range", "include=": "include:range", "x=1": "x:unknown", "owner=0": "owner:range",
-		"q=" + strings.Repeat("x", 257): "q:too_long", "q=%00": "q:characters", "q=%ff": "q:characters",
+		"q=" + strings.Repeat("x", 8193): "q:too_long", "q=" + strings.Repeat("x+", 17): "q:too_long", "q=%00": "q:characters", "q=%ff": "q:characters",
 		"tag=" + strings.Repeat("x", 65): "tag:too_long", "tag=%ff": "tag:characters", "limit=x&cursor=y": "limit:range",
 		"state=dead": "state:range", "state=Active": "state:range", "state=active,expired": "state:range", "state=active&state=expired": "state:duplicate",
+		"sort=size": "sort:range", "order=up": "order:range", "created_from=soon": "created_from:format", "created_to=2026-13-01": "created_to:format",
+		"never_hit=1": "never_hit:range", "total=yes": "total:range",
 	} {
 		_, r := st.list(st.token, query)
 		r.expect(t, query, 422, fieldsOf(want))
 	}
 	_, r := st.list(member, "owner=1&limit=x")
 	r.expect(t, "owner without the scope", 403)
-	long := strings.Repeat("é", 128)
+	long := strings.Repeat("x", 8192)
 	_, r = st.list(member, "q="+url.QueryEscape(long))
-	r.expect(t, "256 bytes of q", 200)
+	r.expect(t, "8,192 bytes of q", 200)
 	_, r = st.list(st.member("no@example.com", account.StatsRead), "")
 	r.expect(t, "without links:read", 403)
 }

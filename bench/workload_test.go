@@ -218,8 +218,14 @@ func (nothing) ReadOwnerSpans(uint32, []engine.Span, engine.Parts, func(j int, t
 	return nil
 }
 
-func (nothing) Scan(engine.ListRange, int, func(engine.LinkEntry) bool) (uint64, bool, error) {
+func (nothing) Scan(engine.ListRange, int, func(uint64, engine.KeyView) bool) (uint64, bool, error) {
 	return 0, false, nil
+}
+
+func (nothing) Parts(engine.ListRange) ([]engine.Part, error) { return nil, nil }
+
+func (nothing) ReadRecordOf(uint64) (engine.Record, error) {
+	return engine.Record{}, engine.ErrNotFound
 }
 
 func (nothing) CountTags(*engine.TagScan, int, func(engine.TagCount) bool) (bool, error) {

@@ -64,6 +64,8 @@ type (
 	LinkPage     = link.LinkPage
 	LinkList     = link.LinkList
 	LinkEntry    = link.LinkEntry
+	Order        = link.Order
+	Part         = link.Part
 	ListRange    = link.ListRange
 	Listing      = link.Listing
 	TagCount     = link.TagCount
@@ -97,6 +99,11 @@ const (
 const (
 	MaxBulk              = link.MaxBulk
 	MaxListed            = link.MaxListed
+	ByID                 = link.ByID
+	ByCreation           = link.ByCreation
+	ByUpdate             = link.ByUpdate
+	ByHits               = link.ByHits
+	ByRelevance          = link.ByRelevance
 	MaxListedTags        = link.MaxListedTags
 	MaxAuditChanges      = link.MaxAuditChanges
 	MaxAuditTextBytes    = link.MaxAuditTextBytes
@@ -285,6 +292,7 @@ const (
 	FlagExpires      = index.FlagExpires
 	FlagCapped       = index.FlagCapped
 	FlagTombstone    = index.FlagTombstone
+	FlagDisabled     = index.FlagDisabled
 	DurableFlags     = index.DurableFlags
 
 	DefaultDomain  = index.DefaultDomain

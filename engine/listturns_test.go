@@ -27,7 +27,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 			codes = append(codes, l.Code)
 		}
 		steps = max(steps, taken)
-		if q.Below = page.Next; q.Below == 0 {
+		if q.After = page.Next; q.After == nil {
 			return codes, steps
 		}
 	}
@@ -46,11 +46,11 @@ func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 		"some":           {engine.LinkQuery{Limit: 70}, 2},
 		"exactly all":    {engine.LinkQuery{Limit: 230}, 5},
 		"few":            {engine.LinkQuery{Limit: 10}, 1},
-		"by title":       {engine.LinkQuery{Limit: 1000, Prefix: "1"}, 2},
+		"by words":       {engine.LinkQuery{Limit: 1000, Words: wordsOf("example.com")}, 7}, // one to begin, one for the rows, five for the links
 		"by tag":         {engine.LinkQuery{ListRange: engine.ListRange{Tag: "3"}, Limit: 20}, 1},
 		"with visitors":  {engine.LinkQuery{Limit: 60, Unique: true}, 2},
 		"of nobody":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 2}, Limit: 1000}, 1},
-		"of all, by tag": {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true, Tag: "3"}, Limit: 1000}, 1},
+		"of all, by tag": {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true, Tag: "3"}, Limit: 1000}, 3},
 	} {
 		if c.q.Owner == 0 {
 			c.q.Owner = 1
@@ -71,7 +71,7 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	whole, err := e.ListLinks(context.Background(), q)
 	expect.OK(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
-	expect.That(t, err == nil && len(inTurns.Links) == len(whole.Links) && inTurns.Next == whole.Next,
+	expect.That(t, err == nil && len(inTurns.Links) == len(whole.Links) && *inTurns.Next == *whole.Next,
 		"got %d links and %v, want the %d of a page of a MiB", len(inTurns.Links), err, len(whole.Links))
 }
 

@@ -51,8 +51,8 @@ func listAll(b *testing.B, s *Store, n int) {
 	expect.OK(b, err)
 	defer l.Close()
 	for r := (engine.ListRange{Owner: 1}); n > 0; n -= 1000 {
-		last, _, err := l.Scan(r, 1000, func(entry engine.LinkEntry) bool {
-			_, err := l.ReadRecord(keyOf(string(entry.Code)))
+		last, _, err := l.Scan(r, 1000, func(_ uint64, k engine.KeyView) bool {
+			_, err := l.ReadRecord(k.Own())
 			expect.OK(b, err)
 			return true
 		})

@@ -71,10 +71,10 @@ func damageLargestTable(t *testing.T, mem vfs.FS, dir string) (path string) {
 	expect.OK(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
-	_, err = f.ReadAt(b, size/2)
+	_, err = f.ReadAt(b, size/4)
 	expect.OK(t, err)
 	b[0] ^= 0x40
-	_, err = f.WriteAt(b, size/2)
+	_, err = f.WriteAt(b, size/4)
 	expect.OK(t, err)
 	return path
 }

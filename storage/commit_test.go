@@ -117,7 +117,7 @@ func TestRunRunsOnceAndHoldsTheStoreOpen(t *testing.T) {
 
 func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
-	const n = 1900 // of 8 KB: four batches
+	const n = 1900 // of 16 KB with what is searched of each: eight batches
 	var answers atomic.Int64
 	for i := range n {
 		rec := rowtest.Link(fmt.Sprintf("c%d", i), uint64(i+1), 1)
@@ -130,6 +130,6 @@ func TestMutationsLargerThanABatchAreCommittedInSeveral(t *testing.T) {
 	}
 	start(t, s)()
 	m := s.Metrics()
-	expect.That(t, answers.Load() == n && m.CommitBatches == 4, "got %d answers and %d batches, want %d and 4", answers.Load(), m.CommitBatches, n)
+	expect.That(t, answers.Load() == n && m.CommitBatches == 8, "got %d answers and %d batches, want %d and 8", answers.Load(), m.CommitBatches, n)
 	closeStore(t, s)
 }

@@ -17,6 +17,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/search"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -78,13 +79,24 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 	expect.Equal(t, len(got), 0, "got rows %q", got)
 }
 
+// indexValue returns the value of an index row of a link without times and flags.
+func indexValue(k engine.Key, text string) []byte {
+	return row.AppendIndexValue(nil, &engine.LinkEntry{KeyView: k.View(), Text: []byte(text)})
+}
+
 // wantIndexes checks that both indexes have exactly the rows of links.
 func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		value := string(row.AppendIndexValue(nil, row.IndexValue{Key: keyOf(r.Hot.Code), Host: row.HostOf(r.Hot.Target), Title: r.Cold.Title}))
-		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = value
+		text := search.Fields{Code: r.Hot.Code, Title: r.Cold.Title, Tags: r.Cold.Tags, Note: r.Cold.Note, Target: r.Hot.Target}.AppendText(nil)
+		e := engine.LinkEntry{
+			KeyView: r.Hot.View(), Flags: r.Hot.Flags, CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs, ExpiresAtMs: r.Hot.ExpiresAtMs,
+			Text: text,
+		}
+		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = string(row.AppendIndexValue(nil, &e))
+		e.TextByOwner = len(text) > row.MaxTagTextBytes
+		value := string(row.AppendIndexValue(nil, &e))
 		for _, tag := range r.Cold.Tags {
 			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
 		}
@@ -174,7 +186,7 @@ func TestLinksAreListedNewestFirst(t *testing.T) {
 func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 	for name, put := range map[string][2][]byte{
 		"value": {row.AppendByOwnerKey(nil, 7, 1), {2, 0}},
-		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), row.AppendIndexValue(nil, row.IndexValue{Key: keyOf("a"), Host: "b", Title: "c"})},
+		"key":   {append(row.AppendByOwnerKey(nil, 7, 1), 0), indexValue(keyOf("a"), "b")},
 	} {
 		s := openMem(t, vfs.NewMem())
 		b := s.db.NewBatch()

@@ -111,7 +111,7 @@ func (c *callers) writing(sets [][2][]byte, deletes [][]byte) (ended func()) {
 // rowsBesideCallers are the tables whose rows no caller is made of. The row of a last use is among
 // them: it can only make a session last longer, and an entry of a session ends when the table may
 // have a later use to tell.
-const rowsBesideCallers = "snxykwl"
+const rowsBesideCallers = "snxykwlm"
 
 // makesCallers reports whether callers may be made of the row with that key.
 func makesCallers(key []byte) bool {

@@ -98,6 +98,8 @@ func (c *tableCheck) row(key, value []byte) (why string, err error) {
 	case key[0] == 'w' && len(rest) == 4+sha256.Size:
 		s, _, err := c.accounts().readSetupCode(rest[4:])
 		return indexFault(err, "setup code", s.UserID, binary.BigEndian.Uint32(rest), value)
+	case key[0] == 'm' && len(rest) == 4:
+		return c.campaigns(binary.BigEndian.Uint32(rest), value)
 	case key[0] == 'l' && len(rest) == sha256.Size:
 		return c.use(rest, value)
 	}
@@ -171,6 +173,22 @@ func (c *tableCheck) setupCode(hash, value []byte) (string, error) {
 		return why, nil
 	}
 	return c.indexed(setupCodeIndexKey(s.UserID, hash), nil, "setup codes", s.UserID)
+}
+
+func (c *tableCheck) campaigns(user uint32, value []byte) (string, error) {
+	var row campaignsRow
+	if err := decode(value, &row, &row.V); err != nil {
+		return err.Error(), nil
+	}
+	switch {
+	case !canonical(new(campaignsRow), value):
+		return "it is not written as this program writes it", nil
+	case row.User != user:
+		return fmt.Sprintf("it is of user %d", row.User), nil
+	case len(row.Campaigns) == 0 || len(row.Campaigns) > MaxCampaigns:
+		return fmt.Sprintf("it has %d campaigns", len(row.Campaigns)), nil
+	}
+	return c.there(user)
 }
 
 // accounts reads the table as others do.

@@ -50,6 +50,10 @@ func TestEachFaultOfATableOfAccountsIsFound(t *testing.T) {
 		"a code without an index":       {setupCodeKey([]byte(hash)), encodeSetupCode(setupCode{UserID: 1}, []byte(hash)), "not among the setup codes of user 1"},
 		"an index without a code":       {setupCodeIndexKey(1, []byte(hash)), []byte{}, "no setup code of its hash"},
 		"a use not in JSON":             {useKey([]byte(hash)), []byte("{"), "unknown format"},
+		"campaigns of a stranger":       {campaignsKey(8), encodeCampaigns(8, []Campaign{{Name: "x", Source: "x"}}), "there is no user 8"},
+		"campaigns of another user":     {campaignsKey(2), encodeCampaigns(1, []Campaign{{Name: "x", Source: "x"}}), "it is of user 1"},
+		"a row without campaigns":       {campaignsKey(2), encodeCampaigns(2, nil), "it has 0 campaigns"},
+		"campaigns not in JSON":         {campaignsKey(2), []byte("{"), "unknown format"},
 		"no last user number":           {lastUserKey, nil, "although there is a user 2"},
 		"a last user number of 3 bytes": {lastUserKey, two[:3], "3 bytes instead of 4"},
 	} {

@@ -38,6 +38,8 @@ func setupCodeIndexKey(user uint32, hash []byte) []byte {
 	return append(setupCodesOf(user), hash...)
 }
 
+func campaignsKey(user uint32) []byte { return binary.BigEndian.AppendUint32([]byte{'m'}, user) }
+
 // tokenRows returns the keys of all rows of a token.
 func tokenRows(user uint32, id string, hash []byte) [][]byte {
 	return [][]byte{tokenIndexKey(user, id), tokenKey(hash), useKey(hash)}
@@ -83,6 +85,12 @@ type useRow struct {
 	AtMs int64 `json:"at_ms"`
 }
 
+type campaignsRow struct {
+	V         int        `json:"v"`
+	User      uint32     `json:"user"` // repeated, as in other rows
+	Campaigns []Campaign `json:"campaigns"`
+}
+
 type tokenRow struct {
 	V         int     `json:"v"`
 	ID        string  `json:"id"`
@@ -109,6 +117,10 @@ func encodeSetupCode(s setupCode, hash []byte) []byte {
 }
 
 func encodeUse(at time.Time) []byte { return encode(useRow{V: formatVersion, AtMs: at.UnixMilli()}) }
+
+func encodeCampaigns(user uint32, all []Campaign) []byte {
+	return encode(campaignsRow{V: formatVersion, User: user, Campaigns: all})
+}
 
 func encodeToken(t Token, hash []byte) []byte {
 	row := tokenRow{
@@ -165,6 +177,12 @@ func decodeUse(value []byte) (time.Time, error) {
 	var row useRow
 	err := decode(value, &row, &row.V)
 	return time.UnixMilli(row.AtMs).UTC(), err
+}
+
+func decodeCampaigns(value []byte) ([]Campaign, error) {
+	var row campaignsRow
+	err := decode(value, &row, &row.V)
+	return row.Campaigns, err
 }
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {

@@ -8,22 +8,28 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 )
 
 // LinksQuery selects the links of a list. The zero query selects all of the caller's.
 type LinksQuery struct {
-	Q        string // a prefix of code, host or title, in any case
-	Tag      string
-	State    State // at the moment; empty: any
-	Unique   bool  // with the number of visitors of each
-	PageSize int   // links fetched at once, at most 1,000; 0: the server's default, 50
+	Q           string // words, each anywhere in code, title, note, target or a tag, without case and accents; or an address
+	Tag         string
+	State       State     // at the moment; empty: any
+	CreatedFrom time.Time // only links created from then on; the zero time: all
+	CreatedTo   time.Time // only links created before then
+	NeverHit    bool      // only links without a hit
+	Sort        string    // created, updated, hits or relevance; empty: the newest first
+	Ascending   bool
+	Unique      bool // with the number of visitors of each
+	PageSize    int  // links fetched at once, at most 1,000; 0: the server's default, 50
 }
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
 
-// Links lists links, the newest first. It fetches a page when the consumer asks for its first link,
-// and stops when the consumer does. An error ends the list. Links that are made or deleted between
-// pages neither repeat nor hide others.
+// Links lists links, the newest first unless q has another order. It fetches a page when the consumer asks for its first
+// link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
+// pages neither repeat nor hide others; in the order of hits or of updates, a link may change its place between pages.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
 	return pages(func(cursor string) (list[Link], error) { return c.linkPage(ctx, q, cursor, options) })
 }
@@ -67,6 +73,15 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	setGiven(query, "tag", q.Tag)
 	setGiven(query, "state", string(q.State))
 	setGiven(query, "cursor", cursor)
+	setGiven(query, "sort", q.Sort)
+	setTime(query, "created_from", q.CreatedFrom)
+	setTime(query, "created_to", q.CreatedTo)
+	if q.NeverHit {
+		query.Set("never_hit", "true")
+	}
+	if q.Ascending {
+		query.Set("order", "asc")
+	}
 	if q.Unique {
 		query.Set("include", "unique")
 	}

@@ -91,6 +91,9 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 		"/links?include=unique&limit=7&q=%C3%BC&state=disabled&tag=t": func(c *client.Client) error {
 			return firstOf(c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", State: client.StateDisabled, Unique: true, PageSize: 7}))
 		},
+		"/links?created_from=2026-01-02T02%3A04%3A05Z&created_to=2026-01-02T03%3A04%3A05Z&never_hit=true&order=asc&sort=hits": func(c *client.Client) error {
+			return firstOf(c.Links(t.Context(), client.LinksQuery{Sort: "hits", Ascending: true, NeverHit: true, CreatedFrom: moment, CreatedTo: moment.Add(time.Hour)}))
+		},
 		"/audit": func(c *client.Client) error { return firstOf(c.Audit(t.Context(), client.AuditQuery{})) },
 		"/audit?actor=ann%40example.com&code=a&from=2026-01-02T02%3A04%3A05Z&limit=9&to=2026-01-02T03%3A04%3A05Z": func(c *client.Client) error {
 			return firstOf(c.Audit(t.Context(), client.AuditQuery{Actor: "ann@example.com", Code: "a", From: moment, To: moment.Add(time.Hour), PageSize: 9}))

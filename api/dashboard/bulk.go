@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -14,6 +14,8 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/api/sheet"
+	"shunt/api/tagtext"
 	"shunt/engine"
 )
 
@@ -27,40 +29,48 @@ type LargeForm struct {
 
 // LargeForms returns the forms that may be large. They are sent with POST.
 func LargeForms() []LargeForm {
-	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}, {transferPath, account.Admin, maxImportBytes}}
+	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}, {resultsPath, account.LinksWrite, 8 << 20}, {transferPath, account.Admin, maxImportBytes}}
 }
 
+// resultsPath is where a page sends the results that it shows, to get them as a file.
+const resultsPath = bulkPath + "/results"
+
 const (
-	// maxTypedAgain bounds the text that a page shows again for correction. In HTML it can grow to
-	// five times its size.
+	// maxTypedAgain bounds the text that a page shows again for correction, and the results that it has for a file. In
+	// HTML it can grow to five times its size.
 	maxTypedAgain = 1 << 20
 
-	// maxTagText bounds the text of the tags, which each line gets. All tags that a link may have are
+	// maxTagText bounds the text of the tags, which each row gets. All tags that a link may have are
 	// shorter. Of a longer text the page shows the beginning.
 	maxTagText   = 8 << 10
 	maxTagsShown = 2 * maxTagText
 
 	// maxShownLine bounds what the result shows of a line.
 	maxShownLine = 300
+
+	// maxLinesOpen is how many links the result shows without being asked to.
+	maxLinesOpen = 10
 )
 
 // bulkView is what the page shows that creates several links.
 type bulkView struct {
 	Key       string
-	Addresses string
+	Addresses string // a sheet, or addresses
 	Tags      string
-	Most      uint64 // lines
-	TooLong   bool   // what was typed is too long to be shown again
-	Error     string // of no field
-	LineError string // of the addresses
+	UsedTags  []string // suggestions
+	Columns   string   // that a sheet may have
+	Most      uint64   // rows
+	TooLong   bool     // what was typed is too long to be shown again
+	Error     string   // of no field
+	LineError string   // of the addresses
 	TagError  string
-	Results   []bulkLine
-	Made      uint64 // lines that have a link now
-	Refused   uint64 // lines that have none
-	Short     string // the short addresses, one on each line
+	Made      []bulkLine // rows that have a link now
+	Refused   []bulkLine // rows that have none
+	Short     string     // the short addresses, one on each line
+	File      string     // all results as CSV; empty: they are too long for a page
 }
 
-// A bulkLine is the outcome of a line.
+// A bulkLine is the outcome of a row.
 type bulkLine struct {
 	Line  int // from 1 on
 	Text  string
@@ -69,14 +79,29 @@ type bulkLine struct {
 	Error string
 }
 
+// Done reports whether the page shows results.
+func (v *bulkView) Done() bool { return len(v.Made)+len(v.Refused) > 0 }
+
+// MadeN and RefusedN are how many rows there are of each.
+func (v *bulkView) MadeN() uint64    { return uint64(len(v.Made)) }
+func (v *bulkView) RefusedN() uint64 { return uint64(len(v.Refused)) }
+
+// Unfolded reports whether the links that were made are shown at once.
+func (v *bulkView) Unfolded() bool { return len(v.Made) <= maxLinesOpen }
+
 // newBulk is GET /_/links/bulk.
-func (r *request) newBulk() error {
-	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", r.bulkView())
+func (r *request) newBulk() error { return r.showBulk(fasthttp.StatusOK, r.bulkView()) }
+
+func (r *request) showBulk(status int, view *bulkView) (err error) {
+	if view.UsedTags, err = r.usedTags(); err != nil {
+		return err
+	}
+	return r.Show(status, "link-bulk", "Import many", view)
 }
 
 // bulkView returns the page with what was typed.
-func (r *request) bulkView() bulkView {
-	v := bulkView{Key: r.FormKey(), Most: engine.MaxBulk}
+func (r *request) bulkView() *bulkView {
+	v := &bulkView{Key: r.FormKey(), Most: engine.MaxBulk, Columns: sheet.Names()}
 	addresses, _ := r.Typed("addresses")
 	v.Tags, _ = r.Typed("tags")
 	v.Tags = v.Tags[:min(len(v.Tags), maxTagsShown)]
@@ -97,57 +122,61 @@ func (v *bulkView) setAddresses(text string) {
 // another page would take megabytes for each session.
 func (r *request) createBulk() error {
 	view := r.bulkView()
-	lines := linesOf(r.Sent("addresses"))
-	results, err := r.createLines(view.Key, lines, view.Tags)
+	asked, err := r.askedSheet()
+	var results ops.Results
+	if err == nil {
+		results, err = r.createRows(view.Key, asked.Rows, view.Tags)
+	}
 	if err != nil {
 		status, ok := view.refuse(err)
 		if !ok {
 			return err
 		}
 		r.retryAfter(err)
-		return r.Show(status, "link-bulk", "Several links", view)
+		return r.showBulk(status, view)
 	}
-	if text := tagError(results); text != "" {
+	if text := tagError(asked.Rows, results); text != "" {
 		view.TagError = text
-		return r.Show(fasthttp.StatusUnprocessableEntity, "link-bulk", "Several links", view)
+		return r.showBulk(fasthttp.StatusUnprocessableEntity, view)
 	}
-	view.take(lines, results)
-	return r.Show(fasthttp.StatusOK, "link-bulk", "Several links", view)
-}
-
-// linesOf returns the lines of a text that are not blank, with their numbers: at most one more than
-// a bulk may have.
-func linesOf(text string) (lines []bulkLine) {
-	n := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		n++
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if lines = append(lines, bulkLine{Line: n, Text: line}); len(lines) > engine.MaxBulk {
-			break
-		}
-	}
-	return lines
+	view.take(&asked, results)
+	return r.showBulk(fasthttp.StatusOK, view)
 }
 
 var (
 	errNoLine       = jsonbody.FieldError("addresses", "required", "must have at least one address")
 	errTooManyLines = jsonbody.FieldError("addresses", "too_many", fmt.Sprintf("must have at most %d addresses at a time", engine.MaxBulk))
+	errBothGiven    = jsonbody.FieldError("addresses", "both", "must be empty if a file is sent: only one of them is taken")
 	errTagsTooLong  = jsonbody.FieldError("tags", "too_long", "must be shorter")
 )
 
-// createLines creates a link for each line.
-func (r *request) createLines(key string, lines []bulkLine, tagText string) (ops.Results, error) {
+// askedSheet reads the file, or else what was pasted.
+func (r *request) askedSheet() (s sheet.Sheet, err error) {
+	text, file := r.Sent("addresses"), string(r.File())
+	if strings.TrimSpace(file) != "" {
+		if strings.TrimSpace(text) != "" {
+			return s, errBothGiven
+		}
+		text = file
+	}
+	s, err = sheet.Read(text, engine.MaxBulk)
 	switch {
-	case len(lines) == 0:
-		return nil, errNoLine
-	case len(lines) > engine.MaxBulk:
-		return nil, errTooManyLines
-	case len(tagText) > maxTagText:
+	case err != nil:
+		return s, jsonbody.FieldError("addresses", "headings", err.Error())
+	case len(s.Rows) == 0:
+		return s, errNoLine
+	case len(s.Rows) > engine.MaxBulk:
+		return s, errTooManyLines
+	}
+	return s, nil
+}
+
+// createRows creates a link for each row.
+func (r *request) createRows(key string, rows []sheet.Row, tagText string) (ops.Results, error) {
+	if len(tagText) > maxTagText {
 		return nil, errTagsTooLong
 	}
-	body := jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: itemsOf(lines, tagsValue(tagText))}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: itemsOf(rows, tagtext.Split(tagText))}
 	asked, err := creationKey(key, body)
 	if err != nil {
 		return nil, err
@@ -157,15 +186,15 @@ func (r *request) createLines(key string, lines []bulkLine, tagText string) (ops
 	})
 }
 
-// itemsOf returns the lines as the items of a bulk. A line that is not UTF-8 becomes an item that
-// is refused.
-func itemsOf(lines []bulkLine, tags any) (text []byte) {
-	for i := range lines {
+// itemsOf returns the rows as the items of a bulk, each with tags beside its own. A row that could not be read becomes an
+// item that is refused.
+func itemsOf(rows []sheet.Row, tags []string) (text []byte) {
+	for i := range rows {
 		item := []byte{0xff}
-		if utf8.ValidString(lines[i].Text) {
-			fields := map[string]any{"url": lines[i].Text}
-			if tags != nil {
-				fields["tags"] = tags
+		if rows[i].Refused == "" {
+			fields := rows[i].Item(time.UTC)
+			if own, _ := fields["tags"].([]string); len(own)+len(tags) > 0 {
+				fields["tags"] = append(own[:len(own):len(own)], tags...)
 			}
 			item, _ = json.Marshal(fields) // texts: it cannot fail
 		}
@@ -189,19 +218,28 @@ func (v *bulkView) refuse(err error) (status int, ok bool) {
 	return p.Kind.Status, true
 }
 
-// tagError returns the error that lines have because of the tags; "": none. A line that is not
-// UTF-8 has another error only.
-func tagError(results ops.Results) string {
+// tagError returns the error that all rows have because of the tags for all of them; "": none. A row with tags of its own
+// is refused because of those.
+func tagError(rows []sheet.Row, results ops.Results) string {
 	for i := range results {
+		if rows[i].Has("tags") {
+			continue
+		}
 		for _, e := range problemOf(&results[i]).Fields {
-			if name, index, inList := strings.Cut(e.Field, "["); name == "tags" && inList {
-				return "Tag " + ordinal(index) + ": " + e.Message + "."
-			} else if name == "tags" {
-				return visit.Sentence(e.Message)
+			if name, _, _ := strings.Cut(e.Field, "["); name == "tags" {
+				return fieldText(e)
 			}
 		}
 	}
 	return ""
+}
+
+// fieldText returns the error of a field as a sentence. In a list it names the place.
+func fieldText(e engine.FieldError) string {
+	if name, index, inList := strings.Cut(e.Field, "["); inList && name == "tags" {
+		return "Tag " + ordinal(index) + ": " + e.Message + "."
+	}
+	return visit.Sentence(e.Message)
 }
 
 func problemOf(result *ops.Result) problem.Problem {
@@ -212,43 +250,69 @@ func problemOf(result *ops.Result) problem.Problem {
 	return p
 }
 
-// take puts the outcomes of the lines into the view. The lines that were refused are in the form
+// take puts the outcomes of the rows into the view. The rows that were refused are in the form
 // again, which is another form now.
-func (v *bulkView) take(lines []bulkLine, results ops.Results) {
-	var short, refused strings.Builder
+func (v *bulkView) take(s *sheet.Sheet, results ops.Results) {
+	var short, refused, file strings.Builder
+	file.WriteString("\ufeff") // without it, spreadsheets take the file for one of an older encoding
+	out := sheet.NewResults(&file)
+	if s.Head != "" {
+		refused.WriteString(s.Head + "\n")
+	}
 	for i := range results {
-		line, result := lines[i], &results[i]
+		row, result := &s.Rows[i], &results[i]
+		line := bulkLine{Line: row.Line, Text: shortened(row.URL())}
 		if result.Err == nil {
-			v.Made++
 			line.Code, line.Short = result.Link.Code, result.Link.ShortURL
 			short.WriteString(line.Short + "\n")
-		} else {
-			v.Refused++
-			line.Error = lineError(line.Text, problemOf(result))
-			refused.WriteString(line.Text + "\n")
+			out.Made(line.Code, line.Short, result.Link.Target)
+			v.Made = append(v.Made, line)
+			continue
 		}
-		line.Text = shortened(line.Text)
-		v.Results = append(v.Results, line)
+		line.Error = rowError(s, row, problemOf(result))
+		refused.WriteString(row.Text + "\n")
+		out.Refused(row, line.Error)
+		v.Refused = append(v.Refused, line)
+	}
+	_ = out.End() // a Builder takes everything
+	if v.File = file.String(); len(v.File) > maxTypedAgain {
+		v.File = ""
 	}
 	v.Key, v.Short = rand.Text(), short.String()
-	v.setAddresses(refused.String())
+	if v.setAddresses(""); len(v.Refused) > 0 {
+		v.setAddresses(refused.String())
+	}
 }
 
-// lineError returns the error of a line for people.
-func lineError(text string, p problem.Problem) string {
+// rowError returns the error of a row for people. In a sheet it names the column.
+func rowError(s *sheet.Sheet, row *sheet.Row, p problem.Problem) string {
 	switch {
-	case !utf8.ValidString(text):
-		return "Must be UTF-8."
-	case len(p.Fields) > 0:
-		return visit.Sentence(p.Fields[0].Message)
+	case row.Refused != "":
+		return visit.Sentence(row.Refused)
+	case len(p.Fields) == 0:
+		return visit.Sentence(p.Detail)
 	}
-	return visit.Sentence(p.Detail)
+	e := p.Fields[0]
+	name, _, inList := strings.Cut(e.Field, "[")
+	if s.Head == "" || inList {
+		return fieldText(e)
+	}
+	return name + ": " + e.Message + "."
+}
+
+// bulkResults is POST /_/links/bulk/results: it answers with the results that a page has, as a file.
+func (r *request) bulkResults() error {
+	h := &r.Ctx.Response.Header
+	h.SetContentType("text/csv; charset=utf-8")
+	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="short-links.csv"`)
+	r.Ctx.SetBodyString(r.Sent("results"))
+	return nil
 }
 
 // shortened returns the beginning of a long line, and a short one whole.
 func shortened(text string) string {
 	if len(text) <= maxShownLine {
-		return text
+		return strings.ToValidUTF8(text, "\ufffd")
 	}
 	return strings.ToValidUTF8(text[:maxShownLine], "") + "…"
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,15 +21,15 @@ const (
 
 // newForm returns the form that creates a link and is sent to action. given are the values of its
 // fields, until the visitor types others.
-func (r *request) newForm(action string, given map[string]string) linkForm {
-	f := linkForm{Action: action, Key: r.FormKey()}
-	f.fill(r, func(name string) string {
+func (r *request) newForm(action string, given map[string]string) (f linkForm, err error) {
+	f = linkForm{Action: action, Key: r.FormKey()}
+	err = f.fill(r, func(name string) string {
 		if text, ok := given[name]; ok {
 			return text
 		}
 		return defaultShown[name]
 	})
-	return f
+	return f, err
 }
 
 // creationKey returns the Idempotency-Key of a form. The content is part of it: somebody who comes
@@ -43,14 +44,55 @@ func creationKey(key string, body jsonbody.Body) (ops.Key, error) {
 
 // newLink is GET /_/links/new.
 func (r *request) newLink() error {
-	form := r.newForm(newPath, map[string]string{"url": r.Query("url"), "alias": r.Query("alias")})
+	given, err := r.given()
+	if err != nil {
+		return err
+	}
+	form, err := r.newForm(newPath, given)
+	if err != nil {
+		return err
+	}
 	form.Fields["url"].Focus = true
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
 }
 
+// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or a
+// target and an alias.
+func (r *request) given() (map[string]string, error) {
+	like := r.Query("like")
+	if like == "" {
+		return map[string]string{"url": r.Query("url"), "alias": r.Query("alias")}, nil
+	}
+	code, err := ops.ParseCode(like)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := ops.ParseGuard(r.Caller, parameters("owner", r.Query("owner")))
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.Calls.Read(r.Caller, code, guard)
+	if err != nil {
+		return nil, err
+	}
+	if l.ExpiresAt.Before(r.Now()) {
+		l.ExpiresAt = time.Time{} // a new link cannot have it
+	}
+	given, shown := make(map[string]string), textsOf(&l)
+	for _, of := range linkFields {
+		if !of.fixed {
+			given[of.name] = shown(of.name)
+		}
+	}
+	return given, nil
+}
+
 // createLink is POST /_/links and POST /_/links/new. A form with errors is shown on its own page.
 func (r *request) createLink() error {
-	form := r.newForm(newPath, nil)
+	form, err := r.newForm(newPath, nil)
+	if err != nil {
+		return err
+	}
 	link, existed, err := r.create(&form)
 	if err != nil {
 		status, ok := form.refuse(err)
@@ -58,6 +100,9 @@ func (r *request) createLink() error {
 			return err
 		}
 		r.retryAfter(err)
+		if form.UsedTags, err = r.usedTags(); err != nil {
+			return err
+		}
 		return r.Show(status, "link-new", "New link", form)
 	}
 	if existed {
@@ -75,6 +120,9 @@ func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) 
 		return l, false, err
 	}
 	key, err := creationKey(form.Key, body)
+	if err == nil {
+		err = r.keepCampaign(&form.Campaign)
+	}
 	if err != nil {
 		return l, false, err
 	}

@@ -64,7 +64,9 @@ func (r *request) editLink() error {
 	}
 	view := r.editView(code, owner)
 	f, texts := &view.Form, textsOf(&l)
-	f.fill(r, texts)
+	if err := f.fill(r, texts); err != nil {
+		return err
+	}
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
 	if version, ok := r.Typed("version"); ok { // typed before signing in again
 		f.Version = version
@@ -83,10 +85,15 @@ func (r *request) saveLink() error {
 	view := r.editView(code, owner)
 	f := &view.Form
 	f.Version, f.Before = r.Sent("version"), r.Sent("before")
-	f.fill(r, nil)
+	if err := f.fill(r, nil); err != nil {
+		return err
+	}
 	version := versionOf(f.Version)
 	body, err := f.body(true, f.touched)
 	var l ops.Link
+	if err == nil {
+		err = r.keepCampaign(&f.Campaign)
+	}
 	if err == nil {
 		l, err = r.Calls.Update(r.Caller, code, guard, []uint64{version}, body)
 	}
@@ -110,7 +117,7 @@ func (r *request) refuseEdit(view *editView, err error) error {
 		return err
 	}
 	r.retryAfter(err)
-	return r.Show(status, "link-edit", "Edit "+view.Code, view)
+	return r.showEdit(status, view)
 }
 
 // versionOf returns the version that a form has, and one that no link has if it is damaged.
@@ -132,7 +139,15 @@ func (r *request) showCrossed(view *editView, g engine.Guard) error {
 	f.meet(texts)
 	f.Version, f.Before = strconv.FormatUint(l.Version, 10), digests(texts)
 	view.Crossed, f.Open = true, true
-	return r.Show(fasthttp.StatusPreconditionFailed, "link-edit", "Edit "+view.Code, view)
+	return r.showEdit(fasthttp.StatusPreconditionFailed, view)
+}
+
+// showEdit shows a form again that was sent.
+func (r *request) showEdit(status int, view *editView) (err error) {
+	if view.Form.UsedTags, err = r.usedTags(); err != nil {
+		return err
+	}
+	return r.Show(status, "link-edit", "Edit "+view.Code, view)
 }
 
 // meet puts the texts that a link has now beside those that were typed. A field that was not

@@ -34,6 +34,7 @@ type linkView struct {
 	Lists     []breakdown
 	Live      string
 	Changes   string // address of the changes of the link in the audit log; empty: the visitor is no admin
+	Duplicate string // address of the form for a link like it
 	Query     string // the query that the link's other pages need; "": none
 }
 
@@ -51,6 +52,7 @@ func (r *request) link() error {
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}
+	view.Duplicate = visit.Address(newPath, "like", code, "owner", view.Owner)
 	view.Query = visit.Address("", "owner", view.Owner)
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	periods := r.keptPeriods()

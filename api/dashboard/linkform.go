@@ -15,6 +15,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/tagtext"
+	"shunt/engine"
 )
 
 // A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
@@ -131,12 +132,23 @@ var hints = map[string]string{
 	"tags":       "With commas between them.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
+
+	"utm_source":   "Where visitors come from: newsletter.",
+	"utm_medium":   "By what: email, social, print.",
+	"utm_campaign": "For what: spring_sale.",
+	"utm_term":     "Which word was paid for.",
+	"utm_content":  "Which of several links.",
+	"utm_keep":     "Empty: they are not kept.",
 }
 
-// Label returns the label of a field that is a line of text; "" if the page draws the field itself.
+// Label returns the label of a field that is text for people; "" if the page draws the field itself.
 func (f *field) Label() string { return labels[f.Name] }
 
-var labels = map[string]string{"title": "Title", "note": "Note"}
+var labels = map[string]string{
+	"title": "Title", "note": "Note",
+	"utm_source": "Source", "utm_medium": "Medium", "utm_campaign": "Campaign", "utm_term": "Term", "utm_content": "Content",
+	"utm_keep": "Keep as a template named", "name": "Name",
+}
 
 // Described returns the ids of the elements that describe the field.
 func (f *field) Described() string {
@@ -180,11 +192,17 @@ type linkForm struct {
 	Error  string // of no field
 	Open   bool   // the details are unfolded
 
+	Campaign campaignForm
+	UsedTags []string // suggestions
+
 	Key                    string // of a form that creates
 	Owner, Version, Before string // of a form that edits; see digests
 }
 
-// Texts returns the fields that are lines of text, in the order of linkFields. f is a copy, as templates have it.
+// Lines reports whether the field's text may have several lines.
+func (f *field) Lines() bool { return engine.TextNamed(f.Name).Lines }
+
+// Texts returns the fields that are text for people, in the order of linkFields. f is a copy, as templates have it.
 func (f linkForm) Texts() (texts []*field) {
 	for _, of := range linkFields {
 		if at := f.Fields[of.name]; at.Label() != "" {
@@ -194,8 +212,9 @@ func (f linkForm) Texts() (texts []*field) {
 	return texts
 }
 
-// fill sets the fields to what was typed, or else to the text that shown returns.
-func (f *linkForm) fill(r *request, shown func(name string) string) {
+// fill sets the fields to what was typed, or else to the text that shown returns. In a form that was sent, the target is
+// marked with its campaign.
+func (f *linkForm) fill(r *request, shown func(name string) string) (err error) {
 	f.Fields = make(map[string]*field, len(linkFields))
 	for _, of := range linkFields {
 		text, ok := r.Typed(of.name)
@@ -204,7 +223,27 @@ func (f *linkForm) fill(r *request, shown func(name string) string) {
 		}
 		f.Fields[of.name] = &field{Name: of.name, Value: strings.TrimSpace(text)}
 	}
+	if f.Campaign, err = r.campaignForm(); err != nil {
+		return err
+	}
+	if at := f.Fields["url"]; r.Posts() {
+		at.Value = f.Campaign.mark(at.Value)
+	}
 	f.unfold()
+	if !r.Posts() { // a form that was sent needs them only if it is shown again
+		f.UsedTags, err = r.usedTags()
+	}
+	return err
+}
+
+// field returns the field of a name; nil: there is none.
+func (f *linkForm) field(name string) *field {
+	for _, at := range f.Campaign.all() {
+		if at.Name == name {
+			return at
+		}
+	}
+	return f.Fields[name]
 }
 
 // unfold opens the details if one of their fields has an error, or a value that is not the default.
@@ -216,6 +255,8 @@ func (f *linkForm) unfold() {
 		at := f.Fields[of.name]
 		f.Open = f.Open || at.Error != "" || at.Value != defaultShown[of.name]
 	}
+	f.Campaign.unfold()
+	f.Open = f.Open || f.Campaign.Open
 }
 
 // body returns the JSON body of a call with the fields that has names. In a patch, a field that is
@@ -257,7 +298,7 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 	}
 	for _, e := range p.Fields {
 		name, index, inList := strings.Cut(e.Field, "[")
-		at := f.Fields[name]
+		at := f.field(name)
 		switch text := visit.Sentence(e.Message); {
 		case at == nil:
 			f.Error = visit.Sentence(e.Error())
@@ -277,6 +318,12 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 func (f *linkForm) focus() {
 	for _, of := range linkFields {
 		if at := f.Fields[of.name]; at.Error != "" {
+			at.Focus = true
+			return
+		}
+	}
+	for _, at := range f.Campaign.all() {
+		if at.Error != "" {
 			at.Focus = true
 			return
 		}

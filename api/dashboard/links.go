@@ -79,9 +79,13 @@ func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).add
 
 // links is GET /_/links.
 func (r *request) links() error {
+	form, err := r.newForm(linksPath, nil)
+	if err != nil {
+		return err
+	}
 	view := linksView{
-		Form: r.newForm(linksPath, nil), Admin: r.Admin(), States: engine.States(),
-		Search: linkSearch{Q: r.searched(), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
+		Form: form, Admin: r.Admin(), States: engine.States(),
+		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: r.Query("owner")},
 	}
 	view.Pager = r.pager(&view.Search)
 	status, err := r.listLinks(&view)
@@ -92,17 +96,6 @@ func (r *request) links() error {
 		return err
 	}
 	return r.Show(status, "links", "Links", &view)
-}
-
-// searched returns what is searched for. Of a pasted short address only the code is.
-func (r *request) searched() string {
-	q := strings.TrimSpace(r.Query("q"))
-	for _, start := range []string{r.BaseURL + "/", r.Site.Host + "/"} {
-		if code, found := strings.CutPrefix(q, start); found {
-			return code
-		}
-	}
-	return q
 }
 
 // listLinks reads the links of the page. An error of what was searched for is one of the page.

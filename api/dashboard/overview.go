@@ -15,10 +15,11 @@ import (
 
 // overviewView is what the overview shows.
 type overviewView struct {
-	ClockNote string // see clockNote
-	Here      string // the address of the page
-	Owner     string // the parameter owner: empty (one's own links) or all
-	Zone      string // of days
+	ClockNote string   // see clockNote
+	Here      string   // the address of the page
+	Form      linkForm // creates a link
+	Owner     string   // the parameter owner: empty (one's own links) or all
+	Zone      string   // of days
 	Admin     bool
 	Today     comparison
 	Unused    bool // no link was hit lately: the page says how to begin
@@ -83,6 +84,10 @@ func (r *request) keptComparisons() (all []comparison) {
 func (r *request) overview() error {
 	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Admin: r.Admin()}
 	view.Live = visit.Address(livePath, "owner", view.Owner)
+	var err error
+	if view.Form, err = r.newForm(linksPath, nil); err != nil {
+		return err
+	}
 	periods := r.keptPeriods()
 	view.Period = periodNamed(periods, r.Query("period"), "30d")
 	view.Tabs = tabs(periods, r.With("period"), view.Period.Name)
@@ -191,5 +196,5 @@ func (r *request) missesPage() error {
 	if err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "misses", "Misses", struct{ ops.Misses }{m})
+	return r.Show(fasthttp.StatusOK, "misses", "Broken links", struct{ ops.Misses }{m})
 }

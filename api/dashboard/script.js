@@ -11,6 +11,8 @@ form[data-search]       sends itself as one types, and replaces #results        
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
 figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
 form[data-once]         can be sent once
+select[data-template]   fills the fields utm_… of its form                          option[data-source], [data-medium] …
+input[data-tags]        suggests for the last of several tags                       its datalist
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
 a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
@@ -468,6 +470,24 @@ function exportLinks(link) {
 	});
 }
 
+// Templates. The fields have the values then, and what somebody empties stays empty.
+function template(select) {
+	select.removeAttribute('name');
+	select.addEventListener('change', () => {
+		const values = select.selectedOptions[0].dataset;
+		for (const key in values) select.form.elements['utm_' + key].value = values[key];
+	});
+}
+
+// Tags. A list suggests whole values, so each has what is typed before the last comma.
+function lastTag(input) {
+	const list = input.list, tags = list ? [...list.options].map(o => o.value) : [];
+	if (list) input.addEventListener('input', () => {
+		const before = input.value.slice(0, input.value.lastIndexOf(',') + 1), typed = before.split(',').map(t => t.trim());
+		list.replaceChildren(...tags.filter(t => !typed.includes(t)).map(t => make('option', { value: before && before + ' ' + t || t })));
+	});
+}
+
 function enhance(root) {
 	const each = (selector, f) => {
 		for (const e of all(selector, root)) try { f(e); } catch (error) { console.error(error); } // the others go on
@@ -477,6 +497,8 @@ function enhance(root) {
 	each('figure[data-from]', chart);
 	each('input[data-utc]', utcTime);
 	each('input[data-day]', localDay);
+	each('select[data-template]', template);
+	each('input[data-tags]', lastTag);
 	each('form[data-search]', search);
 	each('[data-live]', live);
 	each('form[data-import]', importFile);

@@ -107,9 +107,15 @@ type welcomeView struct {
 	Token   string // empty: it was shown before
 	BaseURL string
 	Creates bool // it may create links
+	Form    linkForm
 }
 
-// welcome is GET /_/welcome: the first token, once.
+// welcome is GET /_/welcome: the way to the first link, and the first token, once.
 func (r *request) welcome() error {
-	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, true})
+	form, err := r.newForm(linksPath, nil)
+	if err != nil {
+		return err
+	}
+	form.Fields["url"].Focus = true
+	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, true, form})
 }

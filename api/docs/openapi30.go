@@ -17,6 +17,7 @@ var to30 = []struct {
 	{regexp.MustCompile(`^\{"openapi":"3\.1\.0"`), `{"openapi":"3.0.3"`},
 	{regexp.MustCompile(`("info":\{"title":"[^"]*","version":"[^"]*"),"summary":"[^"]*"`), `$1`},
 	{regexp.MustCompile(`("license":\{"name":"[^"]*"),"identifier":"([^"]*)"`), `$1,"url":"https://spdx.org/licenses/$2.html"`},
+	{regexp.MustCompile(`\{("\$ref":"#/components/schemas/\w+"),"description":`), `{"allOf":[{$1}],"description":`},
 	{regexp.MustCompile(`"type":\["(\w+)","null"\]`), `"type":"$1","nullable":true`},
 }
 

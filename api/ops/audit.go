@@ -17,12 +17,13 @@ import (
 // Limits of a page of the audit log. A page that has looked at auditScanned entries ends, however
 // few it has found, and its cursor goes on: so a filter that finds little costs little at a time.
 const (
-	defaultAudited  = 50
-	maxAudited      = 1000
-	auditScanned    = 10_000
-	auditStepped    = 500 // entries after which others take their turn
-	maxActorBytes   = 254 // of an e-mail address
-	maxStampsBefore = ^uint64(0)
+	maxAuditValueBytes = 256 // of a parameter
+	defaultAudited     = 50
+	maxAudited         = 1000
+	auditScanned       = 10_000
+	auditStepped       = 500 // entries after which others take their turn
+	maxActorBytes      = 254 // of an e-mail address
+	maxStampsBefore    = ^uint64(0)
 )
 
 // An AuditQuery is a query for a page of the audit log.
@@ -120,7 +121,7 @@ func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
 			return q, UnknownParameter(name)
 		}
 	}
-	_, err = readParameters(caller, p, &q, auditParameters, maxListValueBytes)
+	_, err = readParameters(caller, p, &q, auditParameters, maxAuditValueBytes)
 	if err == nil && !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		err = jsonbody.FieldError("from", "reversed", "must be before to")
 	}

@@ -5,17 +5,20 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"strconv"
+	"time"
 
 	"shunt/api/jsonbody"
 	"shunt/engine"
+	"shunt/engine/search"
 )
 
 // A cursor marks the place where a list continues. It is base64url without padding of
 //
-//	┌───────────┬────────────────────┬────────────────────────────────────────────┐
-//	│ version 1 │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over both │
-//	│           │ big-endian         │ and the list: domain, owner, state, tag …  │
-//	└───────────┴────────────────────┴────────────────────────────────────────────┘
+//	┌───────────┬──────────────────┬────────────────────┬────────────────────────────────────────────┐
+//	│ version 1 │ what the list is │ id of a link 8     │ first 16 bytes of an HMAC-SHA256 over all  │
+//	│           │ sorted by 8      │ big-endian         │ of it and the list: owner, tag, words …    │
+//	└───────────┴──────────────────┴────────────────────┴────────────────────────────────────────────┘
 //
 // under a key that is derived from the store's secret one. So it is accepted only for the list that
 // it was given for, and nobody can learn the ids of others from it, or by trying. It never says
@@ -24,7 +27,8 @@ import (
 const (
 	cursorVersion  = 1
 	cursorMACBytes = 16
-	cursorBytes    = 1 + 8 + cursorMACBytes
+	cursorHead     = 1 + 8 + 8
+	cursorBytes    = cursorHead + cursorMACBytes
 )
 
 var errCursor = jsonbody.FieldError("cursor", "invalid", "is not a cursor of this list; start again without a cursor")
@@ -40,46 +44,42 @@ func newCursors(k0, k1 uint64) cursors {
 	return cursors{[sha256.Size]byte(mac.Sum(nil))}
 }
 
-// encode returns the cursor that continues q below an id.
-func (c *cursors) encode(q *ListQuery, below uint64) string {
-	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, below)
+// encode returns the cursor that continues q after a place.
+func (c *cursors) encode(q *ListQuery, after search.Place) string {
+	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, after.Key)
+	b = binary.BigEndian.AppendUint64(b, after.ID)
 	return base64.RawURLEncoding.EncodeToString(append(b, c.mac(q, b)...))
 }
 
-// decode returns the id below which q continues, or ok == false if text is not a cursor of q.
-func (c *cursors) decode(q *ListQuery, text string) (below uint64, ok bool) {
+// decode returns the place after which q continues, or ok == false if text is not a cursor of q.
+func (c *cursors) decode(q *ListQuery, text string) (after search.Place, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text) // DecodeString skips line ends
 	if err != nil || len(text) != base64.RawURLEncoding.EncodedLen(cursorBytes) || len(b) != cursorBytes || b[0] != cursorVersion {
-		return 0, false
+		return after, false
 	}
-	head, mac := b[:1+8], b[1+8:]
-	below = binary.BigEndian.Uint64(head[1:])
-	return below, below != 0 && hmac.Equal(mac, c.mac(q, head))
+	head, mac := b[:cursorHead], b[cursorHead:]
+	after = search.Place{Key: binary.BigEndian.Uint64(head[1:]), ID: binary.BigEndian.Uint64(head[1+8:])}
+	return after, after.ID != 0 && hmac.Equal(mac, c.mac(q, head))
 }
 
-// The first byte of what is authenticated of a list says which fields follow the domain.
-const (
-	cursorAnyOwner = 1 << iota // no owner follows
-	cursorState                // a state follows
-)
-
-// mac returns the authentication code of a cursor of q with that head. The first byte says which
-// fields follow, and every field but the last has a fixed width or its length before it, so no two
-// lists share a code.
+// mac returns the authentication code of a cursor of q with that head. Every part of what is authenticated has a fixed
+// width or its length before it, so no two lists share a code.
 func (c *cursors) mac(q *ListQuery, head []byte) []byte {
-	list := binary.BigEndian.AppendUint16([]byte{0}, uint16(engine.DefaultDomain))
+	list := binary.BigEndian.AppendUint16(nil, uint16(engine.DefaultDomain))
+	owner := q.Guard.Owner
 	if q.Guard.AnyOwner {
-		list[0] |= cursorAnyOwner
-	} else {
-		list = binary.BigEndian.AppendUint32(list, q.Guard.Owner)
+		owner = 0
 	}
-	if q.State != "" {
-		list[0] |= cursorState
-		list = binary.BigEndian.AppendUint32(list, uint32(len(q.State)))
-		list = append(list, q.State...)
+	list = binary.BigEndian.AppendUint32(list, owner)
+	for _, on := range []bool{q.Guard.AnyOwner, q.Ascending, q.NeverHit, !q.From.IsZero(), !q.To.IsZero()} {
+		list = strconv.AppendBool(list, on) // "true" is no beginning of "false"
 	}
-	list = binary.BigEndian.AppendUint32(list, uint32(len(q.Tag)))
-	list = append(append(list, q.Tag...), q.Prefix...)
+	for _, t := range []time.Time{q.From, q.To} {
+		list = binary.BigEndian.AppendUint64(list, uint64(t.UnixMilli()))
+	}
+	for _, text := range []string{q.Q, q.Tag, string(q.State), q.Order} {
+		list = append(binary.BigEndian.AppendUint32(list, uint32(len(text))), text...)
+	}
 	mac := hmac.New(sha256.New, c.key[:])
 	mac.Write(head)
 	mac.Write(list)

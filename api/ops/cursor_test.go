@@ -3,37 +3,47 @@ package ops
 import (
 	"encoding/base64"
 	"testing"
+	"time"
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/search"
 )
 
 func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
-	list := func(owner uint32, any bool, tag, prefix string) *ListQuery {
-		return &ListQuery{Guard: engine.Guard{Owner: owner, AnyOwner: any}, Tag: tag, Prefix: prefix}
+	list := func(owner uint32, any bool, tag, words string) *ListQuery {
+		return &ListQuery{Guard: engine.Guard{Owner: owner, AnyOwner: any}, Listed: Listed{Tag: tag, Q: words}}
+	}
+	with := func(change func(*ListQuery)) *ListQuery {
+		q := list(7, false, "ab", "c")
+		change(q)
+		return q
 	}
 	in := func(state engine.State, q *ListQuery) *ListQuery {
 		q.State = state
 		return q
 	}
 	q := list(7, false, "ab", "c")
-	text := c.encode(q, 1<<48|5)
-	expect.Equal(t, text, "AQABAAAAAAAFkWRFwJd8GZce3zKOf8_kpw", "old cursors must remain valid")
-	below, ok := c.decode(q, text)
-	expect.That(t, below == 1<<48|5 && ok, "got %d, %v", below, ok)
+	place := search.Place{Key: 3, ID: 1<<48 | 5}
+	text := c.encode(q, place)
+	after, ok := c.decode(q, text)
+	expect.That(t, after == place && ok, "got %d, %v", after, ok)
 	for name, foreign := range map[string]*ListQuery{
 		"another owner": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
-		"another prefix": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
+		"other words": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
 		"with a state": in(engine.StateActive, list(7, false, "ab", "c")),
+		"in an order":  with(func(q *ListQuery) { q.Order = "hits" }), "turned round": with(func(q *ListQuery) { q.Ascending = true }),
+		"since a time": with(func(q *ListQuery) { q.From = time.Unix(0, 0) }), "until a time": with(func(q *ListQuery) { q.To = time.Unix(0, 0) }),
+		"never hit": with(func(q *ListQuery) { q.NeverHit = true }),
 	} {
 		_, ok := c.decode(foreign, text)
 		expect.That(t, !ok, "%s: the cursor was accepted", name)
 	}
 	disabled := in(engine.StateDisabled, list(7, false, "ab", "c"))
-	ofDisabled := c.encode(disabled, 5)
-	below, ok = c.decode(disabled, ofDisabled)
-	expect.That(t, below == 5 && ok, "of a state: got %d, %v", below, ok)
+	ofDisabled := c.encode(disabled, search.Place{ID: 5})
+	after, ok = c.decode(disabled, ofDisabled)
+	expect.That(t, after.ID == 5 && ok, "of a state: got %d, %v", after, ok)
 	for name, foreign := range map[string]*ListQuery{
 		"another state": in(engine.StateExpired, list(7, false, "ab", "c")), "no state": q, "another tag": in(engine.StateDisabled, list(7, false, "a", "c")),
 		"all owners": in(engine.StateDisabled, list(7, true, "ab", "c")),
@@ -62,21 +72,21 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
 	plain := &ListQuery{Guard: engine.Guard{Owner: 7}}
-	f.Add(c.encode(plain, 1), uint64(1), uint32(7), "", "", "", byte(0), byte(1))
-	f.Add(c.encode(plain, 1<<63), uint64(1<<63), uint32(1), "active", "tag", "prefix", byte(30), byte(8))
-	f.Add("AQAAAAAAAAAB", uint64(0), uint32(0), "a", "a", "", byte(33), byte('A'^'B'))
-	f.Fuzz(func(t *testing.T, text string, id uint64, owner uint32, state, tag, prefix string, at, flip byte) {
-		if below, ok := c.decode(plain, text); ok && c.encode(plain, below) != text {
-			t.Errorf("%q was accepted as a cursor below %d, whose cursor is %q", text, below, c.encode(plain, below))
+	f.Add(c.encode(plain, search.Place{ID: 1}), uint64(0), uint64(1), uint32(7), "", "", "", byte(0), byte(1))
+	f.Add(c.encode(plain, search.Place{Key: 1, ID: 1 << 63}), uint64(9), uint64(1<<63), uint32(1), "active", "tag", "words", byte(30), byte(8))
+	f.Add("AQAAAAAAAAAB", uint64(0), uint64(0), uint32(0), "a", "a", "", byte(33), byte('A'^'B'))
+	f.Fuzz(func(t *testing.T, text string, key, id uint64, owner uint32, state, tag, words string, at, flip byte) {
+		if after, ok := c.decode(plain, text); ok && c.encode(plain, after) != text {
+			t.Errorf("%q was accepted as a cursor after %d, whose cursor is %q", text, after, c.encode(plain, after))
 		}
-		q := &ListQuery{Guard: engine.Guard{Owner: owner}, State: engine.State(state), Tag: tag, Prefix: prefix}
-		given := c.encode(q, id)
-		below, ok := c.decode(q, given)
-		expect.That(t, below == id && ok == (id != 0), "%+v below %d: got %d, %v", q, id, below, ok)
+		q := &ListQuery{Guard: engine.Guard{Owner: owner}, Listed: Listed{State: engine.State(state), Tag: tag, Q: words}}
+		given := c.encode(q, search.Place{Key: key, ID: id})
+		after, ok := c.decode(q, given)
+		expect.That(t, after == search.Place{Key: key, ID: id} && ok == (id != 0), "%+v: got %d, %v", q, after, ok)
 		other := *q
-		other.Tag, other.Prefix = q.Prefix, q.Tag
+		other.Tag, other.Q = q.Q, q.Tag
 		_, ok = c.decode(&other, given)
-		expect.That(t, !ok || tag == prefix, "a cursor of tag %q and prefix %q was accepted with both exchanged", tag, prefix)
+		expect.That(t, !ok || tag == words, "a cursor of tag %q and words %q was accepted with both exchanged", tag, words)
 		other = *q
 		other.State, other.Tag = engine.State(q.Tag), string(q.State)
 		_, ok = c.decode(&other, given)

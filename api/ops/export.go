@@ -65,10 +65,10 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 				write(&l)
 			}
 		}
-		x.query.Below = page.Next
+		x.query.After = page.Next
 		return nil
 	})
-	return x.query.Below != 0, err
+	return x.query.After != nil, err
 }
 
 // Close ends the export, whether or not it was read to its end.

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"shunt/api/jsonbody"
@@ -173,13 +174,16 @@ func withKeys(rows []row) []row {
 
 // textField is the row of a field that is text in one line, and empty by default.
 func textField(name string, asked func(*engine.Draft) *string, kept func(*engine.Detail) string) row {
-	maxBytes := engine.TextNamed(name).Max
+	of := engine.TextNamed(name)
 	read := func(a *askedLink, value json.RawMessage) error {
 		text, err := jsonbody.String(value)
 		if *asked(&a.Draft) = text; err != nil {
 			return err
 		}
-		return checkText("", text, maxBytes)
+		if of.Lines {
+			text = strings.ReplaceAll(text, "\n", " ")
+		}
+		return checkText("", text, of.Max)
 	}
 	return row{
 		name: name, read: read, imported: read,

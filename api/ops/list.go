@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
+	"shunt/api/when"
 	"shunt/engine"
 	"shunt/engine/index"
+	"shunt/engine/search"
 )
-
-// maxListValueBytes is the limit of a parameter's value; the longest useful value is the beginning
-// of a host or a title.
-const maxListValueBytes = 256
 
 // defaultListed is the number of links on a page without the parameter limit.
 const defaultListed = 50
@@ -23,16 +23,45 @@ const defaultListed = 50
 // A ListQuery is a query for a list of links.
 type ListQuery struct {
 	Guard  engine.Guard // whose
-	Prefix string       // of code, host or title; empty: all
-	Tag    string       // empty: any
-	State  engine.State // block list included; empty: any
 	Limit  int          // 1 to engine.MaxListed; 0: defaultListed
-	Cursor string       // of the page before; empty: from the newest on
+	Cursor string       // of the page before; empty: from the first on
 	Unique bool         // with visitors
+	Total  bool         // with the number of links of all pages
+
+	Listed
+}
+
+// Listed says which links a list has, and in which order.
+type Listed struct {
+	Q         string       // words, or an address; empty: all
+	Tag       string       // empty: any
+	State     engine.State // block list included; empty: any
+	From, To  time.Time    // only those that were created from From on and before To; the zero time: no bound
+	NeverHit  bool         // only those without a hit
+	Order     string       // one of Orders; empty: the newest first
+	Ascending bool
+}
+
+// order is what a list is sorted by.
+type order struct {
+	name string
+	by   engine.Order
+}
+
+var orders = []order{
+	{"created", engine.ByCreation}, {"updated", engine.ByUpdate}, {"hits", engine.ByHits}, {"relevance", engine.ByRelevance},
+}
+
+// Orders are the names of what a list can be sorted by.
+func Orders() (names []string) {
+	for _, o := range orders {
+		names = append(names, o.name)
+	}
+	return names
 }
 
 // listParameters are the parameters of a list, exportParameters those of an export; both have
-// owner, too. An empty cursor, q, tag or state counts as absent.
+// owner, too. An empty value of a list counts as absent.
 var (
 	listParameters = map[string]parameterReader[ListQuery]{
 		"include": readUnique, "state": readState,
@@ -45,16 +74,56 @@ var (
 			return nil
 		},
 		"q": func(q *ListQuery, value string) error {
-			q.Prefix = value
-			return checkTextParameter(value, maxListValueBytes)
+			q.Q = value
+			if _, ok := search.Parse(value); !ok {
+				return jsonbody.FieldError("", "too_long", "must be at most "+strconv.Itoa(search.MaxWords)+" words")
+			}
+			return checkTextParameter(value, search.MaxQueryBytes)
 		},
 		"tag": func(q *ListQuery, value string) error {
 			q.Tag = value
 			return checkTextParameter(value, engine.MaxTagBytes)
 		},
+		"created_from": func(q *ListQuery, value string) error { return readListMoment(&q.From, value, when.Begin) },
+		"created_to":   func(q *ListQuery, value string) error { return readListMoment(&q.To, value, when.End) },
+		"never_hit":    func(q *ListQuery, value string) error { return readYes(&q.NeverHit, value) },
+		"total":        func(q *ListQuery, value string) error { return readYes(&q.Total, value) },
+		"sort":         readSort,
+		"order":        readOrder,
 	}
 	exportParameters = map[string]parameterReader[ListQuery]{"include": readUnique}
 )
+
+// readListMoment reads a bound of the time of creation.
+func readListMoment(to *time.Time, value string, read func(string, *time.Location) (time.Time, bool)) (err error) {
+	if value == "" {
+		return nil
+	}
+	*to, err = readMoment(value, read)
+	return err
+}
+
+// readYes reads a parameter that asks for something.
+func readYes(to *bool, value string) error {
+	if *to = value == "true"; !*to && value != "" && value != "false" {
+		return jsonbody.FieldError("", "range", "must be true or false")
+	}
+	return nil
+}
+
+func readSort(q *ListQuery, value string) error {
+	if q.Order = value; value != "" && !slices.Contains(Orders(), value) {
+		return jsonbody.FieldError("", "range", "must be "+oneOf(Orders()))
+	}
+	return nil
+}
+
+func readOrder(q *ListQuery, value string) error {
+	if q.Ascending = value == "asc"; !q.Ascending && value != "" && value != "desc" {
+		return jsonbody.FieldError("", "range", "must be asc or desc")
+	}
+	return nil
+}
 
 func readState(q *ListQuery, value string) error {
 	states := engine.States()
@@ -99,44 +168,91 @@ func ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
 }
 
 func parseListQuery(caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
-	q.Guard, err = readParameters(caller, p, &q, readers, maxListValueBytes)
+	q.Guard, err = readParameters(caller, p, &q, readers, search.MaxQueryBytes)
 	return q, err
 }
 
 // linkQuery returns the query for the engine, beginning at the place of the cursor.
-func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (engine.LinkQuery, error) {
-	asked := engine.LinkQuery{Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed), Unique: q.Unique}
-	asked.Tag = q.Tag
+func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.LinkQuery, err error) {
 	if err := mayUse(caller, q.Guard); err != nil {
 		return asked, err
 	}
+	asked.Limit, asked.Unique, asked.Total, asked.Ascending = cmp.Or(q.Limit, defaultListed), q.Unique, q.Total, q.Ascending
 	if asked.AnyOwner = q.Guard.AnyOwner; !asked.AnyOwner {
 		asked.Owner = q.Guard.Owner
 	}
-	if q.State != "" {
-		asked.Select = c.inState(q.State)
+	asked.Tag = q.Tag
+	if i := slices.IndexFunc(orders, func(o order) bool { return o.name == q.Order }); i >= 0 {
+		asked.Order = orders[i].by
 	}
+	c.narrow(&asked, &q.Listed)
 	if q.Cursor != "" {
-		below, ok := c.cursors.decode(q, q.Cursor)
+		after, ok := c.cursors.decode(q, q.Cursor)
 		if !ok {
 			return asked, errCursor
 		}
-		asked.Below = below
+		asked.After = &after
 	}
 	return asked, nil
 }
 
-// inState returns a function that selects the links that are in a state at this moment.
-func (c *Calls) inState(state engine.State) func(index.Link) bool {
-	nowMs := c.o.Now().UnixMilli()
-	return func(l index.Link) bool { return c.o.StateNow(l, nowMs) == state }
+// narrow makes asked want only the links that have the words, the state, the time of creation and the hits.
+func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed) {
+	words, code := c.looksFor(l.Q)
+	asked.Words, _ = search.Parse(words)
+	asked.Code = code
+	if !l.From.IsZero() {
+		asked.CreatedFromMs = cmp.Or(l.From.UnixMilli(), 1)
+	}
+	if !l.To.IsZero() {
+		asked.CreatedBeforeMs = cmp.Or(l.To.UnixMilli(), -1)
+	}
+	if l.State != "" {
+		asked.Skip, asked.Select = c.inState(l.State)
+	}
+	if l.NeverHit {
+		asked.WantHits = func(hits uint64) bool { return hits == 0 }
+	}
 }
 
-// A Page is a page of a list of links, the newest first. It has at most as many links as were asked
-// for, and may have fewer, or none, although there are more.
+// looksFor returns the words of what somebody typed, and the code if it may be one. Of a short address it is the code.
+func (c *Calls) looksFor(typed string) (words, code string) {
+	words = strings.TrimSpace(typed)
+	_, host, _ := strings.Cut(c.o.BaseURL, "://")
+	short := words
+	if scheme, rest, ok := strings.Cut(words, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
+		short = rest
+	}
+	if n := len(host) + 1; len(short) > n && strings.EqualFold(short[:n], host+"/") {
+		code, _, _ = strings.Cut(short[n:], "?")
+		if code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/"); (engine.Key{Domain: engine.DefaultDomain, Code: code}).View().Valid() {
+			return code, code
+		}
+	}
+	return words, words
+}
+
+// inState returns functions that choose the links that are in a state at this moment: skip by what the store has beside
+// their ids, and choose by what memory has of them.
+func (c *Calls) inState(state engine.State) (skip func(*engine.LinkEntry) bool, choose func(index.Link) bool) {
+	nowMs := c.o.Now().UnixMilli()
+	switch state {
+	case engine.StateDisabled:
+		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagDisabled == 0 }
+	case engine.StateExhausted:
+		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagCapped == 0 }
+	case engine.StateExpired:
+		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagExpires == 0 || e.ExpiresAtMs > nowMs }
+	}
+	return skip, func(l index.Link) bool { return c.o.StateNow(l, nowMs) == state }
+}
+
+// A Page is a page of a list of links. It has at most as many links as were asked
+// for, and may have fewer although there are more.
 type Page struct {
 	Links []Link
-	Next  string // the cursor of the next page; empty: this is the last
+	Next  string  // the cursor of the next page; empty: this is the last
+	Total *uint64 // links of all pages; nil: they were not asked for
 }
 
 // List reads a page and calls write with it. A page of many links is read and written in several
@@ -163,8 +279,11 @@ func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
 			p.Links = append(p.Links, l)
 		}
 	}
-	if page.Next != 0 {
-		p.Next = c.cursors.encode(q, page.Next)
+	if page.Next != nil {
+		p.Next = c.cursors.encode(q, *page.Next)
+	}
+	if q.Total {
+		p.Total = &page.Total
 	}
 	return p
 }
@@ -192,7 +311,12 @@ func (p *Page) AppendJSON(dst []byte) []byte {
 	}
 	dst = append(dst, `],"next_cursor":`...)
 	if p.Next == "" {
-		return append(dst, "null}"...)
+		dst = append(dst, "null"...)
+	} else {
+		dst = jsontext.AppendString(dst, p.Next)
 	}
-	return append(jsontext.AppendString(dst, p.Next), '}')
+	if p.Total != nil {
+		dst = strconv.AppendUint(append(dst, `,"total":`...), *p.Total, 10)
+	}
+	return append(dst, '}')
 }

@@ -5,6 +5,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/search"
 )
 
 // TestALinkThatLeftItsStateIsNotListed has a page whose links were selected as active, and one is
@@ -16,17 +17,17 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 		}
 		return d.State
 	}}}
-	read := engine.LinkPage{Next: 7, Links: []engine.Detail{
+	read := engine.LinkPage{Next: &search.Place{ID: 7}, Links: []engine.Detail{
 		{Key: keyOf("a"), State: engine.StateActive}, {Key: keyOf("b"), State: engine.StateActive}, {Key: keyOf("c"), State: engine.StateExpired},
 	}}
 	for state, want := range map[engine.State]string{"": "abc", engine.StateActive: "a", engine.StateBlocked: "b", engine.StateExhausted: ""} {
-		q, got := ListQuery{State: state}, ""
+		q, got := ListQuery{Listed: Listed{State: state}}, ""
 		page := c.page(&q, read)
 		for _, l := range page.Links {
 			got += l.Code
 		}
-		below, ok := c.cursors.decode(&q, page.Next)
-		expect.That(t, got == want && below == 7 && ok, "%q: got %q and a cursor of %d, %v, want %q and 7", state, got, below, ok, want)
+		after, ok := c.cursors.decode(&q, page.Next)
+		expect.That(t, got == want && after.ID == 7 && ok, "%q: got %q and a cursor of %d, %v, want %q and 7", state, got, after, ok, want)
 	}
 }
 

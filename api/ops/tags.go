@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -126,6 +127,27 @@ func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
 		page.NextCursor = &cursor
 	}
 	return page, nil
+}
+
+// Limits of the tags that most links have.
+const (
+	maxUsedTags    = 50
+	maxUsedTagRows = 40_000 // links with a tag, each of its tags counted; an owner of more gets those of the first tags
+)
+
+// UsedTags returns the tags of the caller that most of the caller's links have, those first. The handler must take a place
+// with BeginHeavy before.
+func (c *Calls) UsedTags(caller account.Caller) (names []string, err error) {
+	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows}
+	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, c.turns(caller))
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found.Tags, func(x, y engine.TagCount) int { return cmp.Compare(y.Links, x.Links) })
+	for _, tag := range found.Tags[:min(len(found.Tags), maxUsedTags)] {
+		names = append(names, tag.Name)
+	}
+	return names, nil
 }
 
 // A cursor of tags is base64url without padding of its version and the folded form of the last tag of the

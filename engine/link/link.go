@@ -70,12 +70,13 @@ type Cold struct {
 
 // A Text is a field of a link that is text for people.
 type Text struct {
-	Name string // in the API
-	Max  int    // bytes
+	Name  string // in the API
+	Max   int    // bytes
+	Lines bool   // it may have several, with a line feed between them
 }
 
 // texts are all fields that are text for people.
-var texts = [...]Text{{"title", limits.MaxTitleBytes}, {"note", limits.MaxNoteBytes}}
+var texts = [...]Text{{"title", limits.MaxTitleBytes, false}, {"note", limits.MaxNoteBytes, true}}
 
 // TextNamed returns the Text of that name, which must be one.
 func TextNamed(name string) Text {

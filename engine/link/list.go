@@ -5,25 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/errs"
+	"shunt/engine/search"
 )
 
 const (
 	// MaxListed bounds the links of a page.
 	MaxListed = 1000
-
-	// maxListScan bounds the rows that are scanned for a page, so that a page without a match costs
-	// little. Out of 1 M links in memory, 10,000 rows of one owner take 1.3 ms with a Prefix and 6
-	// with a Select that asks the block list; of all owners, 7 ms with a Select (BenchmarkListByState,
-	// 2 shared cores).
-	maxListScan = 10_000
-
-	// maxPrefixScanAll is that for a page of all owners with a Prefix. They have no index, so a Prefix
-	// needs the hot record of each row: 3 to 13 µs.
-	maxPrefixScanAll = 4_000
 
 	// maxListBytes bounds the targets, texts and tags of a page, which ends early when it reaches
 	// this size. At some 100 bytes a link, a page of 1,000 links is smaller; but it could have 11
@@ -31,38 +21,11 @@ const (
 	maxListBytes = 1 << 20
 )
 
-// LinkQuery asks for a page of links, newest first. The order is that of ids, which never change
-// and are never reused: so a list that is read page by page has no link twice, and has every link
-// that existed throughout.
-type LinkQuery struct {
-	ListRange        // Below is the Next of the page before
-	Prefix    string // of code, host or title, in any case; empty: all links
-	Limit     int    // 1 to MaxListed
-	Unique    bool   // whether to read Detail.Unique
-
-	// Select, if set, chooses links by what memory has of them when the page is read: flags, expiry,
-	// cap, hits of a capped link, and target. It is asked about each scanned row before its record
-	// is read, so a page of few links among many reads few records. It must be fast and call
-	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
-	// may change between the choice and the end of the page, and a record is of the list's moment:
-	// so a caller that must be exact checks each Detail again.
-	Select func(index.Link) bool
-
-	rows, sizeBytes int // bounds of a step, see ListLinksInTurns; 0: those of a page
-}
-
-// maxScan returns the bound of the rows that are scanned for a page.
-func (q *LinkQuery) maxScan() int {
-	if q.AnyOwner && q.Prefix != "" {
-		return maxPrefixScanAll
-	}
-	return maxListScan
-}
-
-// LinkPage is a part of a list. It may be short, or empty, although there are more.
+// LinkPage is a part of a list. It may be short although there are more.
 type LinkPage struct {
-	Links []Detail // Unique is read if it was asked for
-	Next  uint64   // Below of the next page; 0: this was the last one
+	Links []Detail      // Unique is read if it was asked for
+	Next  *search.Place // After of the next page; nil: this was the last one
+	Total uint64        // links of all pages, if they were asked for
 
 	sizeBytes int // of the links, towards maxListBytes
 }
@@ -78,13 +41,8 @@ type LinkList struct {
 
 // ListLinks returns a page of links. Every write that was acknowledged before the call is in it.
 // Errors: ErrLoading, ErrOverloaded.
-func (ls *Links) ListLinks(ctx context.Context, q LinkQuery) (_ LinkPage, err error) {
-	l, err := ls.OpenList(ctx)
-	if err != nil {
-		return LinkPage{}, err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	return l.Page(ctx, q)
+func (ls *Links) ListLinks(ctx context.Context, q LinkQuery) (LinkPage, error) {
+	return ls.ListLinksInTurns(ctx, q, func(step func() error) error { return step() })
 }
 
 // OpenList returns the links of this moment, to be closed by the caller. Errors: ErrLoading,
@@ -105,44 +63,29 @@ func (ls *Links) OpenList(ctx context.Context) (*LinkList, error) {
 // Close lets the store drop rows that it kept only for l.
 func (l *LinkList) Close() error { return l.listing.Close() }
 
-// Page returns a page of l.
+// Page returns a page of l, newest first, with nothing but the range of q. A list that is read page by page in that order
+// has no link twice, and has every link that existed throughout.
 func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
-	records, next, sizeBytes, err := l.records(&q)
+	records, next, err := l.newest(&q)
 	if err != nil {
 		return LinkPage{}, err
 	}
-	if len(records) == 0 { // no hits are shown, so none need to be folded
-		return LinkPage{Next: next}, nil
-	}
-	ls := l.links
-	if err := ls.hits.FoldNow(ctx); err != nil {
-		return LinkPage{}, err
-	}
-	page := LinkPage{Links: make([]Detail, len(records)), Next: next, sizeBytes: sizeBytes}
-	for i := range records {
-		var unique uint64
-		if q.Unique {
-			if unique, err = ls.hits.Visitors(ctx, records[i].Hot.ID); err != nil {
-				return LinkPage{}, err
-			}
-		}
-		d := ls.detail(&records[i]) // its hits are read after its visitors
-		d.Unique = min(unique, d.Hits)
-		page.Links[i] = d
-	}
-	return page, nil
+	page, err := l.details(ctx, records, q.Unique)
+	page.Next = next
+	return page, err
 }
 
-// records returns the links of a page, the Below of the next one, and what the links count towards maxListBytes.
-func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, sizeBytes int, err error) {
-	wanted := foldPrefix(q.Prefix)
+// newest returns the next links of q, newest first, and where the next page begins.
+func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err error) {
+	r := q.ListRange
+	if q.After != nil {
+		r.Below = q.After.ID
+	}
+	sizeBytes := 0
 	var readErr error
-	last, more, err := l.listing.Scan(l.rangeOf(q), cmp.Or(q.rows, q.maxScan()), func(entry LinkEntry) bool {
-		if !wanted.begins(entry.Code) && !wanted.begins(entry.Host) && !wanted.begins(entry.Title) {
-			return true
-		}
+	last, more, err := l.listing.Scan(r, q.Limit, func(id uint64, k index.KeyView) bool {
 		var rec Record
-		if rec, readErr = l.readEntry(&entry); readErr != nil {
+		if rec, readErr = l.readEntry(id, k.Own()); readErr != nil {
 			return false
 		}
 		found = append(found, rec)
@@ -150,39 +93,48 @@ func (l *LinkList) records(q *LinkQuery) (found []Record, next uint64, sizeBytes
 		return len(found) < q.Limit && sizeBytes < cmp.Or(q.sizeBytes, maxListBytes)
 	})
 	if err = errors.Join(err, readErr); err != nil {
-		return nil, 0, 0, fmt.Errorf("listing links: %w", err)
+		return nil, nil, fmt.Errorf("listing links: %w", err)
 	}
 	if more {
-		next = last
+		next = &search.Place{ID: last}
 	}
-	return found, next, sizeBytes, nil
+	return found, next, nil
 }
 
-// rangeOf returns the range of q, narrowed to the links that q selects.
-func (l *LinkList) rangeOf(q *LinkQuery) ListRange {
-	r := q.ListRange
-	if q.Select != nil {
-		r.Wanted = func(id uint64, k index.KeyView) bool {
-			link, ok := l.links.Resolve(k)
-			if !ok || link.ID() != id {
-				return false
-			}
-			defer link.Release()
-			return q.Select(link)
-		}
+// details returns records as a page shows them.
+func (l *LinkList) details(ctx context.Context, records []Record, withVisitors bool) (page LinkPage, err error) {
+	if len(records) == 0 { // no hits are shown, so none need to be folded
+		return LinkPage{}, nil
 	}
-	return r
+	ls := l.links
+	if err := ls.hits.FoldNow(ctx); err != nil {
+		return LinkPage{}, err
+	}
+	page.Links = make([]Detail, len(records))
+	for i := range records {
+		var unique uint64
+		if withVisitors {
+			if unique, err = ls.hits.Visitors(ctx, records[i].Hot.ID); err != nil {
+				return LinkPage{}, err
+			}
+		}
+		d := ls.detail(&records[i]) // its hits are read after its visitors
+		d.Unique = min(unique, d.Hits)
+		page.Links[i] = d
+		page.sizeBytes += records[i].listedBytes()
+	}
+	return page, nil
 }
 
 // readEntry reads the link of a row, at the same moment: if the link is another one, the store is
 // damaged.
-func (l *LinkList) readEntry(entry *LinkEntry) (Record, error) {
-	rec, err := l.listing.ReadRecord(entry.Own())
+func (l *LinkList) readEntry(id uint64, k index.Key) (Record, error) {
+	rec, err := l.listing.ReadRecord(k)
 	switch {
 	case err != nil:
-		return Record{}, fmt.Errorf("listed link %q: %w", entry.Code, errNotAsListed(err))
-	case rec.Hot.ID != entry.ID || rec.Hot.Flags&index.FlagTombstone != 0:
-		return Record{}, fmt.Errorf("link %q is listed with id %d, but has id %d and flags %#x", entry.Code, entry.ID, rec.Hot.ID, rec.Hot.Flags)
+		return Record{}, fmt.Errorf("listed link %q: %w", k.Code, errNotAsListed(err))
+	case rec.Hot.ID != id || rec.Hot.Flags&index.FlagTombstone != 0:
+		return Record{}, fmt.Errorf("link %q is listed with id %d, but has id %d and flags %#x", k.Code, id, rec.Hot.ID, rec.Hot.Flags)
 	}
 	return rec, nil
 }
@@ -196,60 +148,32 @@ func errNotAsListed(err error) error {
 	return err
 }
 
-// foldedPrefix is a prefix in which each character represents all characters that differ from it by
-// case.
-type foldedPrefix []rune
-
-func foldPrefix(prefix string) (folded foldedPrefix) {
-	for _, r := range prefix {
-		folded = append(folded, foldRune(r))
-	}
-	return folded
-}
-
-// begins reports whether text begins with p, in any case.
-func (p foldedPrefix) begins(text []byte) bool {
-	for _, want := range p {
-		r, size := utf8.DecodeRune(text)
-		if size == 0 || foldRune(r) != want {
-			return false
-		}
-		text = text[size:]
-	}
-	return true
-}
-
-// A page is read in steps, so that a caller that asks for few links does not wait for callers that
-// ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors. A step
-// that selects 500 rows by their links in memory takes a third of a millisecond.
-const (
-	listStepLinks = 50
-	listStepRows  = maxListScan / (MaxListed / listStepLinks) // so that 20 steps are a page, whichever bound they reach
-)
+// listStepLinks is how many links are read in a step. A page is read in steps, so that a caller that asks for few links
+// does not wait for callers that ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors.
+const listStepLinks = 50
 
 // ListLinksInTurns is ListLinks in steps: it does each step within a call of turn. All steps read
-// the same moment. It returns the first error of turn. A page that ends early although there are
-// more links may be shorter than that of ListLinks.
-func (ls *Links) ListLinksInTurns(
-	ctx context.Context, q LinkQuery, turn func(step func() error) error,
-) (page LinkPage, err error) {
+// the same moment. It returns the first error of turn.
+func (ls *Links) ListLinksInTurns(ctx context.Context, q LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
 	l, err := ls.OpenList(ctx)
 	if err != nil {
 		return LinkPage{}, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	if !q.plain() {
+		return l.search(ctx, &q, turn)
+	}
 	sizeBytes := 0
-	for rows, bound := 0, q.maxScan(); rows < bound && len(page.Links) < q.Limit && sizeBytes < maxListBytes; rows += listStepRows {
+	for len(page.Links) < q.Limit && sizeBytes < maxListBytes {
 		step := q
-		step.Limit = min(listStepLinks, q.Limit-len(page.Links))
-		step.rows, step.sizeBytes = listStepRows, maxListBytes-sizeBytes
+		step.Limit, step.sizeBytes = min(listStepLinks, q.Limit-len(page.Links)), maxListBytes-sizeBytes
 		var part LinkPage
 		if err := turn(func() (err error) { part, err = l.Page(ctx, step); return err }); err != nil {
 			return LinkPage{}, err
 		}
 		sizeBytes += part.sizeBytes
 		page.Links, page.Next = append(page.Links, part.Links...), part.Next
-		if q.Below = part.Next; q.Below == 0 {
+		if q.After = part.Next; q.After == nil {
 			break
 		}
 	}
@@ -270,7 +194,7 @@ func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	scan := TagScan{Owner: q.Owner, Prefix: FoldTag(q.Prefix), After: q.After}
-	for more := true; more && len(page.Tags) <= q.Limit; {
+	for rows, more := 0, true; more && len(page.Tags) <= q.Limit && (q.Rows == 0 || rows < q.Rows); rows += tagStepRows {
 		err := turn(func() (err error) {
 			more, err = l.listing.CountTags(&scan, tagStepRows, func(t TagCount) bool {
 				page.Tags = append(page.Tags, t)
@@ -281,6 +205,9 @@ func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step
 		if err != nil {
 			return TagPage{}, fmt.Errorf("listing tags: %w", err)
 		}
+	}
+	if q.Rows > 0 && scan.Open.Links > 0 && len(page.Tags) < q.Limit {
+		page.Tags = append(page.Tags, scan.Open)
 	}
 	if len(page.Tags) > q.Limit { // there is another page
 		page.Tags = page.Tags[:q.Limit]

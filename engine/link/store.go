@@ -111,10 +111,13 @@ type ReceiptSweep struct {
 // Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
-	// Scan reads at most limit rows of the links of r, newest first, and calls fn for those that
-	// are live, have the tag and are wanted, until fn returns false. It returns the id of the last
-	// row that it read, and whether there are more.
-	Scan(r ListRange, limit int, fn func(LinkEntry) bool) (last uint64, more bool, err error)
+	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls fn
+	// for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
+	// there are more.
+	Scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error)
+
+	// Parts returns the rows of the links of r, to be read in parts, each of which the caller closes.
+	Parts(r ListRange) ([]Part, error)
 
 	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
 	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
@@ -124,28 +127,42 @@ type Listing interface {
 	// ReadRecord is Store.ReadRecord for this moment.
 	ReadRecord(k index.Key) (Record, error)
 
+	// ReadRecordOf returns the record of the live link with an id. ErrNotFound if there is none.
+	ReadRecordOf(id uint64) (Record, error)
+
 	Close() error
 }
 
-// ListRange says which links a Scan goes over.
+// A Part is rows of links of one listing. Each part may be read by another goroutine.
+type Part interface {
+	// Read reads the next rows, at most that many, and calls fn with the entry of each. The links of an owner come newest
+	// first; those of several come owner by owner. more reports whether there are more rows.
+	Read(rows int, fn func(*LinkEntry)) (more bool, err error)
+
+	// Split returns the rows that were not read yet in about n parts, in their order. The part itself must be closed.
+	Split(n int) ([]Part, error)
+
+	Close() error
+}
+
+// ListRange says which links a listing goes over.
 type ListRange struct {
 	Owner    uint32
 	AnyOwner bool   // Owner is ignored
 	Tag      string // only those that have it, in any case; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
-
-	// Wanted, if set, is asked about each link that has the tag, before the store reads more of it
-	// than its row: only those for which it returns true are listed. It may also be asked about
-	// links that are not live. k is valid only during the call.
-	Wanted func(id uint64, k index.KeyView) bool
+	Texts    bool   // each LinkEntry of a part has its text
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is
 // valid only during the call of fn.
 type LinkEntry struct {
 	index.KeyView
-	ID          uint64
-	Host, Title []byte
+	ID                                    uint64
+	Flags                                 index.Flags // FlagDisabled, FlagExpires and FlagCapped
+	CreatedAtMs, UpdatedAtMs, ExpiresAtMs int64       // Unix ms; ExpiresAtMs is 0 without FlagExpires
+	Text                                  []byte      // see search.Fields
+	TextByOwner                           bool        // in the store: only the row by owner has the text
 }
 
 // Mutation is one write of one link: it becomes one atomic batch.

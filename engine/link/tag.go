@@ -149,6 +149,7 @@ type TagQuery struct {
 	Prefix string // of the tags, in any case; empty: all
 	After  string // Next of the page before; empty: from the first on
 	Limit  int    // 1 to MaxListedTags
+	Rows   int    // that are counted, about: a tag whose count is cut is the last of the page; 0: any number
 }
 
 // TagPage is a part of an owner's tags, sorted by their folded forms.

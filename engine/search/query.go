@@ -7,7 +7,7 @@ import (
 
 // Limits of a query.
 const (
-	MaxQueryBytes = 1024
+	MaxQueryBytes = 8192
 	MaxWords      = 16
 )
 

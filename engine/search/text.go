@@ -18,9 +18,14 @@ type Fields struct {
 	Target string // as it is stored
 }
 
+// MaxTextBytes bounds the text of a link. Only characters that fold to several times their length reach it, and what they
+// have beyond it is not searched.
+const MaxTextBytes = 32 << 10
+
 // AppendText appends the text of a link to dst: its fields, folded. A target comes as it is and, where it
 // differs, without its percent-encoding, because people look for what they see.
-func (f *Fields) AppendText(dst []byte) []byte {
+func (f Fields) AppendText(dst []byte) []byte {
+	start := len(dst)
 	dst = append(Append(dst, f.Code), fieldEnd)
 	dst = append(Append(dst, f.Title), fieldEnd)
 	for i, t := range f.Tags {
@@ -34,7 +39,7 @@ func (f *Fields) AppendText(dst []byte) []byte {
 	if plain := decoded(f.Target); plain != f.Target {
 		dst = append(Append(dst, plain), fieldEnd)
 	}
-	return dst
+	return dst[:min(len(dst), start+MaxTextBytes)]
 }
 
 // decoded returns an address without its percent-encoding, or as it is if that is no text.

@@ -79,8 +79,8 @@ func (c *checks) hot(key, value []byte) error {
 // id, the link has its index rows. If it has another id, the link was deleted and its code was
 // given to another link.
 type coldPart struct {
-	c          *checks
-	key, value []byte // kept for their memory
+	c                *checks
+	key, value, text []byte // kept for their memory
 }
 
 func (p *coldPart) End() error { return nil }
@@ -127,9 +127,14 @@ func (p *coldPart) Row(key, value []byte) error {
 
 // wantIndexRows checks that the link has the index rows that an edit of it would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
-	p.value = row.AppendIndexValue(p.value[:0], row.IndexValue{Key: cold.Key, Host: row.HostOf(string(hot.Target)), Title: cold.Title})
+	own := row.OwnHot(hot)
+	p.text = appendText(p.text[:0], &own, cold)
+	e := entryOf(&own, cold, p.text)
+	p.value = row.AppendIndexValue(p.value[:0], &e)
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
 	p.wantIndexRow("by owner", cold.Code)
+	e.TextByOwner = len(e.Text) > row.MaxTagTextBytes
+	p.value = row.AppendIndexValue(p.value[:0], &e)
 	for i, tag := range cold.Tags {
 		if engine.HasTag(cold.Tags[:i], tag) {
 			continue
@@ -156,8 +161,7 @@ func (c *checks) index(key, value []byte) error {
 	if _, _, ok := row.SplitIndexKey(key); !ok {
 		return errors.New("its length is wrong")
 	}
-	_, err := row.DecodeIndexValue(value)
-	return err
+	return row.ReadIndexValue(new(engine.LinkEntry), value)
 }
 
 func indexName(key []byte) string {
@@ -211,17 +215,17 @@ func (c *checks) strayHot(key, value []byte) error {
 
 func (c *checks) strayIndex(key, value []byte) error {
 	tag, id, ok := row.SplitIndexKey(key)
-	x, err := row.DecodeIndexValue(value)
+	k, err := row.DecodeIndexKey(value)
 	if !ok || err != nil {
 		return nil // reported before
 	}
-	rec, err := ReadRecord(c.Reader, x.Key)
+	rec, err := ReadRecord(c.Reader, k)
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):
 	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported when the link's own records are checked
 	default:
-		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", x.Code, id, owner, tag)
+		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", k.Code, id, owner, tag)
 	}
 	return nil
 }

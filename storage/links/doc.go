@@ -81,5 +81,5 @@
 // writers, measured for the design).
 //
 // Files, leaves first: entry.go, mutation.go, purge.go, commit.go, links.go, ids.go, load.go, deletions.go, apply.go,
-// read.go, list.go, check.go, receipts.go.
+// read.go, part.go, list.go, check.go, receipts.go.
 package links

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -50,10 +49,29 @@ func (l *listing) ReadRecord(k engine.Key) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index, whose rows hold everything
-// that fn gets. All owners together have no index, so for those Scan reads the cold records, newest
-// first, and the hot record of each.
-func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+// ReadRecordOf implements engine.Listing.
+func (l *listing) ReadRecordOf(id uint64) (engine.Record, error) {
+	v, err := kv.Read(l.snapshot, row.AppendColdKey(nil, id))
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("storage: %w", err)
+	}
+	if v == nil {
+		return engine.Record{}, engine.ErrNotFound
+	}
+	cold, err := row.DecodeCold(v)
+	if err != nil {
+		return engine.Record{}, fmt.Errorf("storage: link %d: %w", id, err)
+	}
+	rec, err := l.ReadRecord(cold.Key)
+	if err == nil && (rec.Hot.ID != id || rec.Hot.Flags&engine.FlagTombstone != 0) {
+		err = engine.ErrNotFound
+	}
+	return rec, err
+}
+
+// Scan implements engine.Listing. The links of one owner have an index. All owners together have none in the order of ids,
+// so for those Scan reads the cold records, newest first, and the hot record of each. It does not look at their tags.
+func (l *listing) Scan(r engine.ListRange, limit int, fn func(id uint64, k engine.KeyView) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
 	}
@@ -71,11 +89,11 @@ func (l *listing) Scan(r engine.ListRange, limit int, fn func(engine.LinkEntry) 
 type rowScan struct {
 	keys        row.Range
 	first, next func(*pebble.Iterator) bool
-	read        func(key, value []byte) (entry engine.LinkEntry, listed bool, err error) // entry.ID also if it is not listed
+	read        func(key, value []byte) (id uint64, k engine.KeyView, listed bool, err error) // id also if it is not listed
 }
 
 // run reads at most limit rows. Key and value of a row are valid only during the call of read.
-func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool) (last uint64, more bool, err error) {
+func (s *rowScan) run(r pebble.Reader, limit int, fn func(id uint64, k engine.KeyView) bool) (last uint64, more bool, err error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: s.keys.Lower, UpperBound: s.keys.Upper})
 	if err != nil {
 		return 0, false, err
@@ -87,12 +105,12 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool
 		if err != nil {
 			return 0, false, err
 		}
-		entry, listed, err := s.read(it.Key(), value)
+		id, k, listed, err := s.read(it.Key(), value)
 		if err != nil {
 			return 0, false, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
-		last = entry.ID
-		goesOn := !listed || fn(entry)
+		last = id
+		goesOn := !listed || fn(id, k)
 		more = s.next(it)
 		if !goesOn {
 			break
@@ -103,24 +121,12 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(engine.LinkEntry) bool
 
 // ownerScan returns a scan of the index by owner or by tag.
 func (l *listing) ownerScan(r *engine.ListRange) rowScan {
-	key := row.AppendByOwnerKey(nil, r.Owner, 0)
-	if r.Tag != "" {
-		key = row.AppendByTagKey(nil, r.Owner, r.Tag, 0)
-	}
-	prefix := key[:len(key)-8]
-	keys := row.PrefixRange(prefix)
-	if r.Below != 0 {
-		keys.Lower = binary.BigEndian.AppendUint64(slices.Clone(prefix), ^(r.Below - 1))
-	}
+	var entry engine.LinkEntry
 	return rowScan{
-		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
-		read: func(key, value []byte) (engine.LinkEntry, bool, error) {
-			if len(key) != len(prefix)+8 {
-				return engine.LinkEntry{}, false, fmt.Errorf("%w: key of an index", row.ErrCorrupt)
-			}
-			entry, err := row.DecodeLinkEntry(value)
-			entry.ID = ^binary.BigEndian.Uint64(key[len(prefix):])
-			return entry, err == nil && isWanted(r, entry.ID, entry.KeyView), err
+		keys: indexKeys(r.Owner, r.Tag, r.Below), first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
+		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) {
+			err := readIndexRow(&entry, key, value)
+			return entry.ID, entry.KeyView, err == nil, err
 		},
 	}
 }
@@ -133,36 +139,26 @@ func (l *listing) coldScan(r *engine.ListRange) rowScan {
 	}
 	return rowScan{
 		keys: keys, first: (*pebble.Iterator).Last, next: (*pebble.Iterator).Prev,
-		read: func(key, value []byte) (engine.LinkEntry, bool, error) { return l.readCold(key, value, r) },
+		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) { return l.readCold(key, value) },
 	}
 }
 
-// isWanted reports whether a link of the range is to be listed.
-func isWanted(r *engine.ListRange, id uint64, k engine.KeyView) bool {
-	return r.Wanted == nil || r.Wanted(id, k)
-}
-
-// readCold returns the entry of a cold record. It reads the hot record only of links that have the
-// tag and are wanted: the look-up costs more than the rest of a row.
-func (l *listing) readCold(key, value []byte, r *engine.ListRange) (entry engine.LinkEntry, listed bool, err error) {
+// readCold returns the key of a cold record's link.
+func (l *listing) readCold(key, value []byte) (id uint64, k engine.KeyView, listed bool, err error) {
 	if len(key) != 1+8 {
-		return entry, false, fmt.Errorf("%w: key of a cold record", row.ErrCorrupt)
+		return 0, k, false, fmt.Errorf("%w: key of a cold record", row.ErrCorrupt)
 	}
-	entry.ID = binary.BigEndian.Uint64(key[1:])
+	id = binary.BigEndian.Uint64(key[1:])
 	cold, err := row.DecodeCold(value)
-	if err != nil || r.Tag != "" && !engine.HasTag(cold.Tags, r.Tag) || !isWanted(r, entry.ID, cold.View()) {
-		return entry, false, err
+	if err != nil {
+		return id, k, false, err
 	}
 	v, err := kv.Read(l.snapshot, row.AppendHotKey(nil, cold.Key))
 	if err != nil || v == nil {
-		return entry, false, err
+		return id, k, false, err
 	}
 	hot, err := row.DecodeHot(cold.View(), v)
-	if err != nil || hot.ID != entry.ID || hot.Flags&engine.FlagTombstone != 0 {
-		return entry, false, err
-	}
-	entry.KeyView, entry.Host, entry.Title = hot.KeyView, []byte(row.HostOf(string(hot.Target))), []byte(cold.Title)
-	return entry, true, nil
+	return id, hot.KeyView, err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0, err
 }
 
 // CountTags implements engine.Listing. Of a tag it reads the keys of all its rows, and the cold record of

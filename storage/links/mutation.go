@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/engine/search"
 	"shunt/storage/audit"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -22,6 +23,8 @@ type Batch struct {
 	creations []*engine.Mutation // whose rows writeCreations writes
 	waiting   int                // bytes of these rows, at most
 	byKey     []keyOfCreation    // of these creations
+	texts     []byte             // of these creations, one after another
+	textEnds  []int              // where each ends
 
 	entry engine.AuditEntry // the last one, kept for its memory
 	after engine.Record     // its
@@ -77,8 +80,9 @@ func (b *Batch) Add(m *engine.Mutation) {
 		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Key)
 	}
 	b.addCold(m)
-	b.addByOwner(m)
-	b.addByTag(m)
+	b.texts = appendText(b.texts[:0], &m.Hot, &m.Cold)
+	b.addIndexRows(m, b.texts)
+	b.texts = b.texts[:0]
 }
 
 func (b *Batch) addHot(m *engine.Mutation) {
@@ -132,7 +136,7 @@ func (b *Batch) addOwnersImports(all []*engine.Mutation) {
 func (b *Batch) addBulk(x *engine.Bulk) {
 	b.writeCreations()
 	for i := range x.Creations {
-		b.creations = append(b.creations, &x.Creations[i])
+		b.addCreation(&x.Creations[i])
 	}
 	b.writeCreations()
 	if x.Receipt != nil {
@@ -161,25 +165,43 @@ func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, delet
 	}
 }
 
-func (b *Batch) addByOwner(m *engine.Mutation) {
+// addIndexRows writes the rows of a link by its owner and by its tags; text is what is searched of it.
+func (b *Batch) addIndexRows(m *engine.Mutation, text []byte) {
+	b.addByOwner(m, text)
+	b.addByTag(m, text)
+}
+
+func (b *Batch) addByOwner(m *engine.Mutation, text []byte) {
 	b.key = row.AppendByOwnerKey(b.key[:0], m.Hot.Owner, m.Hot.ID)
-	b.value = appendIndexValue(b.value[:0], m)
+	e := entryOf(&m.Hot, &m.Cold, text)
+	b.value = row.AppendIndexValue(b.value[:0], &e)
 	kv.Set(b.batch, b.key, b.value)
 }
 
-func (b *Batch) addByTag(m *engine.Mutation) {
+func (b *Batch) addByTag(m *engine.Mutation, text []byte) {
 	if len(m.Cold.Tags) == 0 {
 		return
 	}
-	b.value = appendIndexValue(b.value[:0], m)
+	e := entryOf(&m.Hot, &m.Cold, text)
+	e.TextByOwner = len(text) > row.MaxTagTextBytes
+	b.value = row.AppendIndexValue(b.value[:0], &e)
 	for _, tag := range m.Cold.Tags {
 		b.key = row.AppendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
 		kv.Set(b.batch, b.key, b.value)
 	}
 }
 
-func appendIndexValue(dst []byte, m *engine.Mutation) []byte {
-	return row.AppendIndexValue(dst, row.IndexValue{Key: m.Hot.Key, Host: row.HostOf(m.Hot.Target), Title: m.Cold.Title})
+// entryOf returns the entry of a link in the indexes.
+func entryOf(h *engine.Hot, c *engine.Cold, text []byte) engine.LinkEntry {
+	return engine.LinkEntry{
+		KeyView: h.Key.View(), ID: h.ID, Flags: h.Flags, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, ExpiresAtMs: h.ExpiresAtMs,
+		Text: text,
+	}
+}
+
+// appendText appends what is searched of a link.
+func appendText(dst []byte, h *engine.Hot, c *engine.Cold) []byte {
+	return search.Fields{Code: h.Code, Title: c.Title, Tags: c.Tags, Note: c.Note, Target: h.Target}.AppendText(dst)
 }
 
 // The rows of creations are written table by table, each in the order of its keys: those of a bulk, and
@@ -202,21 +224,27 @@ type keyOfCreation struct {
 // addCreation adds a creation whose rows are written later.
 func (b *Batch) addCreation(m *engine.Mutation) {
 	b.creations = append(b.creations, m)
-	b.waiting += creationBytes(m)
+	before := len(b.texts)
+	b.texts = appendText(b.texts, &m.Hot, &m.Cold)
+	b.textEnds = append(b.textEnds, len(b.texts))
+	b.waiting += creationBytes(m, len(b.texts)-before)
 }
 
 // rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
 // two lengths, the numbers of its key, and those of its value. A cold row has the most.
 const rowHeadBytes = 76
 
-// creationBytes returns how many bytes the rows that writeCreations makes of m have at most. It takes the
-// target for its own host, up to the length that indexes keep, because looking for the host costs more.
-func creationBytes(m *engine.Mutation) int {
+// creationBytes returns how many bytes the rows that writeCreations makes of m have at most. textBytes is the length of
+// what is searched of the link.
+func creationBytes(m *engine.Mutation, textBytes int) int {
 	code, target := len(m.Hot.Code), len(m.Hot.Target)
-	indexed := rowHeadBytes + code + min(target, row.MaxHostBytes) + len(m.Cold.Title)
+	indexed := rowHeadBytes + code + textBytes
 	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
+	if textBytes > row.MaxTagTextBytes {
+		textBytes = 0
+	}
 	for _, tag := range m.Cold.Tags {
-		total += indexed + 2*len(tag) // in the row by tag, and in the cold one
+		total += rowHeadBytes + code + textBytes + 2*len(tag) // in the row by tag, and in the cold one
 	}
 	if m.Cold.ImportedHits > 0 {
 		total += 2 * rowHeadBytes // of the link's life, and of its owner
@@ -234,11 +262,11 @@ func (b *Batch) writeCreations() {
 	for _, m := range all {
 		b.addCold(m)
 	}
-	for _, m := range all {
-		b.addByOwner(m)
+	for i, m := range all {
+		b.addByOwner(m, b.textOf(i))
 	}
-	for _, m := range all { // few have any of these
-		b.addByTag(m)
+	for i, m := range all { // few have any of these
+		b.addByTag(m, b.textOf(i))
 		b.addImportedHits(m)
 		if m.Cap != nil {
 			b.addCap(m.Cap)
@@ -251,6 +279,16 @@ func (b *Batch) writeCreations() {
 	}
 	clear(all)
 	b.creations, b.waiting = all[:0], 0
+	b.texts, b.textEnds = b.texts[:0], b.textEnds[:0]
+}
+
+// textOf returns what is searched of a creation that waits.
+func (b *Batch) textOf(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = b.textEnds[i-1]
+	}
+	return b.texts[start:b.textEnds[i]]
 }
 
 // sortByKey sets byKey.

@@ -162,7 +162,7 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 // largest returns the creation of a link with the largest rows, an entry of the audit log and a receipt.
 func largest(id uint64) engine.Mutation {
 	m := rowtest.Creation(rowtest.Link(fmt.Sprintf("%0*d", engine.MaxCodeBytes, id), id, math.MaxUint32))
-	host := strings.Repeat("h", row.MaxHostBytes)
+	host := strings.Repeat("h", 253)
 	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
 	for _, name := range []string{"title", "note"} {
 		*m.Cold.Text(name) = strings.Repeat("t", engine.TextNamed(name).Max)

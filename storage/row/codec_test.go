@@ -31,8 +31,9 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		return AppendCold(nil, &c), err
 	},
 	"index": func(v []byte) ([]byte, error) {
-		x, err := DecodeIndexValue(v)
-		return AppendIndexValue(nil, x), err
+		var e engine.LinkEntry
+		err := ReadIndexValue(&e, v)
+		return AppendIndexValue(nil, &e), err
 	},
 	"deletion": func(v []byte) ([]byte, error) {
 		code, err := DecodeDeletion(v)
@@ -111,6 +112,10 @@ var (
 		Key: keyOf("code"), Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
 		Title: "Ti", Tags: []string{"x", "yz"}, Newer: "\x63\x02ab\x80\x01\x00",
 	}
+	goldenEntry = engine.LinkEntry{
+		KeyView: keyOf("code").View(), Flags: engine.FlagExpires | engine.FlagDisabled, CreatedAtMs: goldenCold.CreatedAtMs,
+		UpdatedAtMs: goldenCold.CreatedAtMs + 2, ExpiresAtMs: goldenHot.ExpiresAtMs, Text: []byte("x\x00y"),
+	}
 	goldenPositions = engine.Positions{Epoch: 3, FlushSeq: 200, OpenHour: 472_222, Rings: []uint64{0, 1 << 40}}
 	goldenSweep     = Sweep{FirstDay: 29_465, Stage: StageOwners, Next: 128}
 	goldenReceipt   = engine.Receipt{
@@ -145,7 +150,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
 		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
-		"index":               {AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}), "01 00 04636f6465 03612e62 5469"},
+		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 48 8080f4f6905d 04 80a0abfef962 780079"},
+		"index, elsewhere":    {AppendIndexValue(nil, &engine.LinkEntry{KeyView: engine.KeyView{Domain: 300, Code: []byte("code")}, Text: []byte("x"), TextByOwner: true}), "01 ac02 04636f6465 80 00 00"},
 		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}), "01 ac02 02 615a"},
 		"deletion":            {AppendDeletion(nil, keyOf("aZ")), "01 00 02 615a"},
 		"positions":           {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
@@ -269,13 +275,19 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
-		index := IndexValue{
-			engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}, genText(MaxHostBytes).Draw(t, "host"),
-			genText(engine.MaxTitleBytes).Draw(t, "title"),
+		entry := engine.LinkEntry{
+			KeyView: engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")}.View(), Flags: hot.Flags & indexFlags,
+			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"), Text: []byte(genText(600).Draw(t, "text")),
 		}
-		if got, err := DecodeIndexValue(AppendIndexValue(nil, index)); err != nil || got != index {
-			t.Fatalf("index: got %+v, %v, want %+v", got, err, index)
+		if entry.Flags&engine.FlagExpires != 0 {
+			entry.ExpiresAtMs = rapid.Int64().Draw(t, "expires")
 		}
+		if entry.TextByOwner = rapid.Bool().Draw(t, "by owner"); entry.TextByOwner {
+			entry.Text = []byte{}
+		}
+		var read engine.LinkEntry
+		err = ReadIndexValue(&read, AppendIndexValue(nil, &entry))
+		expect.MustThat(t, err == nil && fmt.Sprint(read) == fmt.Sprint(entry), "index: got %+v, %v, want %+v", read, err, entry)
 	})
 }
 
@@ -335,20 +347,6 @@ func repeated(t *testing.T, digits string) string {
 	return strings.Trim(strings.Join(words, ""), "-")
 }
 
-func TestTheHostEndsBeforePathQueryAndFragment(t *testing.T) {
-	for target, want := range map[string]string{
-		"https://example.com/a?b#c":                      "example.com",
-		"http://example.com":                             "example.com",
-		"http://example.com:8080?q":                      "example.com:8080",
-		"http://[2001:db8::1]:80#f":                      "[2001:db8::1]:80",
-		"https://a.b/https://c.d/":                       "a.b",
-		"no url":                                         "",
-		"https://" + strings.Repeat("h", 400) + ".com/x": strings.Repeat("h", MaxHostBytes),
-	} {
-		expect.Equal(t, HostOf(target), want, "hostOf(%q)", target)
-	}
-}
-
 // fuzzCodec decodes arbitrary bytes: nothing may panic, every error is ErrCorrupt, and an accepted
 // value is encoded to the same bytes.
 func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
@@ -371,7 +369,7 @@ func FuzzHot(f *testing.F) {
 func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }
 
 func FuzzIndexValue(f *testing.F) {
-	fuzzCodec(f, "index", AppendIndexValue(nil, IndexValue{keyOf("code"), "a.b", "Ti"}))
+	fuzzCodec(f, "index", AppendIndexValue(nil, &goldenEntry))
 }
 
 func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"))) }

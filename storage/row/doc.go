@@ -18,7 +18,7 @@
 //	table          value                                    file
 //	hot            hot record or tombstone                  link.go
 //	cold           cold record                              cold.go
-//	by owner, tag  index value: key, host, title            link.go
+//	by owner, tag  index value: key, flags, times, text     index.go
 //	by deletion    deletion: the key                        link.go
 //	hours … days   tally row                                tally.go, breakdown.go, sketch.go
 //	receipts       receipt, of one link or of several       receipt.go
@@ -31,7 +31,7 @@
 //
 //	key ───hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
 //	id ───cold──▶ key, version, times, title, note, tags        everything else about the link
-//	owner, ^id ──by owner, by tag──▶ key, host, title           lists, newest first
+//	owner, ^id ──by owner, by tag──▶ key, flags, times, text    lists, newest first, and searches
 //	hour, id ──by deletion──▶ key                               what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives
 //	hour, owner ─▶ tally ──roll-up──▶ (owner, day)              of owners: hours, days
@@ -84,7 +84,7 @@
 // Own codecs, not protobuf or gob. A row of one visitor takes 13 bytes, a load of the store reads
 // hits from the first bytes alone, and there is one encoding of each value.
 //
-// Index rows hold key, host and title, so that a list with a prefix query reads no cold record. An
+// Index rows hold what a list is filtered and sorted by, so that it reads no cold record of a link that it does not show. An
 // edit of one of these rewrites up to 33 index rows; that is rare, and takes one batch.
 //
 // The forms of a sketch are known here as well as in the engine (sketch.go). A Sketch for each

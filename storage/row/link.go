@@ -12,16 +12,11 @@ import (
 
 const (
 	hotVersion      = 1
-	indexVersion    = 1
 	deletionVersion = 1
 
 	// knownFlags are the flag bits of a hot record of version 1. Three of them determine which
 	// fields follow; a new bit without a field needs no change here.
 	knownFlags = engine.DurableFlags
-
-	// MaxHostBytes bounds the part of a host that the indexes keep. A host name has at most 253
-	// bytes.
-	MaxHostBytes = 255
 )
 
 // AppendHot appends a hot record; the link's key is in the row's.
@@ -117,39 +112,6 @@ func OwnHot(h *engine.HotView) engine.Hot {
 	}
 }
 
-// IndexValue is the part of a link that the indexes by owner and by tag hold. With it, a list that
-// is filtered by a prefix of code, host or title reads no other record.
-type IndexValue struct {
-	engine.Key
-	Host, Title string
-}
-
-// AppendIndexValue appends an index value.
-//
-//	┌───────────┬────────┬──────┬──────┬────────────┐
-//	│ version 1 │ domain │ code │ host │ title …end │
-//	└───────────┴────────┴──────┴──────┴────────────┘
-func AppendIndexValue(dst []byte, x IndexValue) []byte {
-	dst = appendKey(append(dst, indexVersion), x.Key)
-	return append(appendString(dst, x.Host), x.Title...)
-}
-
-// DecodeIndexValue decodes an index value. The result shares no memory with v.
-func DecodeIndexValue(v []byte) (IndexValue, error) {
-	r := readValue("index value", v, indexVersion)
-	x := IndexValue{
-		Key: r.key().Own(), Host: string(r.bytes(MaxHostBytes)),
-		Title: string(r.remaining(engine.MaxTitleBytes)),
-	}
-	return x, r.end()
-}
-
-// DecodeIndexKey decodes the key of an index value, and nothing else.
-func DecodeIndexKey(v []byte) (engine.Key, error) {
-	r := readValue("index value", v, indexVersion)
-	return r.key().Own(), r.err
-}
-
 // AppendDeletion appends the value of a row of the index by deletion.
 //
 //	┌───────────┬────────┬───────────┐
@@ -167,16 +129,6 @@ func DecodeDeletion(v []byte) (engine.Key, error) {
 		r.fail("no code")
 	}
 	return k, r.end()
-}
-
-// HostOf returns the host of a target, with its port if it has one, cut to the length that the
-// indexes keep.
-func HostOf(target string) string {
-	_, host, _ := strings.Cut(target, "://")
-	if end := strings.IndexAny(host, "/?#"); end >= 0 {
-		host = host[:end]
-	}
-	return host[:min(len(host), MaxHostBytes)]
 }
 
 // CheckMutation returns an error for a mutation that could be written but not read back.
@@ -246,13 +198,4 @@ func checkTags(tags []string) error {
 		}
 	}
 	return nil
-}
-
-// DecodeLinkEntry decodes an index value. The result aliases it.
-func DecodeLinkEntry(v []byte) (engine.LinkEntry, error) {
-	r := readValue("index value", v, indexVersion)
-	x := engine.LinkEntry{
-		KeyView: r.key(), Host: r.bytes(MaxHostBytes), Title: r.remaining(engine.MaxTitleBytes),
-	}
-	return x, r.end()
 }

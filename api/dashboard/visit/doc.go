@@ -22,6 +22,6 @@
 // a form to fill in again after signing in. Before the visitor has signed in, that form is in hidden
 // fields of the form to sign in, so nothing is kept for strangers.
 //
-// Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, say.go, once.go, listcut.go,
+// Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, upload.go, say.go, once.go, listcut.go,
 // keptform.go, formwords.go, next.go, assets.go, views.go, failure.go, serve.go.
 package visit

@@ -8,10 +8,12 @@ import (
 	"unicode/utf8"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/icon"
 )
 
 // functions are what all templates can call.
 var functions = template.FuncMap{
+	"icon":        icon.HTML,
 	"number":      chart.Grouped,
 	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
 	"uncertainty": uncertainty,

@@ -1,7 +1,6 @@
 package visit
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -22,11 +21,7 @@ type Request struct {
 
 	kept     url.Values // see KeptFields
 	keptRead bool       // kept was read
-}
-
-// uploads reports whether the form has files, so that its fields are not separated by &.
-func (r *Request) uploads() bool {
-	return bytes.HasPrefix(r.Ctx.Request.Header.ContentType(), []byte("multipart/form-data"))
+	file     []byte     // see File
 }
 
 // identify finds out who is signed in.

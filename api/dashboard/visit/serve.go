@@ -93,8 +93,8 @@ func (r *Request) serve() error {
 				return err
 			}
 		}
-		if bytes.Count(r.Ctx.PostBody(), []byte{'&'}) >= maxFields && !r.uploads() {
-			return problem.New(problem.BadRequest, "the form has more than %d fields", maxFields)
+		if err := r.readForm(); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -109,6 +109,19 @@ func (r *Request) serve() error {
 // maxFields bounds the fields of a form. A field takes more than 100 bytes of memory, which are kept
 // for later requests: 8 MiB of empty fields would take more than half a gigabyte.
 const maxFields = 256
+
+var errTooManyFields = problem.New(problem.BadRequest, "the form has more than %d fields", maxFields)
+
+// readForm reads a form that has files, and bounds the fields of any other.
+func (r *Request) readForm() error {
+	if r.Uploads() {
+		return r.readParts()
+	}
+	if bytes.Count(r.Ctx.PostBody(), []byte{'&'}) >= maxFields {
+		return errTooManyFields
+	}
+	return nil
+}
 
 // wrongMethod answers a request whose method the page does not have. The router has set Allow, with
 // OPTIONS, which pages do not have either.

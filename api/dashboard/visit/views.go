@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type frame struct {
 	Support             string        // the address to ask at; empty: none
 	StyleURL, ScriptURL string
 	Nav                 []navItem // empty: nobody is signed in
+	Below               []navItem // the pages of the group that this page belongs to; empty: of none
 	User                string
 	Conditions          []notice // of the server
 	Notice              *notice  // of the form that was sent before
@@ -27,33 +29,48 @@ type navItem struct {
 	Current    bool
 }
 
-// navigation is the menu; a page belongs to the entry whose path begins its own, or to the one that
-// it names.
-var navigation = []struct {
-	path, name string
-	admin      bool
-	below      string // paths that begin so belong to it, too
-}{
-	{"/_/", "Overview", false, ""},
-	{"/_/links", "Links", false, "/_/link"},
-	{"/_/tokens", "Tokens", false, ""},
-	{"/_/transfer", "Import and export", false, ""},
-	{"/_/misses", "Misses", true, ""},
-	{"/_/users", "Users", true, ""},
-	{"/_/audit", "Audit log", true, ""},
-	{"/_/system", "System", true, ""},
+// has reports whether the page at a path is the item's, or below it.
+func (n navItem) has(path string) bool {
+	return path == n.Path || n.Path != Root && strings.HasPrefix(path, n.Path+"/")
 }
 
-func (r *Request) navigation() (items []navItem) {
-	at := r.path()
-	for _, n := range navigation {
-		if n.admin && !r.Admin() {
-			continue
-		}
-		current := at == n.path || n.path != Root && strings.HasPrefix(at, n.path+"/") || n.below != "" && strings.HasPrefix(at, n.below)
-		items = append(items, navItem{n.path, n.name, current})
+// navigation is the menu.
+var navigation = []navItem{
+	{Path: Root, Name: "Overview"}, {Path: Root + "links", Name: "Links"}, {Path: Root + "tags", Name: "Tags"},
+	{Path: Root + "tokens", Name: "Tokens"}, {Path: Root + "transfer", Name: "Move and export"},
+}
+
+// administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of them.
+var administration = []navItem{
+	{Path: Root + "users", Name: "Users"}, {Path: Root + "misses", Name: "Broken links"},
+	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
+}
+
+// navigation returns the menu, and the pages of the group that the page belongs to.
+func (r *Request) navigation() (items, below []navItem) {
+	items, _ = marked(navigation, r.path())
+	if strings.HasPrefix(r.path(), Root+"link/") {
+		items[1].Current = true
 	}
-	return items
+	if !r.Admin() {
+		return items, nil
+	}
+	below, inside := marked(administration, r.path())
+	items = append(items, navItem{Path: below[0].Path, Name: "Admin", Current: inside})
+	if !inside {
+		below = nil
+	}
+	return items, below
+}
+
+// marked returns items with the one marked that has the page at path; any: there is one.
+func marked(items []navItem, path string) (all []navItem, any bool) {
+	all = slices.Clone(items)
+	for i := range all {
+		all[i].Current = all[i].has(path)
+		any = any || all[i].Current
+	}
+	return all, any
 }
 
 // large are the pages that can keep a core busy for more than a millisecond while they are drawn: 50
@@ -72,7 +89,8 @@ func (r *Request) Show(status int, name, title string, data any) error {
 		Conditions: r.conditions(), Page: data,
 	}
 	if r.SignedIn() {
-		f.Nav, f.User = r.navigation(), r.Caller.User.Name
+		f.Nav, f.Below = r.navigation()
+		f.User = r.Caller.User.Name
 		f.Notice = r.takeNotice()
 	}
 	var b bytes.Buffer

@@ -115,7 +115,7 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		}
 		addresses[16], addresses[499] = "no address", "javascript:alert(1)"
 		b.visit("/_/links/bulk", http.StatusOK)
-		b.fill(field("Targets"), strings.Join(addresses, "\n"))
+		b.fill(field("Addresses or CSV"), strings.Join(addresses, "\n"))
 		b.fill(field("Tags for all of them"), "pasted")
 		b.follow(button("Create the links"))
 		b.sees("998 links are ready, 2 lines were refused")
@@ -123,12 +123,12 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])
 		}
-		if got, want := strings.TrimSpace(b.value(field("Targets"))), addresses[16]+"\n"+addresses[499]; got != want {
+		if got, want := strings.TrimSpace(b.value(field("Addresses or CSV"))), addresses[16]+"\n"+addresses[499]; got != want {
 			d.t.Errorf("the form has %q, want the lines that were refused", got)
 		}
 		rows := eval[[]string](b, "[...document.querySelectorAll('#results tbody tr')].filter(r => r.querySelector('.error')).map(r => r.cells[0].textContent)")
 		expect.Slices(d.t, rows, []string{"17", "500"}, "the lines were refused")
-		b.fill(field("Targets"), "https://example.org/corrected\nhttps://example.org/too")
+		b.fill(field("Addresses or CSV"), "https://example.org/corrected\nhttps://example.org/too")
 		b.follow(button("Create the links"))
 		b.sees("2 links are ready")
 	})

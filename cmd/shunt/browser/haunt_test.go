@@ -204,7 +204,7 @@ func (h *haunted) typed(b *tab) {
 	for _, text := range some(hostileStrings(h.t)) {
 		b.visit("/_/links/new", http.StatusOK)
 		b.unfold("Title, tags, expiry and more", field("Title"))
-		for _, name := range []string{"Target", "Alias", "Title", "Tags", "Limit of hits"} {
+		for _, name := range []string{"Target", "Alias", "Title", "Tags", "Click limit"} {
 			b.fill(field(name), text)
 		}
 		b.submitAny(button("Create the link"))
@@ -234,7 +234,7 @@ func (h *haunted) typed(b *tab) {
 func (h *haunted) pasted(b *tab) {
 	lines := strings.Join(hostileStrings(h.t), "\n")
 	b.visit("/_/links/bulk", http.StatusOK)
-	b.fill(field("Targets"), lines)
+	b.fill(field("Addresses or CSV"), lines)
 	b.fill(field("Tags for all of them"), "<b>tag</b>")
 	b.submitAny(button("Create the links"))
 	b.sees("refused")

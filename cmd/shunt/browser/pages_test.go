@@ -44,6 +44,7 @@ var pages = []row{
 	{name: "links-empty", path: "/_/links", as: newcomer},
 	{name: "link-new", path: "/_/links/new", as: admin},
 	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
+	{name: "campaigns", path: "/_/campaigns", as: admin},
 	{name: "links-bulk", path: "/_/links/bulk", as: admin},
 	{name: "link", path: "/_/link/" + demoCode, as: admin},
 	{name: "link-disabled", path: "/_/link/" + disabledCode, as: admin},

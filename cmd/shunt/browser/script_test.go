@@ -94,7 +94,7 @@ func TestCopyButtonsCopy(t *testing.T) {
 			pasted(d.base + "/abc")
 
 			b.visit("/_/links/bulk", http.StatusOK)
-			b.fill(field("Targets"), "https://example.org/one")
+			b.fill(field("Addresses or CSV"), "https://example.org/one")
 			b.follow(button("Create the links"))
 			short := strings.TrimSpace(b.value(field("Short addresses")))
 			b.click(button("Copy all short addresses"))

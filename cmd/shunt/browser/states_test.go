@@ -56,7 +56,7 @@ func madeLink(b *tab) {
 }
 
 func madeLinks(b *tab) {
-	b.fill(field("Targets"), "https://talks.example.com/2026/one\nno address\nhttps://talks.example.com/2026/two\nftp://talks.example.com/three")
+	b.fill(field("Addresses or CSV"), "https://talks.example.com/2026/one\nno address\nhttps://talks.example.com/2026/two\nftp://talks.example.com/three")
 	b.follow(button("Create the links"))
 }
 

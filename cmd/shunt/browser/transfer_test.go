@@ -56,18 +56,25 @@ func TestAFileOfFiveThousandLinesIsImported(t *testing.T) {
 	})
 }
 
+// downloads returns the folder for files that the tab loads from now on.
+func (b *tab) downloads() (folder string) {
+	b.t.Helper()
+	folder = b.t.TempDir()
+	id := call(b, target.GetTargetInfo, target.GetTargetInfoParams{}).TargetInfo.BrowserContextID
+	call(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: id, DownloadPath: folder,
+	})
+	return folder
+}
+
 // An export is a file that an import takes.
 func TestAnExportIsAFileThatCanBeImported(t *testing.T) {
 	withAndWithoutScript(t, func(d *desk) {
 		for i := range 300 {
 			d.create(d.token, map[string]any{"url": fmt.Sprintf("https://example.org/%d", i), "title": "Ünïcode \"quoted\" <b>"})
 		}
-		folder := d.t.TempDir()
 		b := d.tab
-		id := call(b, target.GetTargetInfo, target.GetTargetInfoParams{}).TargetInfo.BrowserContextID
-		call(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-			Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: id, DownloadPath: folder,
-		})
+		folder := b.downloads()
 		b.visit("/_/transfer", http.StatusOK)
 		b.click(link("Export my links"))
 		path := filepath.Join(folder, "links.ndjson")

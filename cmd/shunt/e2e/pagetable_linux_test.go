@@ -57,6 +57,7 @@ var timedPages = []timedPage{
 	page("/_/links?owner=all&q=nowhere"),
 	page("/_/links/new"),
 	page("/_/links/bulk"),
+	page("/_/campaigns"),
 	page("/_/link/{hot}?{own}"),
 	page("/_/link/{hot}?{own}period=24h"),
 	page("/_/link/{hot}?{own}period=30d"),

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/api/sheet"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/reach"
@@ -24,7 +25,7 @@ import (
 // The commands that set the fields of a link: add and edit.
 
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, given, asJSON := reach.Target{}, map[string]any{}, false
+	where, given, asJSON, csvFile := reach.Target{}, map[string]any{}, false, ""
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Make a short link and print its address",
@@ -32,13 +33,32 @@ func newAdd(stdout, stderr io.Writer) *cobra.Command {
 
 URL may be without its scheme (example.org/x is https://example.org/x), and a space in it becomes %20.
 
+With --csv, each row of FILE becomes a link (- is standard input). Its first line has the headings, of which
+only url is needed: ` + sheet.Names() + `.
+Commas, semicolons or tabs separate. A file without headings has an address on each line. A date is the end
+of that day here. Other flags hold for rows without such a cell; tags are added. The results are CSV, too:
+code, short_url, url and error. A refused row stops no other; it is reported on standard error with its line,
+and the exit code is 1.
+
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt add https://example.org/a/long/address
   shunt add https://example.org/spring --alias spring --tag campaign --expires 30d
+  shunt add --csv links.csv --tag campaign > results.csv
   SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,
-		Args: usage.Exactly("URL"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if csvFile != "" {
+				return usage.Exactly()(cmd, args)
+			}
+			return usage.Exactly("URL")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, named := given["alias"]; csvFile != "" && (named || asJSON) {
+				return settings.UsageErrorf("--csv takes neither --alias (its rows have their own) nor --json")
+			}
+			if csvFile != "" {
+				return addSheet(cmd.Context(), &where, csvFile, given, cmd.InOrStdin(), stdout, stderr)
+			}
 			given["url"] = args[0]
 			return addLink(cmd.Context(), &where, given, asJSON, stdout, stderr)
 		},
@@ -51,8 +71,9 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			return text, nil
 		})
 	linkflags.Add(fs, given, true)
+	fs.StringVar(&csvFile, "csv", "", "make a link of each row of `FILE`")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "alias", "json")
+	settings.MarkArguments(fs, "alias", "json", "csv")
 	return cmd
 }
 

@@ -29,6 +29,9 @@ const (
 	maxPage       = 1000 // links that the server gives at once
 )
 
+// linkOrders are the orders that --sort takes.
+var linkOrders = []string{"created", "updated", "hits", "relevance"}
+
 // linkStates are the states that --state takes.
 var linkStates = []string{
 	string(client.StateActive), string(client.StateExpired), string(client.StateExhausted),
@@ -67,17 +70,23 @@ const (
 func newLs(stdout, stderr io.Writer) *cobra.Command {
 	where, asked := reach.Target{Reads: true}, listAsked{}
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "List links",
+		Use:   "ls [WORD ...]",
+		Short: "List links, or find them by words",
 		Long: `List your links, newest first: as a table, or with --json as one link object per line. Without --limit
-and --all, it lists the newest 50.
+and --all, it lists the first 50.
+
+With words, it lists the links that have all of them: anywhere in the code, title, note, target or tags,
+in upper or lower case, with or without accents. A link with that very code comes first. A short or long
+address finds its link.
 ` + reach.WhereTokensAre,
 		Example: `  shunt ls
-  shunt ls --tag campaign --all
-  shunt ls --state expired
-  shunt ls --q example.org --json | jq -r .short_url`,
-		Args: usage.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  shunt ls spring sale
+  shunt ls https://example.org/a/long/address
+  shunt ls --tag campaign --sort hits --all
+  shunt ls --never-hit --created-to 30d
+  shunt ls example.org --json | jq -r .short_url`,
+		RunE: func(cmd *cobra.Command, words []string) error {
+			asked.Q = strings.Join(words, " ")
 			if err := asked.check(cmd); err != nil {
 				return err
 			}
@@ -91,10 +100,15 @@ and --all, it lists the newest 50.
 	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
 	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
 		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
-	fs.StringVar(&asked.Q, "q", "", "only links whose code, host or title begins with `TEXT`, in upper or lower case")
+	const times = "30d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z"
+	settings.Var(fs, &asked.CreatedFrom, "created-from", "TIME", "", "only links created since the `TIME`: "+times, settings.Now(settings.ParseBegin))
+	settings.Var(fs, &asked.CreatedTo, "created-to", "TIME", "", "only links created before the `TIME`, or until the end of that day", settings.Now(settings.ParseEnd))
+	fs.BoolVar(&asked.NeverHit, "never-hit", false, "only links without a hit")
+	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
+	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
 	asked.add(fs, "all links", "print link objects, one per line")
 	addOwner(cmd, &asked.owner, ownerOfLinks, true)
-	settings.MarkArguments(fs, "tag", "state", "q")
+	settings.MarkArguments(fs, "tag", "state", "created-from", "created-to", "never-hit", "sort", "ascending")
 	return cmd
 }
 

@@ -1,0 +1,363 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"shunt/engine/index"
+	"shunt/engine/internal/errs"
+	"shunt/engine/search"
+)
+
+// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are never
+// reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor do times
+// of creation change. In another order a link may change its place between two pages.
+type LinkQuery struct {
+	ListRange
+	After  *search.Place // the Next of the page before; nil: from the beginning
+	Limit  int           // 1 to MaxListed
+	Unique bool          // whether to read Detail.Unique
+	Total  bool          // whether to count the links of all pages
+
+	Order     Order
+	Ascending bool // the last one first
+
+	Words search.Query // all links if it is empty
+	Code  string       // a link whose code this is, or differs from it only by case, comes first in any order; empty: none
+
+	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
+
+	// Skip, if set, reports of an entry that the link is not wanted, by what the store has beside its id. It may say
+	// false for a link that Select leaves out.
+	Skip func(*LinkEntry) bool
+
+	// Select, if set, chooses links by what memory has of them when the page is read: flags, expiry,
+	// cap, hits of a capped link, and target. It must be fast and call
+	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
+	// may change between the choice and the end of the page, and a record is of the list's moment:
+	// so a caller that must be exact checks each Detail again.
+	Select func(index.Link) bool
+
+	// WantHits, if set, chooses links by their hits.
+	WantHits func(hits uint64) bool
+
+	sizeBytes int // bounds a step; 0: that of a page
+}
+
+// An Order is that of a list, the greatest first.
+type Order uint8
+
+const (
+	ByID        Order = iota // as they were made or imported
+	ByCreation               // by the time of creation, which an import brings along
+	ByUpdate                 // by the time of the last edit
+	ByHits                   // by the hits of all time
+	ByRelevance              // by the field that has the words; see search.Rank
+)
+
+// plain reports whether q is of the newest links of its range, so that few rows are read.
+func (q *LinkQuery) plain() bool {
+	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
+		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
+}
+
+const (
+	// searchRows is how many rows each core reads in a turn: half a millisecond.
+	searchRows = 4096
+
+	// searchParts is into how many parts the rest of a part is split for each core, when few are left.
+	searchParts = 4
+)
+
+// A searching is a search under way. Its parts are in the order of the rows.
+type searching struct {
+	*LinkList
+	q        *LinkQuery
+	first    []Record // that come before all others: see LinkQuery.Code
+	firstIDs []uint64
+	parts    []*searched
+	limit    int // of the places that are looked for
+}
+
+// searched is a part of the rows, and what was found in those that were read.
+type searched struct {
+	Part
+	best  *search.Best
+	found uint64
+	done  bool
+}
+
+// search returns a page of q, whatever it asks for. It reads the rows of the links on all cores, within turns.
+func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
+	s := searching{LinkList: l, q: q, limit: q.Limit}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := turn(func() error { return s.begin(ctx) }); err != nil {
+		return LinkPage{}, err
+	}
+	for !s.enough() {
+		if err := turn(s.step); err != nil {
+			return LinkPage{}, fmt.Errorf("searching links: %w", err)
+		}
+	}
+	return s.page(ctx, turn)
+}
+
+// begin reads the links that come first, and finds the rows of all others.
+func (s *searching) begin(ctx context.Context) error {
+	q := s.q
+	if q.Select != nil || q.WantHits != nil || q.Order == ByHits {
+		if err := s.links.hits.FoldNow(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.readFirst(); err != nil {
+		return err
+	}
+	if q.After == nil {
+		s.limit = max(q.Limit-len(s.first), 0)
+	}
+	r := q.ListRange
+	r.Texts = !q.Words.Empty()
+	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
+		r.Below = q.After.ID
+	}
+	parts, err := s.listing.Parts(r)
+	s.add(0, parts)
+	return err
+}
+
+// readFirst reads the links whose code is the one that was asked for, the exact one before those that differ by case.
+func (s *searching) readFirst() error {
+	asked := index.Key{Domain: index.DefaultDomain, Code: s.q.Code}
+	if !asked.View().Valid() {
+		return nil
+	}
+	var keys []index.Key
+	s.links.index.Variants(asked, func(v index.HotView) { keys = append(keys, v.Own()) })
+	slices.SortFunc(keys, func(a, b index.Key) int {
+		switch {
+		case a == asked:
+			return -1
+		case b == asked:
+			return 1
+		}
+		return a.Compare(b)
+	})
+	for _, k := range keys {
+		rec, err := s.listing.ReadRecord(k)
+		switch entry := entryOf(&rec); {
+		case errors.Is(err, errs.ErrNotFound): // it was made after the list was opened
+		case err != nil:
+			return err
+		case s.inRange(&rec) && s.wants(&entry):
+			s.first, s.firstIDs = append(s.first, rec), append(s.firstIDs, rec.Hot.ID)
+		}
+	}
+	return nil
+}
+
+// inRange reports whether a link that was found by its code is one of those that are asked for.
+func (s *searching) inRange(r *Record) bool {
+	q := s.q
+	return r.Hot.Flags&index.FlagTombstone == 0 && (q.AnyOwner || r.Hot.Owner == q.Owner) && (q.Tag == "" || HasTag(r.Cold.Tags, q.Tag))
+}
+
+// entryOf returns the entry of a record, without its text.
+func entryOf(r *Record) LinkEntry {
+	return LinkEntry{
+		KeyView: r.Hot.View(), ID: r.Hot.ID, Flags: r.Hot.Flags, CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs,
+		ExpiresAtMs: r.Hot.ExpiresAtMs,
+	}
+}
+
+// add puts parts into the list, before the part at i.
+func (s *searching) add(i int, parts []Part) {
+	added := make([]*searched, len(parts))
+	for n, p := range parts {
+		added[n] = &searched{Part: p, best: search.NewBest(s.limit, s.q.After)}
+	}
+	s.parts = slices.Insert(s.parts, i, added...)
+}
+
+// enough reports whether the page is found: all rows were read, or enough of the newest.
+func (s *searching) enough() bool {
+	found, newestFirst := uint64(0), s.q.Order == ByID && !s.q.Ascending && !s.q.AnyOwner && !s.q.Total
+	for _, p := range s.parts {
+		if newestFirst && found > uint64(s.limit) {
+			return true
+		}
+		if !p.done {
+			return false
+		}
+		found += p.found
+	}
+	return true
+}
+
+// step reads some rows of the first parts that have any, one on each core, and splits those parts if few are left.
+func (s *searching) step() error {
+	workers := runtime.GOMAXPROCS(0)
+	var reading []*searched
+	left := 0
+	for _, p := range s.parts {
+		if p.done {
+			continue
+		}
+		if left++; len(reading) < workers {
+			reading = append(reading, p)
+		}
+	}
+	var g errgroup.Group
+	for _, p := range reading {
+		g.Go(func() error {
+			more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
+			p.done = !more
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil || left >= searchParts*workers {
+		return err
+	}
+	for _, p := range reading {
+		if !p.done {
+			if err := s.split(p, searchParts*workers); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// split replaces the rest of a part by about n.
+func (s *searching) split(p *searched, n int) error {
+	rest, err := p.Split(n)
+	if err != nil {
+		return err
+	}
+	p.done = true
+	s.add(slices.Index(s.parts, p)+1, rest)
+	return p.Close()
+}
+
+// take counts the link of a row if it is wanted.
+func (s *searching) take(p *searched, e *LinkEntry) {
+	if !s.q.Words.Matches(e.Text) || !s.wants(e) || slices.Contains(s.firstIDs, e.ID) {
+		return
+	}
+	p.found++
+	if s.limit > 0 {
+		p.best.Add(s.placeOf(e))
+	}
+}
+
+// wants reports whether q asks for a link that has the words.
+func (s *searching) wants(e *LinkEntry) bool {
+	q := s.q
+	switch {
+	case q.CreatedFromMs != 0 && e.CreatedAtMs < q.CreatedFromMs, q.CreatedBeforeMs != 0 && e.CreatedAtMs >= q.CreatedBeforeMs:
+		return false
+	case q.Skip != nil && q.Skip(e), q.WantHits != nil && !q.WantHits(s.links.index.Hits(e.ID)):
+		return false
+	case q.Select == nil:
+		return true
+	}
+	link, ok := s.links.Resolve(e.KeyView)
+	if !ok || link.ID() != e.ID {
+		return false
+	}
+	defer link.Release()
+	return q.Select(link)
+}
+
+// placeOf returns the place of a link in the order of q.
+func (s *searching) placeOf(e *LinkEntry) search.Place {
+	p := search.Place{ID: e.ID}
+	switch s.q.Order {
+	case ByCreation:
+		p.Key = ordered(e.CreatedAtMs)
+	case ByUpdate:
+		p.Key = ordered(e.UpdatedAtMs)
+	case ByHits:
+		p.Key = s.links.index.Hits(e.ID)
+	case ByRelevance:
+		p.Key = math.MaxUint8 - uint64(s.q.Words.Rank(e.Text))
+	}
+	if s.q.Ascending {
+		return search.Place{Key: ^p.Key, ID: ^p.ID}
+	}
+	return p
+}
+
+// ordered returns a number that has the place of n among unsigned ones.
+func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
+
+// page reads the links that were found.
+func (s *searching) page(ctx context.Context, turn func(step func() error) error) (page LinkPage, err error) {
+	best, found := search.NewBest(s.limit, nil), uint64(len(s.first))
+	for _, p := range s.parts {
+		best.AddAll(p.best)
+		found += p.found
+	}
+	if s.q.Total {
+		page.Total = found
+	}
+	places, more := best.Places()
+	var records []Record
+	if s.q.After == nil { // else the first page had them
+		records = s.first[:min(len(s.first), s.q.Limit)]
+	}
+	if s.limit == 0 { // they take the whole page
+		more, page.Next = found > uint64(len(s.first)), &search.Place{Key: math.MaxUint64, ID: math.MaxUint64}
+	}
+	for at, end := 0, 0; ; records = nil {
+		at, end = end, min(len(places), end+listStepLinks)
+		err := turn(func() (err error) {
+			for _, p := range places[at:end] {
+				if records, err = s.readPlace(records, p); err != nil {
+					return err
+				}
+			}
+			part, err := s.details(ctx, records, s.q.Unique)
+			page.Links, page.sizeBytes = append(page.Links, part.Links...), page.sizeBytes+part.sizeBytes
+			return err
+		})
+		if err != nil {
+			return LinkPage{}, fmt.Errorf("reading links that were found: %w", err)
+		}
+		if end > 0 {
+			page.Next = &places[end-1]
+		}
+		if full := page.sizeBytes >= maxListBytes; full || end == len(places) {
+			if !more && end == len(places) {
+				page.Next = nil
+			}
+			return page, nil
+		}
+	}
+}
+
+// readPlace appends the record of a place.
+func (s *searching) readPlace(records []Record, p search.Place) ([]Record, error) {
+	id := p.ID
+	if s.q.Ascending {
+		id = ^id
+	}
+	rec, err := s.listing.ReadRecordOf(id)
+	if err != nil {
+		return nil, fmt.Errorf("link %d: %w", id, errNotAsListed(err))
+	}
+	return append(records, rec), nil
+}
+
+func (s *searching) close() (err error) {
+	for _, p := range s.parts {
+		err = errors.Join(err, p.Close())
+	}
+	return err
+}

@@ -1,0 +1,163 @@
+package links
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// indexKeys returns the rows of an owner's links, or of those with a tag, whose ids are below one; 0: all.
+func indexKeys(owner uint32, tag string, below uint64) row.Range {
+	key := row.AppendByOwnerKey(nil, owner, 0)
+	if tag != "" {
+		key = row.AppendByTagKey(nil, owner, tag, 0)
+	}
+	prefix := key[:len(key)-8]
+	keys := row.PrefixRange(prefix)
+	if below != 0 {
+		keys.Lower = binary.BigEndian.AppendUint64(append([]byte(nil), prefix...), ^(below - 1))
+	}
+	return keys
+}
+
+// readIndexRow reads a row of the index by owner or by tag. e aliases the value.
+func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
+	if _, id, ok := row.SplitIndexKey(key); ok {
+		e.ID = id
+		return row.ReadIndexValue(e, value)
+	}
+	return fmt.Errorf("%w: key of an index", row.ErrCorrupt)
+}
+
+// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the owner
+// before the tag, so there each owner is a part.
+func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
+	switch {
+	case len(r.Tag) > engine.MaxTagBytes: // no link has it
+		return nil, nil
+	case !r.AnyOwner:
+		return []engine.Part{&part{listing: l, keys: indexKeys(r.Owner, r.Tag, r.Below), texts: r.Texts}}, nil
+	case r.Tag == "":
+		return []engine.Part{&part{listing: l, keys: row.TableRange(row.TableByOwner), texts: r.Texts, below: r.Below}}, nil
+	}
+	owners, err := l.owners()
+	if err != nil {
+		return nil, fmt.Errorf("storage: listing owners of links: %w", err)
+	}
+	parts := make([]engine.Part, len(owners))
+	for i, owner := range owners {
+		parts[i] = &part{listing: l, keys: indexKeys(owner, r.Tag, r.Below), texts: r.Texts}
+	}
+	return parts, nil
+}
+
+// owners returns the users that have links.
+func (l *listing) owners() (all []uint32, err error) {
+	keys := row.TableRange(row.TableByOwner)
+	it, err := l.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for valid := it.First(); valid; {
+		if _, _, ok := row.SplitIndexKey(it.Key()); !ok {
+			return nil, fmt.Errorf("%w: key %x of an index", row.ErrCorrupt, it.Key())
+		}
+		owner := binary.BigEndian.Uint32(it.Key()[1:])
+		all = append(all, owner)
+		next := row.PrefixRange(row.AppendByOwnerKey(nil, owner, 0)[:1+4]).Upper
+		valid = it.SeekGE(next)
+	}
+	return all, it.Error()
+}
+
+// A part implements engine.Part with an iterator, once it is read.
+type part struct {
+	*listing
+	keys  row.Range // of the rows that were not read yet
+	texts bool
+	below uint64 // only links with a smaller id; 0: all in the range
+
+	it    *pebble.Iterator
+	entry engine.LinkEntry
+	text  []byte // kept for its memory
+}
+
+// Read implements engine.Part.
+func (p *part) Read(rows int, fn func(*engine.LinkEntry)) (more bool, err error) {
+	if more, err = p.read(rows, fn); err != nil {
+		return false, fmt.Errorf("storage: listing links: %w", err)
+	}
+	return more, nil
+}
+
+func (p *part) read(rows int, fn func(*engine.LinkEntry)) (more bool, err error) {
+	if p.it == nil {
+		if p.it, err = p.snapshot.NewIter(&pebble.IterOptions{LowerBound: p.keys.Lower, UpperBound: p.keys.Upper}); err != nil {
+			return false, err
+		}
+		more = p.it.First()
+	} else {
+		more = p.it.Valid()
+	}
+	for ; more && rows > 0; rows-- {
+		value, err := p.it.ValueAndErr()
+		if err == nil {
+			err = p.readRow(p.it.Key(), value)
+		}
+		if err != nil {
+			return false, fmt.Errorf("row %x: %w", p.it.Key(), err)
+		}
+		if p.below == 0 || p.entry.ID < p.below {
+			fn(&p.entry)
+		}
+		more = p.it.Next()
+	}
+	if more {
+		p.keys.Lower = append(p.keys.Lower[:0:0], p.it.Key()...)
+	}
+	return more, p.it.Error()
+}
+
+func (p *part) readRow(key, value []byte) error {
+	if err := readIndexRow(&p.entry, key, value); err != nil || !p.texts || !p.entry.TextByOwner {
+		return err
+	}
+	whole, err := kv.Read(p.snapshot, row.AppendByOwnerKey(nil, binary.BigEndian.Uint32(key[1:]), p.entry.ID))
+	if err == nil && whole == nil {
+		err = fmt.Errorf("%w: there is no row by owner", row.ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	return row.ReadIndexValue(&p.entry, whole)
+}
+
+// Split implements engine.Part.
+func (p *part) Split(n int) ([]engine.Part, error) {
+	ranges, err := kv.CutRange(p.snapshot, p.keys, n)
+	if err != nil {
+		return nil, fmt.Errorf("storage: splitting rows of links: %w", err)
+	}
+	parts := make([]engine.Part, len(ranges))
+	for i, keys := range ranges {
+		parts[i] = &part{listing: p.listing, keys: keys, texts: p.texts, below: p.below}
+	}
+	return parts, nil
+}
+
+// Close implements engine.Part.
+func (p *part) Close() error {
+	it := p.it
+	if it == nil {
+		return nil
+	}
+	p.it = nil
+	return it.Close()
+}
