@@ -13,11 +13,17 @@ import (
 	"shunt/engine/zone"
 )
 
-// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is codes.
-const maxFiguresValueBytes = maxCompared * (engine.MaxCodeBytes + 1)
+// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag, but for codes.
+const maxFiguresValueBytes = engine.MaxTagBytes
 
 // maxCompared is how many links can be compared in one answer.
 const maxCompared = 5
+
+// The parameter codes is a list, and so may be longer than others.
+const (
+	codesName     = "codes"
+	maxCodesBytes = maxCompared * (engine.MaxCodeBytes + 1)
+)
 
 // maxTop is the largest value of the parameter top, in links or missed codes.
 const maxTop = 1000
@@ -53,7 +59,7 @@ var (
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, "codes": readCodes,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, codesName: readCodes,
 	}
 )
 
