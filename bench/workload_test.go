@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"shunt/engine"
+	"shunt/engine/zone"
 )
 
 // links is the number of links that the benchmarks work on: SHUNT_BENCH_LINKS, by default 10 M.
@@ -159,6 +160,8 @@ func (d *discard) ReadReceipt(engine.RequestKey) (engine.Receipt, error) {
 }
 
 func (d *discard) View() (engine.View, error) { return nothing{d.positions.FlushSeq, d}, nil }
+
+func (d *discard) Zone() *zone.Zone { return nil }
 
 func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 

@@ -16,6 +16,7 @@
 //	caps/      the caps of links in a cluster
 //	invalid/   errors in the fields of a request
 //	plural/    counts things in words
+//	zone/      the days of a time zone, in hours
 //	seen/      the time that a store has itself seen passing, by which things grow old
 //	internal/  shared by the engine and its rooms only: clock (what a wrong clock may do), settings (defaults), errs,
 //	           ascii (percent-encodes Location), symbols (codes targets in memory), mmap (memory outside the

@@ -18,6 +18,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/zone"
 	"shunt/storage"
 )
 
@@ -58,6 +59,7 @@ type figures struct {
 
 	keptHours, keptDays int // 0: the engine's default
 
+	days       *zone.Zone
 	stopStore  func()
 	stopEngine func() // stops the allocation of ids: nothing else runs
 
@@ -79,10 +81,12 @@ type figuredHour struct {
 }
 
 func newFigures(t *testing.T) *figures {
-	f := &figures{
-		t: t, fs: vfs.NewMem(), dir: inMemory(t), hours: make(map[figuredHour]*exactTally),
-		now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC),
-	}
+	return newFiguresIn(t, nil, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+}
+
+// newFiguresIn has days of a zone.
+func newFiguresIn(t *testing.T, days *zone.Zone, now time.Time) *figures {
+	f := &figures{t: t, fs: vfs.NewMem(), dir: inMemory(t), hours: make(map[figuredHour]*exactTally), now: now, days: days}
 	f.open()
 	for i, owner := range []uint32{1, 1, 2} {
 		f.addLink(fmt.Sprintf("link%d", i), owner, []string{"a", "b", "a"}[i])
@@ -102,6 +106,7 @@ func (f *figures) open() {
 	var err error
 	f.store, err = storage.Open("data", storage.Options{Create: true, FS: f.fs})
 	expect.OK(f.t, err)
+	expect.OK(f.t, f.store.FixZone(f.days))
 	store := f.store
 	f.stopStore = start(func(ctx context.Context) { _ = store.Run(ctx) })
 	f.openEngine()
@@ -217,7 +222,7 @@ func (f *figures) farBehind(r *engine.Report) bool {
 	} else if len(r.Series) == 1 {
 		by = r.To.Sub(r.From)
 	}
-	return r.From.Unix()/3600 < int64(firstDay)*24 || r.Series != nil && by == time.Hour && r.From.Unix()/3600 < int64(firstHour)
+	return r.From.Unix()/3600 < int64(f.days.Begin(firstDay)) || r.Series != nil && by == time.Hour && r.From.Unix()/3600 < int64(firstHour)
 }
 
 // end returns the end of a report's window: of one in days up to now, all of today counts. It is in days if it
@@ -227,7 +232,7 @@ func (f *figures) end(r *engine.Report) time.Time {
 	firstHour, _ := f.store.Kept()
 	inDays := r.From.Before(hours) || r.From.Unix()/3600 < int64(firstHour)
 	if r.Series == nil && r.To.After(f.now) && inDays {
-		return r.To.Add(24*time.Hour - 1).Truncate(24 * time.Hour)
+		return time.Unix(int64(f.days.Ceil(uint32(r.To.Unix()/3600)))*3600, 0)
 	}
 	return r.To
 }
@@ -325,7 +330,7 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 	slices.SortFunc(want, func(a, b engine.LinkHits) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), cmp.Compare(a.Code, b.Code))
 	})
-	if top.Among != 0 || !slices.Equal(top.Links, want) {
+	if top.Beyond != 0 || !slices.Equal(top.Links, want) {
 		rt.Fatalf("top links: got %v, want %v", top, want)
 	}
 }
@@ -338,7 +343,7 @@ func refused(err error) bool { return errors.As(err, new(engine.InvalidError)) }
 func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFigures(t)
+		f := newFiguresIn(t, drawZone(rt, "days of"), rapid.SampledFrom(daysBeforeChanges).Draw(rt, "now"))
 		defer func() { f.close(); _ = os.RemoveAll(f.dir) }()
 		rt.Repeat(map[string]func(*rapid.T){
 			"hit":           f.drawHits,
@@ -373,6 +378,22 @@ func TestEveryWindowHasItsHitsAndVisitors(t *testing.T) {
 			"":      func(rt *rapid.T) { f.check(rt, f.drawQuery(rt)) },
 		})
 	})
+}
+
+// daysBeforeChanges are some days before a zone of drawZone changes its offset; Apia then skips a day.
+var daysBeforeChanges = []time.Time{
+	time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC), time.Date(2026, 3, 28, 20, 6, 7, 0, time.UTC), time.Date(2026, 10, 22, 5, 6, 7, 0, time.UTC),
+	time.Date(2011, 12, 28, 5, 6, 7, 0, time.UTC),
+}
+
+func drawZone(rt *rapid.T, what string) *zone.Zone {
+	name := rapid.SampledFrom([]string{"", "UTC", "Europe/Berlin", "America/New_York", "Australia/Sydney", "Pacific/Apia"}).Draw(rt, what)
+	if name == "" {
+		return nil
+	}
+	z, err := zone.Load(name)
+	expect.OK(rt, err)
+	return z
 }
 
 // drawLive draws a link, rarely.
@@ -443,6 +464,7 @@ func (f *figures) drawQuery(rt *rapid.T) engine.Query {
 	return engine.Query{
 		From: back("from"), To: back("to"),
 		Interval: rapid.SampledFrom([]engine.Interval{engine.NoSeries, engine.Hourly, engine.Daily}).Draw(rt, "interval"),
+		Zone:     drawZone(rt, "in days of"),
 	}
 }
 

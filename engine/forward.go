@@ -243,7 +243,6 @@ var (
 	ErrBehind          = errs.ErrBehind
 	ErrFlushTooLarge   = errs.ErrFlushTooLarge
 	ErrStalled         = errs.ErrStalled
-	ErrTooManyLinks    = errs.ErrTooManyLinks
 	ErrReadOnly        = errs.ErrReadOnly
 	ErrMismatch        = errs.ErrMismatch
 	ErrTooManyReceipts = errs.ErrTooManyReceipts

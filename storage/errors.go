@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"shunt/storage/disk"
+	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/links"
 	"shunt/storage/row"
@@ -33,6 +34,8 @@ var (
 	ErrCorrupt = row.ErrCorrupt
 	// ErrLostWrites: see package kv.
 	ErrLostWrites = kv.ErrLostWrites
+	// ErrOtherZone: see package hits.
+	ErrOtherZone = hits.ErrOtherZone
 	// ErrOfCluster: the store, or the backup, is that of a node of a cluster, and Options.Replicate is not set.
 	ErrOfCluster = errors.New("the data is that of a node of a cluster")
 	// ErrNoIDs: see package links.

@@ -69,7 +69,7 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 			days = many
 		}
 		for day := range days {
-			f.Add(day*row.HoursPerDay, id, 7, rowtest.Hit(id))
+			f.Add(day*24, id, 7, rowtest.Hit(id))
 		}
 		f.Add(ahead, id, 7, rowtest.Hit(id))
 	}

@@ -37,7 +37,7 @@ func wantDays(t testing.TB, s *Store, links, owners map[uint32]int) {
 // addDay adds a row of the first hour of a day for each link, and one for each of as many owners.
 func addDay(f *rowtest.Flush, day uint32, links uint64) {
 	for id := range links {
-		f.Add(day*row.HoursPerDay, id, uint32(id), rowtest.Hit(id))
+		f.Add(day*24, id, uint32(id), rowtest.Hit(id))
 	}
 }
 
@@ -70,7 +70,7 @@ func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
 	expect.Equal(t, len(rows(t, s, row.TableLinkLives)), links, "life rows")
 	three := &rowtest.Model{}
 	for _, day := range []uint32{8, 9, 10} {
-		three.Add(f.Links[rowtest.LinkHour{Hour: day * row.HoursPerDay, ID: 5}])
+		three.Add(f.Links[rowtest.LinkHour{Hour: day * 24, ID: 5}])
 	}
 	wantTally(t, s, 5, three)
 }

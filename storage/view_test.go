@@ -61,7 +61,7 @@ func (h *history) step(rt *rapid.T) {
 		h.s = openMem(h.t, h.mem)
 	case 8:
 		h.limits.FirstHour = max(h.limits.FirstHour, h.hour-rapid.Uint32Max(100).Draw(rt, "kept hours"))
-		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/row.HoursPerDay-rapid.Uint32Max(10).Draw(rt, "kept days"))
+		h.limits.FirstDay = max(h.limits.FirstDay, h.hour/24-rapid.Uint32Max(10).Draw(rt, "kept days"))
 		h.limits.OpenHour = h.hour
 		rollUpAll(h.t, h.s, h.limits, nil)
 	}
@@ -91,8 +91,8 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 		from := max(h.limits.FirstHour, 980) + rapid.Uint32Max(200).Draw(rt, "from")
 		to := from + rapid.Uint32Max(100).Draw(rt, "length")
 		if rapid.Bool().Draw(rt, "days") {
-			from = row.HoursPerDay * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
-			to = from + row.HoursPerDay*rapid.Uint32Max(8).Draw(rt, "days")
+			from = 24 * (max(h.limits.FirstDay, 40) + rapid.Uint32Max(8).Draw(rt, "first day"))
+			to = from + 24*rapid.Uint32Max(8).Draw(rt, "days")
 		}
 		if rapid.IntRange(0, 4).Draw(rt, "endless") == 0 {
 			to = engine.Endless
@@ -285,7 +285,7 @@ func TestSpansReachTheEndOfTime(t *testing.T) {
 	f := rowtest.NewFlush()
 	const last = math.MaxUint32 - 1 // a span ends before its ToHour, and the last hour is Endless
 	f.Add(last, 1, 7, rowtest.Hit(1))
-	f.Add(last-row.HoursPerDay, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
+	f.Add(last-24, math.MaxUint64, math.MaxUint32, rowtest.Hit(2))
 	flush(t, s, 1, f)
 	for _, rolled := range []bool{false, true} {
 		if rolled {

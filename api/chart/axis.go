@@ -114,7 +114,7 @@ func (c Chart) firstLabel() []label {
 func (c Chart) labelsAt(step xStep, width float64) (labels []label) {
 	context := ""
 	for i := range c.Buckets {
-		if !step.at(c.Buckets[i].From.UTC()) {
+		if !step.at(c.local(c.Buckets[i].From)) {
 			continue
 		}
 		l := c.labelOf(i, step)
@@ -134,7 +134,7 @@ func (c Chart) labelsAt(step xStep, width float64) (labels []label) {
 
 // labelOf returns the label of a bucket, with its context.
 func (c Chart) labelOf(bucket int, step xStep) label {
-	t := c.Buckets[bucket].From.UTC()
+	t := c.local(c.Buckets[bucket].From)
 	l := label{
 		bucket: bucket, center: (float64(bucket) + 0.5) / float64(len(c.Buckets)),
 		text: t.Format(step.text), context: t.Format(step.context),

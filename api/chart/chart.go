@@ -27,7 +27,7 @@ const (
 var (
 	ErrNoBuckets = errors.New("chart: there are no buckets")
 	ErrTooMany   = fmt.Errorf("chart: more than %d buckets", MaxBuckets)
-	ErrUneven    = errors.New("chart: the buckets do not follow each other, or do not begin on the hour or day (UTC)")
+	ErrUneven    = errors.New("chart: the buckets do not follow each other, or do not begin on the hour (UTC) or day")
 	ErrTooLarge  = errors.New("chart: a figure is over 2^53")
 )
 
@@ -39,6 +39,7 @@ const (
 	Day
 )
 
+// duration is that of a usual bucket.
 func (i Interval) duration() time.Duration {
 	if i == Day {
 		return 24 * time.Hour
@@ -64,9 +65,10 @@ type Chart struct {
 	ID       string // of the figure, unique in its page; its parts have ids that begin with it
 	Caption  string // what the chart shows
 	Interval Interval
-	Now      time.Time // a bucket that has not ended by then is drawn as open; zero: none is
-	Height   int       // of the drawing, in pixels; 0: 224; at least 120
-	Buckets  []Bucket  // each begins where the one before it ends
+	Zone     *time.Location // of days; nil: UTC, and hours are always UTC
+	Now      time.Time      // a bucket that has not ended by then is drawn as open; zero: none is
+	Height   int            // of the drawing, in pixels; 0: 224; at least 120
+	Buckets  []Bucket       // each begins where the one before it ends
 }
 
 // HTML returns the chart as a <figure>. Texts are escaped. On an error it returns nothing.
@@ -104,18 +106,45 @@ func (c Chart) check() error {
 	case len(c.Buckets) > MaxBuckets:
 		return fmt.Errorf("%w: %d", ErrTooMany, len(c.Buckets))
 	}
-	step := c.Interval.duration()
-	next := c.Buckets[0].From.UTC().Truncate(step)
-	for _, bucket := range c.Buckets {
-		if !bucket.From.Equal(next) {
+	for i, bucket := range c.Buckets {
+		if !c.begins(bucket.From) || i > 0 && !bucket.From.Equal(c.end(i-1)) {
 			return ErrUneven
 		}
 		if max(bucket.Hits, bucket.Unique) > MaxFigure {
 			return ErrTooLarge
 		}
-		next = next.Add(step)
 	}
 	return nil
+}
+
+// local returns a time as labels show it: an hour, or the beginning of the date, which need not be midnight in its zone.
+func (c Chart) local(t time.Time) time.Time {
+	if c.Interval == Hour || c.Zone == nil {
+		return t.UTC()
+	}
+	year, month, date := t.In(c.Zone).Date()
+	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+}
+
+// begins reports whether an hour or a day begins at t.
+func (c Chart) begins(t time.Time) bool {
+	if c.Interval == Hour {
+		return t.Equal(t.Truncate(time.Hour))
+	}
+	return c.local(t).YearDay() != c.local(t.Add(-time.Nanosecond)).YearDay()
+}
+
+// end returns the end of a bucket: a day has 23 to 25 hours.
+func (c Chart) end(i int) time.Time {
+	from := c.Buckets[i].From
+	if c.Interval == Hour {
+		return from.Add(time.Hour)
+	}
+	for end := from.Add(23 * time.Hour); ; end = end.Add(time.Hour) {
+		if c.begins(end) || end.Sub(from) > 25*time.Hour {
+			return end
+		}
+	}
 }
 
 // peak returns the first bucket with the most hits.
@@ -135,7 +164,7 @@ func (c Chart) most() (most uint64) {
 // open reports whether a bucket has begun and not ended.
 func (c Chart) open(i int) bool {
 	from := c.Buckets[i].From
-	return !c.Now.IsZero() && !from.After(c.Now) && from.Add(c.Interval.duration()).After(c.Now)
+	return !c.Now.IsZero() && !from.After(c.Now) && c.end(i).After(c.Now)
 }
 
 // hasOpen reports whether the last bucket is open.
@@ -144,13 +173,21 @@ func (c Chart) hasOpen() bool { return c.open(len(c.Buckets) - 1) }
 // name returns the time of a bucket.
 func (c Chart) name(i int) string {
 	if c.Interval == Day {
-		return c.Buckets[i].From.UTC().Format("2006-01-02")
+		return c.local(c.Buckets[i].From).Format("2006-01-02")
 	}
 	return c.Buckets[i].From.UTC().Format("2006-01-02 15:04")
 }
 
+// zone names the zone of what name returns.
+func (c Chart) zone() string {
+	if c.Interval == Hour || c.Zone == nil {
+		return "UTC"
+	}
+	return c.Zone.String()
+}
+
 func (c Chart) writeCaption(b *strings.Builder) {
-	fmt.Fprintf(b, `<figcaption><span><span id="%s-caption">%s</span> <span class="chart-zone">(UTC)</span></span>`, escape(c.ID), escape(c.Caption))
+	fmt.Fprintf(b, `<figcaption><span><span id="%s-caption">%s</span> <span class="chart-zone">(%s)</span></span>`, escape(c.ID), escape(c.Caption), escape(c.zone()))
 	b.WriteString(`<span class="legend"><span class="key hits">Hits</span> <span class="key visitors">Visitors</span>`)
 	if c.hasOpen() && c.most() > 0 {
 		fmt.Fprintf(b, ` <span class="key hits open">This %s, so far</span>`, c.Interval)
@@ -182,8 +219,8 @@ func (c Chart) writeTable(b *strings.Builder) {
 		unit = "Hour"
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
-		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(UTC)</span></caption>`+
-		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.ID), escape(c.Caption), c.Interval, unit)
+		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(%s)</span></caption>`+
+		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
 	for i, bucket := range c.Buckets {
 		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.name(i))
 		if c.open(i) {

@@ -39,6 +39,7 @@ type StatsQuery struct {
 	From, To time.Time // half-open, widened to whole hours or days; zero: the creation, and now
 	Interval Interval  // empty: no Series
 	Include  []Include
+	Zone     string // of days, such as Europe/Berlin, as long as hours are kept; empty: the server's
 }
 
 // OwnerStatsQuery selects figures of all links of an owner.
@@ -59,6 +60,7 @@ type Stats struct {
 
 	From       time.Time    `json:"from,omitzero"`       // of the window, as used
 	To         time.Time    `json:"to,omitzero"`         //
+	Zone       string       `json:"time_zone,omitempty"` // of the days of the window and of Series
 	Series     []Bucket     `json:"series,omitempty"`    // the buckets' Unique do not add up to Unique
 	Bots       *BotHits     `json:"bots,omitempty"`      //
 	Referrers  []ValueHits  `json:"referrers,omitempty"` // lists are in descending order, "other" is last
@@ -132,6 +134,7 @@ func (q *StatsQuery) parameters() url.Values {
 	setTime(query, "from", q.From)
 	setTime(query, "to", q.To)
 	setGiven(query, "interval", string(q.Interval))
+	setGiven(query, "time_zone", q.Zone)
 	names := make([]string, len(q.Include))
 	for i, name := range q.Include {
 		names[i] = string(name)

@@ -40,7 +40,7 @@ func (r *request) keptPeriods() (all []period) {
 		if p.Interval == "hour" {
 			first = hour
 		}
-		whole := int(beginning(p.Interval, now).Sub(first) / p.width()) // without the present one
+		whole := int(r.beginning(p.Interval, now, 0).Sub(first).Round(p.width()) / p.width()) // without the present one
 		p.buckets = min(p.buckets, max(whole, 1))
 		if p.buckets <= longest[p.Interval] {
 			continue
@@ -60,17 +60,15 @@ func (p period) width() time.Duration {
 	return day
 }
 
-// from returns the beginning of the period that ends at now.
-func (p period) from(now time.Time) time.Time {
-	return beginning(p.Interval, now).Add(-time.Duration(p.buckets-1) * p.width())
-}
+// since returns the beginning of the period that ends now.
+func (r *request) since(p period) time.Time { return r.beginning(p.Interval, r.Now(), 1-p.buckets) }
 
-// beginning returns the beginning of the hour or day of t, in UTC.
-func beginning(interval string, t time.Time) time.Time {
+// beginning returns the beginning of the hour that is n hours after that of t, or of such a day of the store's zone.
+func (r *request) beginning(interval string, t time.Time, n int) time.Time {
 	if interval == "hour" {
-		return t.UTC().Truncate(time.Hour)
+		return t.UTC().Truncate(time.Hour).Add(time.Duration(n) * time.Hour)
 	}
-	return t.UTC().Truncate(day)
+	return r.Engine.Zone().DayOf(t, n)
 }
 
 // periodNamed returns the period of that name, or the one that a page shows without a name, or the
@@ -203,7 +201,7 @@ func fromFirstHit(interval string, series []ops.Bucket) []ops.Bucket {
 func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, error) {
 	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.Now()}
 	if interval == "day" {
-		c.Interval = chart.Day
+		c.Interval, c.Zone = chart.Day, r.Engine.Zone().Place()
 	}
 	for _, b := range fromFirstHit(interval, series) {
 		c.Buckets = append(c.Buckets, chart.Bucket(b))

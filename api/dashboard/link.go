@@ -19,6 +19,7 @@ type linkView struct {
 	Here      string // the address of the page
 	Link      ops.Link
 	Owner     string // the parameter owner
+	Zone      string // of days
 	Works     bool   // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
@@ -53,7 +54,7 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	view := linkView{ClockNote: r.clockNote(), Here: r.Here(), Link: l, Owner: r.Query("owner"), Works: l.State == engine.StateActive, From: r.Query("from"), To: r.Query("to")}
+	view := linkView{ClockNote: r.clockNote(), Here: r.Here(), Link: l, Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Works: l.State == engine.StateActive, From: r.Query("from"), To: r.Query("to")}
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}
@@ -118,7 +119,7 @@ const maxHourly = 48 * time.Hour
 func (r *request) windowAsked(view *linkView) []string {
 	p, from, to := &view.Period, view.From, view.To
 	if p.Name != "" {
-		from = moment(p.since(view.Link.CreatedAt, r.Now()))
+		from = moment(r.sinceMade(*p, view.Link.CreatedAt))
 	} else {
 		p.Interval = "day"
 		hours, _ := r.Engine.KeptSince()
@@ -126,21 +127,18 @@ func (r *request) windowAsked(view *linkView) []string {
 			p.Interval = "hour"
 		}
 	}
-	if at, err := time.Parse(time.DateOnly, to); err == nil && at.AddDate(0, 0, 1).Year() <= 9999 {
-		to = moment(at.AddDate(0, 0, 1)) // the form asks for the last day
-	}
 	return []string{"from", from, "to", to, "interval", p.Interval, "include", allLists}
 }
 
-// since returns the beginning of the period for a link. The chart of a young link does not show
+// sinceMade returns the beginning of the period for a link. The chart of a young link does not show
 // 400 days of nothing.
-func (p *period) since(created, now time.Time) time.Time {
-	from := p.from(now)
+func (r *request) sinceMade(p period, created time.Time) time.Time {
+	from := r.since(p)
 	if p.Interval == "hour" {
 		return from
 	}
-	least := beginning("day", now).AddDate(0, 0, 1-leastDays)
-	if first := beginning("day", created); first.Before(least) {
+	least := r.beginning("day", r.Now(), 1-leastDays)
+	if first := r.beginning("day", created, 0); first.Before(least) {
 		least = first
 	}
 	return later(from, least)

@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/engine"
 )
 
 // overviewView is what the overview shows.
@@ -18,6 +19,7 @@ type overviewView struct {
 	Here      string   // the address of the page
 	Form      linkForm // creates a link
 	Owner     string   // the parameter owner: empty (one's own links) or all
+	Zone      string   // of days
 	Admin     bool
 	Today     comparison
 	Unused    bool // no link was hit lately: the page says how to begin
@@ -28,7 +30,7 @@ type overviewView struct {
 	Window    ops.Figures
 	Lists     []breakdown
 	Top       []topLink
-	TopAmong  uint64 // Top is among that many links with the most hits ever; 0: among all
+	TopBeyond uint64 // other links have at most that many hits in the window; 0: Top is certain
 	Live      string // the path of the live figures of today
 }
 
@@ -66,12 +68,12 @@ var comparedDays = []int{7, 30}
 // keptComparisons returns the comparisons whose days are kept, without their figures. The first one is today's.
 func (r *request) keptComparisons() []comparison {
 	hours, first := r.Engine.KeptSince()
-	all := []comparison{today(r.Now(), hours)}
-	end := all[0].from
+	all := []comparison{r.today(hours)}
+	now := r.Now()
 	for _, days := range comparedDays {
 		c := comparison{
 			Title: fmt.Sprintf("Hits in %d days, without today", days), Before: fmt.Sprintf("in the %d days before", days),
-			from: end.AddDate(0, 0, -days), to: end, since: end.AddDate(0, 0, -2*days), till: end.AddDate(0, 0, -days),
+			from: r.beginning("day", now, -days), to: all[0].from, since: r.beginning("day", now, -2*days), till: r.beginning("day", now, -days),
 		}
 		if c.from.Before(first) {
 			break
@@ -85,10 +87,13 @@ func (r *request) keptComparisons() []comparison {
 }
 
 // today returns the comparison of today with yesterday until the same hour; hours are kept since then.
-func today(now, hours time.Time) comparison {
-	c := comparison{Title: "Hits today", from: beginning("day", now), partly: beginning("hour", now)}
-	c.since, c.till = c.from.AddDate(0, 0, -1), c.partly.AddDate(0, 0, -1)
-	c.Before = "yesterday until " + c.till.Format("15:04") + " UTC"
+func (r *request) today(hours time.Time) comparison {
+	now := r.Now()
+	c := comparison{Title: "Hits today", from: r.beginning("day", now, 0), partly: r.beginning("hour", now, 0)}
+	c.since = r.beginning("day", now, -1)
+	c.till = c.since.Add(c.partly.Sub(c.from))
+	zone := r.Engine.Zone()
+	c.Before = "yesterday until " + c.till.In(zone.Place()).Format("15:04") + " " + zone.Name()
 	if c.since.Before(c.till) && !c.since.Before(hours) {
 		c.Part, c.Then = new(ops.Figures), new(ops.Figures)
 	}
@@ -114,7 +119,7 @@ func (c *comparison) spans() []span {
 
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Admin: r.Admin()}
+	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Admin: r.Admin()}
 	view.Live = visit.Address(livePath, "owner", view.Owner)
 	var err error
 	if view.Form, err = r.newForm(linksPath, nil); err != nil {
@@ -132,11 +137,11 @@ func (r *request) overview() error {
 // readOverview reads the figures of the overview, all in one turn.
 func (r *request) readOverview(view *overviewView) error {
 	p := view.Period
-	window, err := r.ownerQuery(view.Owner, "from", moment(p.from(r.Now())), "interval", p.Interval, "include", allLists, "top", topShown)
+	window, err := r.ownerQuery(view.Owner, "from", moment(r.since(p)), "interval", p.Interval, "include", allLists, "top", topShown)
 	if err != nil {
 		return err
 	}
-	window.AmongMostHit = true
+	window.MaxLinks = engine.MaxScannedLinks // a page has no time for more
 	queries := []ops.FiguresQuery{window}
 	compared := r.keptComparisons()
 	for i := range compared {
@@ -160,7 +165,7 @@ func (r *request) readOverview(view *overviewView) error {
 func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
 	view.Window = figures[0]
 	view.Lists = r.breakdowns(&view.Window)
-	view.TopAmong = uint64(view.Window.TopAmong)
+	view.TopBeyond = view.Window.TopBeyond
 	for _, l := range view.Window.Top {
 		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
 	}
@@ -195,13 +200,13 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
-	q, err := r.ownerQuery(r.Query("owner"), "from", moment(beginning("day", r.Now())))
+	q, err := r.ownerQuery(r.Query("owner"), "from", moment(r.beginning("day", r.Now(), 0)))
 	if err != nil {
 		return err
 	}
 	read := func() (hits, unique uint64, err error) {
 		err = r.Heavily(func() error {
-			q.From = beginning("day", r.Now())
+			q.From = r.beginning("day", r.Now(), 0)
 			f, err := r.Calls.OwnerFigures(r.Caller, q)
 			hits, unique = f.Hits, f.Unique
 			return err

@@ -56,6 +56,13 @@ func WriteJSON(ctx *fasthttp.RequestCtx, status int, v any) error {
 	return nil
 }
 
+// WriteCSV answers with a table.
+func WriteCSV(ctx *fasthttp.RequestCtx, table []byte) error {
+	begin(ctx, "text/csv; charset=utf-8; header=present", fasthttp.StatusOK)
+	ctx.SetBody(table)
+	return nil
+}
+
 // WriteAppended answers with the JSON that write appends.
 func WriteAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) []byte) error {
 	begin(ctx, "application/json", status)

@@ -6,6 +6,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/exchange"
 	"shunt/api/ops"
+	"shunt/api/page"
 )
 
 // ReadStats is GET /stats/{code}.
@@ -26,7 +27,7 @@ func (l *Calls) ReadStats(ctx *fasthttp.RequestCtx, caller account.Caller) error
 		if err != nil {
 			return err
 		}
-		return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
+		return writeFigures(ctx, &figures)
 	}
 	if q.Heavy() {
 		answer = l.Heavy.Bounded(answer)
@@ -43,6 +44,15 @@ func (l *Calls) ReadOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller) 
 	figures, err := l.Ops.OwnerFigures(caller, q)
 	if err != nil {
 		return err
+	}
+	return writeFigures(ctx, &figures)
+}
+
+// writeFigures answers with figures, as CSV if the client prefers that.
+func writeFigures(ctx *fasthttp.RequestCtx, figures *ops.Figures) error {
+	ctx.Response.Header.Set(fasthttp.HeaderVary, "Accept")
+	if page.PrefersCSV(ctx.Request.Header.PeekAll(fasthttp.HeaderAccept)) {
+		return exchange.WriteCSV(ctx, figures.CSV())
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, figures)
 }

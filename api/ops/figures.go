@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"shunt/api/account"
@@ -18,6 +17,7 @@ type Figures struct {
 	Imported   uint64         `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
 	From       time.Time      `json:"from,omitzero"`
 	To         time.Time      `json:"to,omitzero"`
+	Zone       string         `json:"time_zone,omitempty"` // of the days of the window and of the series
 	Series     []Bucket       `json:"series,omitzero"`
 	Bots       *BotFigures    `json:"bots,omitempty"`
 	Referrers  []ValueFigures `json:"referrers,omitzero"`
@@ -27,7 +27,14 @@ type Figures struct {
 	Durability *Durability    `json:"durability,omitempty"`
 	Error      *float64       `json:"error,omitempty"`
 	Top        []LinkFigures  `json:"top,omitzero"`
-	TopAmong   int            `json:"-"` // see FiguresQuery.AmongMostHit
+	Links      []ComparedLink `json:"links,omitzero"`
+	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
+}
+
+// A ComparedLink is one of the links whose figures were asked for together.
+type ComparedLink struct {
+	Code string `json:"code"`
+	Figures
 }
 
 // A Bucket is an hour or a day of a series.
@@ -94,6 +101,7 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
+		q.useDays(c.o.Engine.Zone())
 		r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
@@ -178,19 +186,47 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 }
 
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
+	q.useDays(c.o.Engine.Zone())
+	if len(q.codes) > 0 {
+		return c.compared(q)
+	}
 	owners, err := c.ownersOf(q.Guard)
 	if err != nil {
 		return f, err
 	}
 	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
 	if err != nil {
-		return f, q.explain(err)
+		return f, err
 	}
 	f = q.answer(&r)
 	if q.top > 0 {
-		if f.Top, f.TopAmong, err = c.topLinks(q, owners, &r); err != nil {
-			return f, q.explain(err)
+		f.Top, f.TopBeyond, err = c.topLinks(q, owners, &r)
+	}
+	return f, err
+}
+
+// compared returns the figures of several links over one window, together and each. A code that names no link of the
+// caller is an error.
+func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
+	keys := make([]engine.Key, len(q.codes))
+	for i, code := range q.codes {
+		keys[i] = keyOf(code)
+		l, ok := c.o.Engine.Resolve(keys[i].View())
+		if ok {
+			ok = q.Guard.AnyOwner || l.Owner() == q.Guard.Owner
+			l.Release()
 		}
+		if !ok {
+			return f, jsonbody.FieldError("codes", "invalid", "no link of yours has the code "+code)
+		}
+	}
+	whole, each, err := c.o.Engine.CompareLinks(context.Background(), keys, q.Query)
+	if err != nil {
+		return f, err
+	}
+	f = q.answer(&whole)
+	for i := range each {
+		f.Links = append(f.Links, ComparedLink{q.codes[i], q.answer(&each[i])})
 	}
 	return f, nil
 }
@@ -216,9 +252,9 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	return owners, nil
 }
 
-// topLinks returns the links with the most hits in the window of r. A list that may lack a link is
-// an error, unless q allows it.
-func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, among int, err error) {
+// topLinks returns the links with the most hits in the window of r. Others have at most beyond hits, if it is not 0:
+// see FiguresQuery.MaxLinks.
+func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, beyond uint64, err error) {
 	if !r.From.Before(r.To) {
 		return []LinkFigures{}, 0, nil
 	}
@@ -227,9 +263,6 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 		asked.From, asked.To = r.From, r.To
 	}
 	found, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
-	if err == nil && found.Among > 0 && !q.AmongMostHit {
-		err = engine.ErrTooManyLinks
-	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -237,25 +270,12 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 	for i, l := range found.Links {
 		top[i] = LinkFigures{Code: l.Code, Hits: l.Hits, Unique: l.Unique}
 	}
-	return top, found.Among, nil
-}
-
-// explain returns err, or the error of the parameter that made the query read too many links.
-func (q *FiguresQuery) explain(err error) error {
-	if !errors.Is(err, engine.ErrTooManyLinks) {
-		return err
-	}
-	const limit = "10,000" // engine.MaxScannedLinks
-	if q.tag != "" {
-		return jsonbody.FieldError("tag", "too_many", "more than "+limit+" links have this tag")
-	}
-	return jsonbody.FieldError("top", "too_many",
-		"more than "+limit+" links had enough hits to be among these; ask for fewer or a longer window, or with a tag that fewer links have")
+	return top, found.Beyond, nil
 }
 
 // answer returns the figures of r that q asks for.
 func (q *FiguresQuery) answer(r *engine.Report) Figures {
-	o := Figures{Hits: r.Hits, Unique: r.Unique, Imported: r.ImportedHits, From: r.From, To: r.To}
+	o := Figures{Hits: r.Hits, Unique: r.Unique, Imported: r.ImportedHits, From: r.From, To: r.To, Zone: r.Zone}
 	if q.Interval != engine.NoSeries {
 		o.Series = make([]Bucket, len(r.Series))
 		for i, b := range r.Series {

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -9,10 +10,20 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/when"
 	"shunt/engine"
+	"shunt/engine/zone"
 )
 
-// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag.
+// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag, but for codes.
 const maxFiguresValueBytes = engine.MaxTagBytes
+
+// maxCompared is how many links can be compared in one answer.
+const maxCompared = 5
+
+// The parameter codes is a list, and so may be longer than others.
+const (
+	codesName     = "codes"
+	maxCodesBytes = maxCompared * (engine.MaxCodeBytes + 1)
+)
 
 // maxTop is the largest value of the parameter top, in links or missed codes.
 const maxTop = 1000
@@ -23,13 +34,10 @@ type FiguresQuery struct {
 	Guard    engine.Guard // whose link, or links
 	windowed bool         // from, to or interval is given
 	include  included
+	days     [2]bool // whether from and to are dates, which are days of the zone in use
 	tag      string
-	top      int // 0: no list
-
-	// AmongMostHit allows a list of the most-hit links that may lack some because too many links
-	// had enough hits before the window. Then Figures.TopAmong is not 0: the list is one of the
-	// TopAmong links with the most hits of all time.
-	AmongMostHit bool
+	top      int      // 0: no list
+	codes    []string // links to compare; none: all of the owner, or of the tag
 }
 
 // included says which parts the parameter include adds to the answer.
@@ -48,10 +56,10 @@ var listNames = [engine.NumDimensions]string{
 // both have owner, too.
 var (
 	linkParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "top": readTop, "tag": readTag,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, codesName: readCodes,
 	}
 )
 
@@ -62,7 +70,11 @@ func ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
 
 // ParseOwnerFigures reads the parameters of the figures of an owner.
 func ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
-	return parseFiguresQuery(caller, p, ownerParameters)
+	q, err := parseFiguresQuery(caller, p, ownerParameters)
+	if err == nil && len(q.codes) > 0 && (q.tag != "" || q.top > 0) {
+		err = jsonbody.FieldError("codes", "invalid", "cannot be combined with tag or top")
+	}
+	return q, err
 }
 
 func parseFiguresQuery(
@@ -80,6 +92,7 @@ func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
 
 func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
+	q.days[0] = isDate(value)
 	q.From, err = readMoment(value, when.Begin)
 	// A client can send the zero time, but the engine takes it for no time. Any moment of 1969 does
 	// as well, because no figures are older.
@@ -91,6 +104,7 @@ func readFrom(q *FiguresQuery, value string) (err error) {
 
 func readTo(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
+	q.days[1] = isDate(value)
 	q.To, err = readMoment(value, when.End)
 	// The engine counts hours from 1970 without a sign.
 	if epoch := time.Unix(0, 0); err == nil && q.To.Before(epoch) {
@@ -99,8 +113,40 @@ func readTo(q *FiguresQuery, value string) (err error) {
 	return err
 }
 
-// readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day in
-// UTC. A + in a query means a space (HTML, 4.10.21.8), and people forget to write %2B before an
+func isDate(value string) bool {
+	_, ok := when.Day(value, time.UTC)
+	return ok
+}
+
+// readZone reads the zone of days.
+func readZone(q *FiguresQuery, value string) (err error) {
+	q.windowed = true
+	q.Zone, err = zone.Load(value)
+	switch {
+	case errors.Is(err, zone.ErrUnknown):
+		return jsonbody.FieldError("", "range", "must be the name of a time zone, such as Europe/Berlin or UTC")
+	case err != nil: // figures by the hour cannot be added up to its days
+		q.Zone = nil
+	}
+	return nil
+}
+
+// useDays makes the dates of q days of its zone, or of the store's.
+func (q *FiguresQuery) useDays(store *zone.Zone) {
+	days := store
+	if q.Zone != nil {
+		days = q.Zone
+	}
+	for i, at := range []*time.Time{&q.From, &q.To} {
+		if q.days[i] && at.Unix() > 0 {
+			*at = time.Unix(int64(days.Begin(uint32(at.Unix()/86400)))*3600, 0)
+		}
+	}
+	q.days = [2]bool{}
+}
+
+// readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day, for now in
+// UTC: see useDays. A + in a query means a space (HTML, 4.10.21.8), and people forget to write %2B before an
 // offset. No time of RFC 3339 has a space, so a space is always such a +.
 func readMoment(value string, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
 	t, ok := read(strings.Replace(value, " ", "+", 1), time.UTC)
@@ -109,6 +155,21 @@ func readMoment(value string, read func(string, *time.Location) (time.Time, bool
 			"must be a time such as 2026-11-21T12:00:00Z, or a date such as 2026-11-21")
 	}
 	return t, nil
+}
+
+// readCodes reads 2 to 5 codes, separated by commas, which no code has.
+func readCodes(q *FiguresQuery, value string) error {
+	codes := strings.Split(value, ",")
+	if len(codes) < 2 || len(codes) > maxCompared {
+		return jsonbody.FieldError("", "range", "must be 2 to 5 codes, separated by commas")
+	}
+	for i, code := range codes {
+		if slices.Contains(codes[:i], code) {
+			return jsonbody.FieldError("", "duplicate", "must not have a code twice")
+		}
+	}
+	q.codes = codes
+	return nil
 }
 
 func readInterval(q *FiguresQuery, value string) error {

@@ -70,7 +70,7 @@ func readParameters[T any](
 			invalid = jsonbody.AppendError(invalid, name, UnknownParameter(nameBytes))
 		case seen[name] && name != "include":
 			invalid = append(invalid, jsonbody.FieldError(name, "duplicate", "must not be given twice"))
-		case len(value) > maxBytes:
+		case len(value) > maxBytes && (name != codesName || len(value) > maxCodesBytes):
 			invalid = append(invalid, jsonbody.FieldError(name, "too_long", "must be at most "+strconv.Itoa(maxBytes)+" bytes"))
 		case name == "owner":
 			invalid = jsonbody.AppendError(invalid, name, readOwner(&guard, value))

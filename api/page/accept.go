@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,19 +10,25 @@ import (
 // a greater weight. Wildcards count for neither, so that curl and browsers get pages, and clients
 // that write "application/json, */*" get JSON.
 func PrefersJSON(lines [][]byte) bool {
-	json, html := 0.0, 0.0
+	return weight(lines, "application/json", "application/problem+json") > weight(lines, "text/html", "application/xhtml+xml")
+}
+
+// PrefersCSV reports whether the lines of Accept name CSV, and do not name JSON with the same or a greater weight.
+func PrefersCSV(lines [][]byte) bool {
+	return weight(lines, "text/csv") > weight(lines, "application/json", "application/problem+json")
+}
+
+// weight returns the greatest weight that the lines of Accept give one of the types.
+func weight(lines [][]byte, types ...string) (most float64) {
 	for _, line := range lines {
 		for part := range strings.SplitSeq(string(line), ",") {
 			mediaType, parameters, _ := strings.Cut(part, ";")
-			switch strings.ToLower(strings.TrimSpace(mediaType)) {
-			case "application/json", "application/problem+json":
-				json = max(json, quality(parameters))
-			case "text/html", "application/xhtml+xml":
-				html = max(html, quality(parameters))
+			if slices.Contains(types, strings.ToLower(strings.TrimSpace(mediaType))) {
+				most = max(most, quality(parameters))
 			}
 		}
 	}
-	return json > html
+	return most
 }
 
 // quality returns the q of a media range's parameters (RFC 9110, 12.4.2): 1 if there is none, 0 if

@@ -27,3 +27,12 @@ func TestJSONIsPreferredOnlyWhenItIsNamed(t *testing.T) {
 		expect.Equal(t, PrefersJSON([][]byte{[]byte(accept)}), want, "Accept: %s", accept)
 	}
 }
+
+func TestCSVIsPreferredOnlyStrictly(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"": false, "*/*": false, "text/csv": true, "Text/CSV;header=present": true, "text/csv, */*": true,
+		"application/json, text/csv": false, "application/json;q=0.5, text/csv;q=0.8": true, "text/csv;q=0": false,
+	} {
+		expect.Equal(t, PrefersCSV([][]byte{[]byte(accept)}), want, "Accept: %s", accept)
+	}
+}

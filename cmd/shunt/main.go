@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	_ "time/tzdata" // time zones, for machines without /usr/share/zoneinfo
 
 	"github.com/spf13/cobra"
 

@@ -142,14 +142,16 @@
 // referrer is a number of the journal's dictionary (engine/journal). Rows in the store hold the
 // names.
 //
-// A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days
+// A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days are those of the
+// store's time zone (engine/zone), which is fixed at the first start; a series by day may have those of another zone as
+// long as its hours are kept, which is why they are for 8 days by default. Days
 // are read from day rows and from those hours that are not rolled up, hours from hour rows. A window
 // in days up to now has the whole of today. Hits that a clock that was ahead has stamped later are in
 // no window before that day comes; they are in the figures of the link's whole life.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any
-// link, and deleted links stay in the figures. A query by tag scans the links that have it, at most
-// MaxScannedLinks. A query for the most-hit links reads those with the most hits of all time, until
+// link, and deleted links stay in the figures. A query by tag reads the links that have it, MaxScannedLinks
+// at a time. A query for the most-hit links reads those with the most hits of all time, until
 // no other link can have as many in the window (top.go).
 //
 // Hours: a record carries the hour of its redirect, and counts there. When an hour is over (and a minute's

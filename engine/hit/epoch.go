@@ -77,7 +77,7 @@ func (hs *Hits) startClock() error {
 	if err := hs.lowerFloors(&kept); err != nil {
 		return fmt.Errorf("lowering what is kept: %w", err)
 	}
-	hs.clock.Start(&hs.options, kept, clock.HourTime(hs.firstDay()*clock.HoursPerDay))
+	hs.clock.Start(&hs.options, kept, clock.HourTime(hs.oldestHour()))
 	hs.now = hs.clock.InUse
 	return nil
 }
@@ -94,14 +94,15 @@ func (hs *Hits) lowerFloors(seen *seen.Clock) error {
 		}
 		first, last = min(first, r.From), max(last, r.To)
 	}
+	days := hs.store.Zone()
 	firstHour, firstDay := hs.store.Kept()
 	lastHour, seenHour := clock.HourOf(time.UnixMilli(last)), clock.HourOf(time.UnixMilli(first))
-	if firstHour <= lastHour && firstDay <= lastHour/clock.HoursPerDay {
+	if firstHour <= lastHour && firstDay <= days.Day(lastHour) {
 		return nil
 	}
 	hs.options.Logger.Warn("a clock that was ahead has deleted figures; those from now on are kept",
-		"clock_was_at_least", clock.HourTime(max(firstHour, firstDay*clock.HoursPerDay)).UTC())
-	return hs.store.LowerKept(min(firstHour, seenHour), min(firstDay, seenHour/clock.HoursPerDay))
+		"clock_was_at_least", clock.HourTime(max(firstHour, days.Begin(firstDay))).UTC())
+	return hs.store.LowerKept(min(firstHour, seenHour), min(firstDay, days.Day(seenHour)))
 }
 
 // startReading folds the records that the store does not have into deltas, which nothing commits. The
@@ -154,7 +155,7 @@ func (hs *Hits) startReading() error {
 
 // countedHours returns in which hours records count now.
 func (hs *Hits) countedHours() countedHours {
-	return countedHours{first: hs.firstDay() * clock.HoursPerDay, instead: clock.HourOf(hs.now())}
+	return countedHours{first: hs.oldestHour(), instead: clock.HourOf(hs.now())}
 }
 
 // mayRead refuses a start if the journal exists and cannot be opened for a reason that an operator

@@ -302,11 +302,11 @@ func (p *pair) batch(positions Positions, names *journal.Referrers, parts tally.
 // cleaned up; more reports that something is left. Only the flush goroutine may call it.
 func (hs *Hits) RollUp(ctx context.Context) (more bool, err error) {
 	f := &hs.flusher
-	firstDay := hs.firstDay()
-	now, steady := hs.clock.Look(clock.HourTime(firstDay * clock.HoursPerDay))
-	hs.pending.setHours(countedHours{first: firstDay * clock.HoursPerDay, instead: clock.HourOf(now)})
+	oldest := hs.oldestHour()
+	now, steady := hs.clock.Look(clock.HourTime(oldest))
+	hs.pending.setHours(countedHours{first: oldest, instead: clock.HourOf(now)})
 	if steady {
-		if err := hs.closeHours(now, firstDay); err != nil {
+		if err := hs.closeHours(now, oldest); err != nil {
 			return f.rollUp, err
 		}
 	}
@@ -331,13 +331,13 @@ func (hs *Hits) RollUp(ctx context.Context) (more bool, err error) {
 	return f.rollUp, err
 }
 
-// firstDay returns the first day of which all rows are kept.
-func (hs *Hits) firstDay() uint32 {
+// oldestHour returns the first hour of the first day of which all rows are kept.
+func (hs *Hits) oldestHour() uint32 {
 	_, firstDay := hs.store.Kept()
-	return firstDay
+	return hs.store.Zone().Begin(firstDay)
 }
 
-func (hs *Hits) closeHours(now time.Time, firstDay uint32) error {
+func (hs *Hits) closeHours(now time.Time, oldest uint32) error {
 	f := &hs.flusher
 	if hour := clock.HourOf(now.Add(-rollUpGrace)); hour != f.positions.OpenHour {
 		hs.pending.setOpenHour(hour)
@@ -345,17 +345,16 @@ func (hs *Hits) closeHours(now time.Time, firstDay uint32) error {
 			return err
 		}
 	}
-	if l := hs.limits(f.positions.OpenHour, firstDay); l != f.limits {
+	if l := hs.limits(f.positions.OpenHour, oldest); l != f.limits {
 		f.limits, f.rollUp = l, true
 	}
 	return nil
 }
 
 // limits returns the limits of a roll-up at this time. One hour and one day more than are shown
-// stay, so that no row is deleted while it is read. No hit is in a day before firstDay.
-func (hs *Hits) limits(openHour, firstDay uint32) RollUpLimits {
-	oldest := clock.HourTime(firstDay * clock.HoursPerDay)
-	hours := hs.clock.Cutoff(oldest, time.Duration(hs.options.KeptHours+1)*time.Hour)
-	days := hs.clock.Cutoff(oldest, time.Duration(hs.options.KeptDays+1)*clock.HoursPerDay*time.Hour)
-	return RollUpLimits{OpenHour: openHour, FirstHour: clock.HourOf(hours), FirstDay: clock.HourOf(days) / clock.HoursPerDay}
+// stay, so that no row is deleted while it is read. No hit is in an hour before oldest.
+func (hs *Hits) limits(openHour, oldest uint32) RollUpLimits {
+	hours := hs.clock.Cutoff(clock.HourTime(oldest), time.Duration(hs.options.KeptHours+1)*time.Hour)
+	days := hs.clock.Cutoff(clock.HourTime(oldest), time.Duration(hs.options.KeptDays+1)*clock.HoursPerDay*time.Hour)
+	return RollUpLimits{OpenHour: openHour, FirstHour: clock.HourOf(hours), FirstDay: hs.store.Zone().Day(clock.HourOf(days))}
 }

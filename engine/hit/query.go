@@ -8,6 +8,7 @@ import (
 	"shunt/engine/internal/clock"
 	"shunt/engine/invalid"
 	"shunt/engine/tally"
+	"shunt/engine/zone"
 )
 
 // Interval is the width of the buckets of a series.
@@ -31,8 +32,12 @@ type Query struct {
 	From     time.Time   // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
 	To       time.Time   // zero or in the future: now
 	Interval Interval    // of the series; NoSeries: none
+	Zone     *zone.Zone  // of the days of a Daily series whose hours are all kept; nil, and if some are not: the store's
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
+
+	// MaxLinks is how many links a query for the most-hit ones need read at most, in whole rankings; 0: all.
+	MaxLinks int
 
 	// Pause, if set, is called between steps, each of which takes less than a millisecond or a few.
 	// It may wait, so that other work gets a core. Its error ends the query.
@@ -49,8 +54,9 @@ func (q *Query) pause(ctx context.Context) error {
 
 // window is a Query in the store's terms.
 type window struct {
-	from, to uint32 // hours
-	spans    []Span // that make it up, ascending; the buckets of a series
+	from, to uint32     // hours
+	days     *zone.Zone // whose days its buckets are, or were widened to
+	spans    []Span     // that make it up, ascending; the buckets of a series
 }
 
 // kept says for which hours and days there are figures, at a moment.
@@ -58,6 +64,7 @@ type kept struct {
 	hour      uint32 // the current one
 	firstHour uint32 // after hour, if the clock is far behind: then there are figures by the day only
 	firstDay  uint32
+	days      *zone.Zone // whose days these are
 }
 
 // seriesFrom returns the first hour that a series may have. It is never after the current one, so that a clock
@@ -65,19 +72,24 @@ type kept struct {
 func (k kept) seriesFrom() uint32 { return min(k.firstHour, k.hour) }
 
 func (hs *Hits) kept(now time.Time) kept {
-	hour, today := clock.HourOf(now), clock.HourOf(now)/clock.HoursPerDay
+	days := hs.store.Zone()
+	hour, today := clock.HourOf(now), days.Day(clock.HourOf(now))
 	wholeHour, wholeDay := hs.store.Kept()
 	return kept{
 		hour:      hour,
 		firstHour: max(wholeHour, hour-min(hour, uint32(hs.options.KeptHours))),
 		firstDay:  min(today, max(wholeDay, today-min(today, uint32(hs.options.KeptDays)))),
+		days:      days,
 	}
 }
+
+// Zone returns the zone of the store's days.
+func (hs *Hits) Zone() *zone.Zone { return hs.store.Zone() }
 
 // KeptSince returns the first hour and the first day for which figures are kept.
 func (hs *Hits) KeptSince() (hour, day time.Time) {
 	k := hs.kept(hs.now())
-	return clock.HourTime(k.seriesFrom()), clock.HourTime(k.firstDay * clock.HoursPerDay)
+	return clock.HourTime(k.seriesFrom()), clock.HourTime(k.days.Begin(k.firstDay))
 }
 
 // window returns the window of q. created is the creation time of its subject, before which there
@@ -86,6 +98,7 @@ func (q *Query) window(k kept, now, created time.Time) (window, error) {
 	if created.After(now) { // the clock was set back
 		created = now
 	}
+	q.useZone(&k)
 	from, err := q.from(k, now, created)
 	if err != nil {
 		return window{}, err
@@ -96,13 +109,13 @@ func (q *Query) window(k kept, now, created time.Time) (window, error) {
 	}
 	switch {
 	case q.Interval == Hourly:
-	case q.Interval == Daily, to < k.hour+1 && from < k.firstHour && to-to%clock.HoursPerDay < k.firstHour:
-		to = ceilDay(to)
+	case q.Interval == Daily, to < k.hour+1 && from < k.firstHour && k.days.Floor(to) < k.firstHour:
+		to = k.days.Ceil(to)
 	}
 	if to <= from {
 		return window{}, windowError("to", "reversed", "must be after %s, where the window begins", clock.HourTime(from).Format(time.RFC3339))
 	}
-	w := window{from: from, to: to}
+	w := window{from: from, to: to, days: k.days}
 	w.split(k, q.Interval)
 	return w, nil
 }
@@ -126,13 +139,13 @@ func (q *Query) from(k kept, now, created time.Time) (uint32, error) {
 	if q.Interval == Hourly && hour < k.seriesFrom() {
 		return 0, windowError("from", "not_kept", hoursKept, clock.HourTime(k.seriesFrom()).Format(time.RFC3339))
 	}
-	return q.widenFrom(k, max(hour, k.firstDay*clock.HoursPerDay)), nil
+	return q.widenFrom(k, max(hour, k.days.Begin(k.firstDay))), nil
 }
 
 // widenFrom returns the first hour of the bucket that hour is in.
 func (q *Query) widenFrom(k kept, hour uint32) uint32 {
 	if q.Interval == Daily || q.Interval == NoSeries && hour < k.firstHour {
-		return hour - hour%clock.HoursPerDay
+		return k.days.Floor(hour)
 	}
 	return hour
 }
@@ -142,10 +155,10 @@ func (q *Query) defaultFrom(k kept, created time.Time) uint32 {
 	case Hourly:
 		return max(k.seriesFrom(), k.hour-min(k.hour, defaultSeriesHours-1))
 	case Daily:
-		today := k.hour / clock.HoursPerDay
-		return clock.HoursPerDay * max(k.firstDay, today-min(today, defaultSeriesDays-1))
+		today := k.days.Day(k.hour)
+		return k.days.Begin(max(k.firstDay, today-min(today, defaultSeriesDays-1)))
 	}
-	return q.widenFrom(k, max(clock.HourOf(created), k.firstDay*clock.HoursPerDay))
+	return q.widenFrom(k, max(clock.HourOf(created), k.days.Begin(k.firstDay)))
 }
 
 // split cuts the window into buckets of the interval, or into the fewest spans that the store can
@@ -155,13 +168,15 @@ func (w *window) split(k kept, interval Interval) {
 	case interval == Hourly:
 		w.cut(w.from, w.to, 1)
 	case interval == Daily:
-		w.cut(w.from, w.to, clock.HoursPerDay)
+		for from := w.from; from < w.to; from = w.spans[len(w.spans)-1].ToHour {
+			w.spans = append(w.spans, Span{from, k.days.Begin(k.days.Day(from) + 1)})
+		}
 	case w.from >= k.firstHour:
 		w.cut(w.from, w.to, w.to-w.from)
 	default:
-		days := w.to - w.to%clock.HoursPerDay
+		days := k.days.Floor(w.to)
 		if w.to > k.hour {
-			days = ceilDay(w.to) // the rows of today are complete up to now
+			days = k.days.Ceil(w.to) // the rows of today are complete up to now
 		}
 		w.cut(w.from, days, days-w.from)
 		w.cut(days, w.to, w.to-min(days, w.to))
@@ -174,8 +189,15 @@ func (w *window) cut(from, to, step uint32) {
 	}
 }
 
-func ceilDay(hour uint32) uint32 {
-	return (hour + clock.HoursPerDay - 1) / clock.HoursPerDay * clock.HoursPerDay
+// useZone has k count days of q's zone, if all days of the series are in kept hours: only hours can be added up to
+// other days than the store's.
+func (q *Query) useZone(k *kept) {
+	if q.Zone == nil || q.Interval != Daily || q.From.IsZero() {
+		return
+	}
+	if from := q.Zone.Floor(clock.HourOf(q.From)); from >= k.firstHour && from >= k.days.Begin(k.firstDay) {
+		k.firstDay, k.days = q.Zone.Day(from), q.Zone
+	}
 }
 
 func windowError(field, code, format string, args ...any) error {

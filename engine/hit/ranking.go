@@ -3,14 +3,13 @@ package hit
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"shunt/engine/index"
-	"shunt/engine/internal/errs"
 	"shunt/engine/internal/seams"
 )
 
@@ -28,96 +27,134 @@ type rankedLink struct {
 	key      index.Key
 }
 
-// ranking is the links with the most hits of all time, in descending order, at most
-// MaxScannedLinks. No other link has more than beyond hits.
+// before reports whether a comes before b in a ranking: it has more hits, or as many and is older.
+func (a *rankedLink) before(b *rankedLink) bool {
+	return a.hits > b.hits || a.hits == b.hits && a.id < b.id
+}
+
+// ranking is the links with the most hits of all time, in descending order, at most a number of them. No
+// other link has more than beyond hits.
 type ranking struct {
 	links  []rankedLink
 	beyond uint64
 }
 
-// rankLinks ranks the links of owners. Those of a tag, or of owners who have few links, are listed
-// from the store; otherwise it goes over all links in memory.
+// rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
+// are listed from the store; otherwise it goes over all links in memory.
 func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
-	if tag == "" {
-		if r, ok := hs.rankings.kept(owners, hs.now()); ok {
-			return r, nil
-		}
+	if tag != "" {
+		return hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, func() {})
 	}
-	owned, err := hs.scanLinks(owners, tag)
-	switch {
-	case errors.Is(err, errs.ErrTooManyLinks) && tag == "":
-		r = hs.rankAll(owners, func() {})
-		hs.rankings.keep(owners, r, hs.now())
+	if r, ok := hs.rankings.kept(owners, hs.now()); ok {
 		return r, nil
-	case err != nil:
-		return ranking{}, err
 	}
-	for i, id := range owned.ids {
-		if hits := hs.index.Hits(id); hits > 0 {
-			r.links = append(r.links, rankedLink{id, hits, owned.keys[i]})
-		}
+	n := 0
+	few := newRanker(nil, seams.MaxScannedLinks)
+	err = hs.eachLink(owners, "", func(id uint64, k index.Key) bool {
+		few.add(id, hs.index.Hits(id), func() index.Key { return k })
+		n++
+		return n <= seams.MaxScannedLinks
+	})
+	if err != nil || n <= seams.MaxScannedLinks {
+		return few.ranking(), err
 	}
-	r.sort()
-	return r, nil
+	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, func() {}); err == nil {
+		hs.rankings.keep(owners, r, hs.now())
+	}
+	return r, err
 }
 
-func (r *ranking) sort() {
-	slices.SortFunc(r.links, func(a, b rankedLink) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(a.id, b.id))
-	})
+// eachLink calls fn for the links of owners in the store, with a tag for those that have it, until it returns false.
+func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.Key) bool) error {
+	more := true
+	for _, owner := range owners {
+		if !more {
+			break
+		}
+		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.Key) bool {
+			more = fn(id, k)
+			return more
+		})
+		if err != nil {
+			return fmt.Errorf("listing links of owner %d: %w", owner, err)
+		}
+	}
+	return nil
 }
 
 // linksAtOnce is how many links are looked at between two calls of pause: some 100 µs.
 const linksAtOnce = 4096
 
-// rankAll ranks the links of owners in memory. It calls pause often.
-func (hs *Hits) rankAll(owners []uint32, pause func()) (r ranking) {
-	links := make([]hitLink, 0, 2*seams.MaxScannedLinks) // cut to half when full
+// rankAfter ranks the links of owners that come after one, nil: all, and returns the first most of them. With a tag
+// it lists those of the store, without it goes over all links in memory. It calls pause often.
+func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most int, pause func()) (ranking, error) {
+	ranker, seen := newRanker(after, most), 0
+	look := func() {
+		if seen++; seen%linksAtOnce == 0 {
+			pause()
+		}
+	}
+	if tag != "" {
+		err := hs.eachLink(owners, tag, func(id uint64, k index.Key) bool {
+			look()
+			ranker.add(id, hs.index.Hits(id), func() index.Key { return k })
+			return true
+		})
+		return ranker.ranking(), err
+	}
 	wanted := make(map[uint32]bool, len(owners))
 	for _, owner := range owners {
 		wanted[owner] = true
 	}
 	last, lastWanted := uint32(0), wanted[0] // neighbours often have one owner, and a map is slow
-	seen := 0
 	hs.index.Each(func(l index.Link) {
-		if seen++; seen%linksAtOnce == 0 {
-			pause()
-		}
+		look()
 		if owner := l.Owner(); owner != last {
 			last, lastWanted = owner, wanted[owner]
 		}
-		if !lastWanted {
-			return
-		}
-		hits := hs.index.Hits(l.ID())
-		if hits <= r.beyond {
-			return
-		}
-		if links = append(links, hitLink{l, hits}); len(links) == cap(links) {
-			links, r.beyond = cutToMostHit(links, r.beyond)
+		if lastWanted {
+			ranker.add(l.ID(), hs.index.Hits(l.ID()), func() index.Key { return l.Key(nil).Own() })
 		}
 	})
-	if len(links) > seams.MaxScannedLinks {
-		links, r.beyond = cutToMostHit(links, r.beyond)
-	}
-	for _, x := range links {
-		r.links = append(r.links, rankedLink{x.link.ID(), x.hits, x.link.Key(nil).Own()})
-		x.link.Release()
-	}
-	r.sort()
-	return r
+	return ranker.ranking(), nil
 }
 
-type hitLink struct {
-	link index.Link
-	hits uint64
+// A ranker finds the links of a ranking among many, with memory for twice as many as it has.
+type ranker struct {
+	after  *rankedLink // no link up to this one is wanted; nil: all are
+	most   int
+	found  []rankedLink // cut to most when there are twice as many
+	beyond uint64       // the most hits of a link that was cut off
 }
 
-// cutToMostHit keeps the MaxScannedLinks links with the most hits. It returns the most hits that any
-// other link has; so far, that was before.
-func cutToMostHit(links []hitLink, before uint64) (kept []hitLink, beyond uint64) {
-	slices.SortFunc(links, func(a, b hitLink) int { return cmp.Compare(b.hits, a.hits) })
-	return links[:seams.MaxScannedLinks], max(before, links[seams.MaxScannedLinks].hits)
+func newRanker(after *rankedLink, most int) *ranker { return &ranker{after: after, most: most} }
+
+// add adds a link, if it has hits and may be in the ranking.
+func (r *ranker) add(id, hits uint64, key func() index.Key) {
+	x := rankedLink{id: id, hits: hits}
+	if hits == 0 || hits < r.beyond || r.after != nil && !r.after.before(&x) {
+		return
+	}
+	x.key = key()
+	if r.found = append(r.found, x); len(r.found) == 2*r.most {
+		r.cut()
+	}
+}
+
+func (r *ranker) cut() {
+	slices.SortFunc(r.found, func(a, b rankedLink) int {
+		return cmp.Or(cmp.Compare(b.hits, a.hits), cmp.Compare(a.id, b.id))
+	})
+	if len(r.found) > r.most {
+		r.beyond = max(r.beyond, r.found[r.most].hits)
+		r.found = r.found[:r.most]
+	}
+}
+
+// ranking returns the ranking of all links that were added.
+func (r *ranker) ranking() ranking {
+	r.cut()
+	return ranking{links: r.found, beyond: r.beyond}
 }
 
 // rankings keeps the rankings of owners with many links, 500 KB each, and refreshRankings makes them
@@ -230,14 +267,14 @@ func (hs *Hits) RefreshRankings(ctx context.Context) {
 func (hs *Hits) refreshRanking(ctx context.Context, owners []uint32) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	r := hs.rankAll(owners, func() {
+	r, err := hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, func() {
 		pause.Reset(rankingPause)
 		select {
 		case <-ctx.Done():
 		case <-pause.C:
 		}
 	})
-	if ctx.Err() == nil {
+	if err == nil && ctx.Err() == nil {
 		hs.rankings.replace(owners, r, hs.now())
 	}
 }

@@ -25,6 +25,7 @@ type Bucket struct {
 // Report is the answer to a Query.
 type Report struct {
 	From, To     time.Time // as used; zero with AllTime
+	Zone         string    // the zone of days in this window and its series; "" with AllTime
 	Stats                  // of the window
 	ImportedHits uint64    // not in Hits; see importedHits
 	UniqueError  float64   // relative standard error of Unique; 0: exact
@@ -34,8 +35,8 @@ type Report struct {
 	FlushedAt    time.Time // the last time at which all folded records were durable
 }
 
-// MaxScannedLinks bounds the links that a query by tag scans, and those whose figures a query for
-// the most-hit links reads: ErrTooManyLinks.
+// MaxScannedLinks is how many links a query by tag reads at a time, and how many the first ranking for a list of the
+// most-hit ones has.
 const MaxScannedLinks = 10_000
 
 // LinkReport returns the figures of a link. They include every redirect that was answered before
@@ -98,7 +99,7 @@ func (o *Origin) importedSince(from time.Time) uint64 {
 }
 
 // importedHits returns the hits that the links of s brought along, for a window that begins at from.
-func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, keys []index.Key, from time.Time) (hits uint64, err error) {
+func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, from time.Time) (hits uint64, err error) {
 	add := func(more uint64) { hits += min(more, math.MaxUint64-hits) }
 	for _, owner := range s.owners {
 		more, err := hs.store.ReadImported(owner, clock.HourOf(from))
@@ -107,13 +108,13 @@ func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, keys []in
 		}
 		add(more)
 	}
-	for i, id := range s.links {
+	for i, k := range s.keys {
 		if i%importsAtOnce == 0 {
 			if err := q.pause(ctx); err != nil {
 				return 0, err
 			}
 		}
-		o, err := hs.links.Origin(keys[i], id)
+		o, err := hs.links.Origin(k, s.links[i])
 		if err != nil {
 			return 0, err
 		}
@@ -137,57 +138,72 @@ func (hs *Hits) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (
 }
 
 // OwnerReport returns the figures of all links that owners have and had, deleted links included;
-// with a tag, only of their live links that have it. Errors: InvalidError, ErrTooManyLinks,
-// ErrLoading.
+// with a tag, only of their live links that have it. Errors: InvalidError, ErrLoading.
 func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
 	if !hs.links.Ready() {
 		return Report{}, errs.ErrLoading
 	}
-	source, links := ownerSource(owners), ownedLinks{}
-	if tag != "" {
-		var err error
-		if links, err = hs.scanLinks(owners, tag); err != nil {
-			return Report{}, err
-		}
-		source = linkSource(links.ids...)
-	}
 	if err := hs.FoldNow(ctx); err != nil {
 		return Report{}, err
 	}
-	r, err := hs.windowReport(ctx, q, time.Time{}, source)
-	if err == nil {
-		r.ImportedHits, err = hs.importedHits(ctx, &q, &source, links.keys, r.From)
-	}
+	r, err := hs.windowReport(ctx, q, time.Time{}, source{owners: owners, tag: tag})
 	if err != nil {
 		return Report{}, fmt.Errorf("figures of owners: %w", err)
 	}
 	return r, nil
 }
 
-type ownedLinks struct {
-	ids  []uint64
-	keys []index.Key
+// CompareLinks returns the figures of links over one window, together and each: a visitor of several counts once in
+// whole. Without From the window begins with the days that are kept. Errors: ErrNotFound if a key has no live link,
+// InvalidError, ErrLoading.
+func (hs *Hits) CompareLinks(ctx context.Context, keys []index.Key, q Query) (whole Report, each []Report, err error) {
+	if !hs.links.Ready() {
+		return whole, nil, errs.ErrLoading
+	}
+	all := source{keys: keys}
+	for _, k := range keys {
+		l, ok := hs.index.Resolve(k.View())
+		if !ok {
+			return whole, nil, errs.ErrNotFound
+		}
+		all.links = append(all.links, l.ID())
+		l.Release()
+	}
+	if err := hs.FoldNow(ctx); err != nil {
+		return whole, nil, err
+	}
+	if whole, err = hs.windowReport(ctx, q, time.Time{}, all); err != nil {
+		return whole, nil, fmt.Errorf("figures of links: %w", err)
+	}
+	for i := range keys {
+		r, err := hs.windowReport(ctx, q, time.Time{}, source{keys: all.keys[i : i+1], links: all.links[i : i+1]})
+		if err != nil {
+			return whole, nil, fmt.Errorf("figures of %q: %w", keys[i].Code, err)
+		}
+		each = append(each, r)
+	}
+	return whole, each, nil
 }
 
-func (hs *Hits) scanLinks(owners []uint32, tag string) (links ownedLinks, err error) {
-	tooMany := false
-	for _, owner := range owners {
-		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.Key) bool {
-			if len(links.ids) == seams.MaxScannedLinks {
-				tooMany = true
-				return false
-			}
-			links.ids, links.keys = append(links.ids, id), append(links.keys, k)
-			return true
-		})
-		switch {
-		case err != nil:
-			return ownedLinks{}, fmt.Errorf("listing links of owner %d: %w", owner, err)
-		case tooMany:
-			return ownedLinks{}, errs.ErrTooManyLinks
-		}
+// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of MaxScannedLinks.
+func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {
+	if s.tag == "" {
+		return fn(s)
 	}
-	return links, nil
+	part := source{}
+	listing := hs.eachLink(s.owners, s.tag, func(id uint64, k index.Key) bool {
+		part.links, part.keys = append(part.links, id), append(part.keys, k)
+		if len(part.links) < seams.MaxScannedLinks {
+			return true
+		}
+		err = fn(part)
+		part.links, part.keys = part.links[:0], part.keys[:0]
+		return err == nil
+	})
+	if err = errors.Join(listing, err); err != nil || len(part.links) == 0 {
+		return err
+	}
+	return fn(part)
 }
 
 // windowReport adds up the figures of s in the window of q.
@@ -197,10 +213,10 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), FlushedAt: hs.flusher.last()}
+	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), Zone: w.days.Name(), FlushedAt: hs.flusher.last()}
 	var total tally.Tally
 	buckets := make([]bucket, len(w.spans))
-	err = hs.readSpans(ctx, &q, s, w.spans, q.Parts, func(_, j int, t *tally.Tally, durable bool) {
+	add := func(_, j int, t *tally.Tally, durable bool) {
 		total.Add(t)
 		if q.Interval != NoSeries {
 			buckets[j].hits += t.Hits
@@ -209,6 +225,14 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 		if durable {
 			r.DurableHits += t.Hits
 		}
+	}
+	err = hs.eachSource(s, func(part source) error {
+		if err := hs.readSpans(ctx, &q, part, w.spans, q.Parts, add); err != nil {
+			return err
+		}
+		more, err := hs.importedHits(ctx, &q, &part, r.From)
+		r.ImportedHits += min(more, math.MaxUint64-r.ImportedHits)
+		return err
 	})
 	if err != nil {
 		return Report{}, err
@@ -241,15 +265,15 @@ func (r *Report) set(t *tally.Tally) {
 	r.Dimensions = t.Dimensions
 }
 
-// source is the subject of figures: links, or owners.
+// source is the subject of figures: links, or owners; with a tag, those of their links that have it.
 type source struct {
 	links  []uint64
+	keys   []index.Key // of links, if their imported hits count
 	owners []uint32
+	tag    string
 }
 
 func linkSource(ids ...uint64) source { return source{links: ids} }
-
-func ownerSource(owners []uint32) source { return source{owners: owners} }
 
 // pendingSpan is the pending tally of links[i], or owners[i], in spans[j].
 type pendingSpan struct {

@@ -8,6 +8,7 @@ import (
 	"shunt/engine/index"
 	"shunt/engine/seen"
 	"shunt/engine/tally"
+	"shunt/engine/zone"
 )
 
 // Store keeps tallies durably.
@@ -22,6 +23,9 @@ type Store interface {
 	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
 	// fromHour and later hours. Links that were deleted, reset or given away since count.
 	ReadImported(owner, fromHour uint32) (hits uint64, err error)
+
+	// Zone returns the zone of the days of all rows. It never changes.
+	Zone() *zone.Zone
 
 	// Kept returns the first hour and the first day whose rows are all kept: rows of earlier hours
 	// and days are deleted, or are being deleted. 0: all rows are kept.
@@ -61,7 +65,7 @@ type Store interface {
 type RollUpLimits struct {
 	OpenHour  uint32 // hours before it are rolled up
 	FirstHour uint32 // hour rows before it are deleted when they are rolled up
-	FirstDay  uint32 // day rows before it are deleted (days are hours / 24)
+	FirstDay  uint32 // day rows before it are deleted (of the store's zone)
 }
 
 // View is the store's tallies at one moment. One goroutine at a time may use it.
@@ -75,8 +79,8 @@ type View interface {
 
 	// ReadSpans adds up the rows of each link in ids over each of spans, and calls yield with the
 	// wanted parts of the tally of ids[i] over spans[j], in ascending order of i and j. It leaves
-	// out zero tallies. The tally is valid only during the call. A span must consist of whole days,
-	// or lie in the kept hours. ReadSpans stops at the first error of yield and returns it.
+	// out zero tallies. The tally is valid only during the call. A span must consist of whole days of
+	// the store's zone, or lie in the kept hours. ReadSpans stops at the first error of yield and returns it.
 	ReadSpans(ids []uint64, spans []Span, wanted tally.Parts, yield func(i, j int, t *tally.Tally) error) error
 
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.

@@ -3,14 +3,15 @@ package hit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"shunt/engine/index"
-	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/tally"
+	"shunt/engine/zone"
 )
 
 // A query for the most-hit links of a window cannot read the figures of all links of an owner who
@@ -19,8 +20,10 @@ import (
 // at least as many hits in the window as the next link has in all: then no other link belongs into
 // the list (Fagin's threshold algorithm, with one list). With hits by a Zipf distribution over
 // 50,000 links and 400 days, the ten most-hit links of a week are certain after about 1,000 links.
-// Traffic that has just moved to other links may need more; after MaxScannedLinks, the list is
-// complete only among those.
+// Traffic that has just moved to other links needs more, at worst all that have hits: then they are ranked in turns
+// of more and more links, so that memory stays bounded. A caller with less time limits the links that are read
+// (Query.MaxLinks), and is told how many hits another link may have. A link that is hit while the list is made may be
+// missing.
 //
 // A window by the hour has many rows for each link that is read. So there, the links are read over
 // the whole days around the window, which takes a row or two for each; and over the window itself
@@ -40,14 +43,12 @@ type LinkHits struct {
 type TopLinks struct {
 	Links []LinkHits // descending; without links that have no hits
 
-	// Among is not 0 if more than that many links might belong into the list: then it is the list
-	// of the Among links with the most hits of all time.
-	Among int
+	// Beyond is not 0 if Query.MaxLinks kept links from being read: these have at most that many hits.
+	Beyond uint64
 }
 
 // TopLinks returns the n live links of owners with the most hits in the window; with a tag, only
-// links that have it. Errors: InvalidError, ErrTooManyLinks if more than MaxScannedLinks links have
-// the tag, ErrLoading.
+// links that have it. Errors: InvalidError, ErrLoading.
 func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) (TopLinks, error) {
 	if !hs.links.Ready() {
 		return TopLinks{}, errs.ErrLoading
@@ -65,7 +66,7 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{hits: hs, ranking: r, query: &q, spans: w.spans, days: daysAround(w.spans), n: n}
+	t := topSearch{hits: hs, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -75,19 +76,21 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 // topSearch looks for the most-hit links of a window.
 type topSearch struct {
 	hits    *Hits
-	ranking ranking
+	owners  []uint32
+	tag     string
+	ranking ranking // the links to read next; those of the rankings before were read
+	passed  int     // links of the rankings before
 	query   *Query
 	spans   []Span
 	days    []Span // around spans, if these are of hours: see daysAround
 	n       int
 	read    int          // ranking.links[:read] were read
-	queue   []windowHits // descending, with their hits in days: they may be in the list
 	top     []windowHits // descending: the n with the most hits in the window
 }
 
-// windowHits is ranking.links[i] with its hits in some window.
+// windowHits is a link with its hits in some window.
 type windowHits struct {
-	i    int
+	link rankedLink
 	hits uint64
 }
 
@@ -96,14 +99,24 @@ const (
 	firstTopBlock  = 128
 	topBlockGrowth = 2 // the next block has this many times as many links
 	hourlyTopBlock = 16
+	maxTopBlock    = 8192
+
+	// A ranking after another one has this many times as many links, up to maxRanking: 20 MB.
+	rankingGrowth = 4
+	maxRanking    = 160_000
 )
 
 // search reads links until no other can be in the list, or there are no more.
 func (t *topSearch) search(ctx context.Context) error {
-	for size := firstTopBlock; t.read < len(t.ranking.links) && !t.certain(); size *= topBlockGrowth {
+	for size := firstTopBlock; !t.certain() && !t.limited(); size = min(topBlockGrowth*size, maxTopBlock) {
+		if t.read == len(t.ranking.links) {
+			if err := t.rankMore(ctx); err != nil {
+				return err
+			}
+		}
 		block := make([]windowHits, min(size, len(t.ranking.links)-t.read))
 		for i := range block {
-			block[i].i = t.read + i
+			block[i].link = t.ranking.links[t.read+i]
 		}
 		t.read += len(block)
 		if t.days == nil {
@@ -116,20 +129,39 @@ func (t *topSearch) search(ctx context.Context) error {
 		if err := t.readInto(ctx, block, t.days); err != nil {
 			return err
 		}
-		t.queue = append(t.queue, block...)
-		slices.SortFunc(t.queue, func(a, b windowHits) int { return cmp.Compare(b.hits, a.hits) })
-		if err := t.readQueue(ctx); err != nil {
+		slices.SortFunc(block, func(a, b windowHits) int { return cmp.Compare(b.hits, a.hits) })
+		if err := t.readHours(ctx, block); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readQueue reads the links of the queue that may be in the list.
-func (t *topSearch) readQueue(ctx context.Context) error {
-	for len(t.queue) > 0 && t.queue[0].hits > 0 && t.queue[0].hits >= t.least() {
-		block := t.queue[:min(hourlyTopBlock, len(t.queue))]
-		t.queue = t.queue[len(block):]
+// limited reports whether the query lets no more links be read.
+func (t *topSearch) limited() bool {
+	return t.query.MaxLinks > 0 && t.passed+t.read >= t.query.MaxLinks && t.read == len(t.ranking.links)
+}
+
+// rankMore ranks links after those that were ranked. Rankings grow, since each looks at all links.
+func (t *topSearch) rankMore(ctx context.Context) (err error) {
+	var paused error
+	links := t.ranking.links
+	next, err := t.hits.rankAfter(t.owners, t.tag, &links[len(links)-1], min(rankingGrowth*len(links), maxRanking), func() {
+		if paused == nil {
+			paused = t.query.pause(ctx)
+		}
+	})
+	t.passed += len(links)
+	t.ranking, t.read = next, 0
+	return errors.Join(err, paused)
+}
+
+// readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it, and
+// are in the order of these.
+func (t *topSearch) readHours(ctx context.Context, queue []windowHits) error {
+	for len(queue) > 0 && queue[0].hits > 0 && queue[0].hits >= t.least() {
+		block := queue[:min(hourlyTopBlock, len(queue))]
+		queue = queue[len(block):]
 		for i := range block {
 			block[i].hits = 0
 		}
@@ -153,7 +185,7 @@ func (t *topSearch) least() uint64 {
 func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Span) error {
 	ids := make([]uint64, len(links))
 	for at := range links {
-		ids[at] = t.ranking.links[links[at].i].id
+		ids[at] = links[at].link.id
 	}
 	return t.hits.readSpans(ctx, t.query, linkSource(ids...), spans, 0, func(at, _ int, x *tally.Tally, _ bool) { links[at].hits += x.Hits })
 }
@@ -162,12 +194,12 @@ func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Sp
 func (t *topSearch) rank(links []windowHits) {
 	least := t.least() // of the list as it is in order; below, it is not
 	for _, l := range links {
-		if l.hits > 0 && l.hits >= least && t.hits.stillNames(&t.ranking.links[l.i]) {
+		if l.hits > 0 && l.hits >= least && t.hits.stillNames(&l.link) {
 			t.top = append(t.top, l)
 		}
 	}
 	slices.SortFunc(t.top, func(a, b windowHits) int {
-		return cmp.Or(cmp.Compare(b.hits, a.hits), t.ranking.links[a.i].key.Compare(t.ranking.links[b.i].key))
+		return cmp.Or(cmp.Compare(b.hits, a.hits), a.link.key.Compare(b.link.key))
 	})
 	t.top = t.top[:min(t.n, len(t.top))]
 }
@@ -185,21 +217,25 @@ func (hs *Hits) stillNames(r *rankedLink) bool {
 // certain reports whether no link that was not read can be in the list. A link with as many hits as
 // the last one might come before it, by its key.
 func (t *topSearch) certain() bool {
-	next := t.ranking.beyond
+	return t.next() == 0 || len(t.top) == t.n && t.least() > t.next()
+}
+
+// next returns the hits of all time of the link to read next; 0: there is none.
+func (t *topSearch) next() uint64 {
 	if t.read < len(t.ranking.links) {
-		next = t.ranking.links[t.read].hits
+		return t.ranking.links[t.read].hits
 	}
-	return next == 0 || len(t.top) == t.n && t.least() > next
+	return t.ranking.beyond
 }
 
 // list returns the list, with visitors.
 func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 	if !t.certain() {
-		found.Among = len(t.ranking.links)
+		found.Beyond = t.next()
 	}
 	ids := make([]uint64, len(t.top))
 	for at := range t.top {
-		ids[at] = t.ranking.links[t.top[at].i].id
+		ids[at] = t.top[at].link.id
 	}
 	totals := make([]tally.Tally, len(ids))
 	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
@@ -209,7 +245,7 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 	found.Links = make([]LinkHits, len(ids))
 	for at := range totals {
 		x := &totals[at]
-		found.Links[at] = LinkHits{Key: t.ranking.links[t.top[at].i].key, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
+		found.Links[at] = LinkHits{Key: t.top[at].link.key, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
 	}
 	return found, nil
 }
@@ -220,11 +256,11 @@ const fewHours = 4
 
 // daysAround returns the whole days that have spans in them, or nil if these are of days, or of few
 // hours. No link has more hits in spans than in these days.
-func daysAround(spans []Span) []Span {
+func daysAround(days *zone.Zone, spans []Span) []Span {
 	var hours uint32
 	around := spans[0]
 	for _, s := range spans {
-		if s.FromHour%clock.HoursPerDay != 0 || s.ToHour%clock.HoursPerDay != 0 {
+		if !days.Begins(s.FromHour) || !days.Begins(s.ToHour) {
 			hours += s.ToHour - s.FromHour
 		}
 		around.FromHour, around.ToHour = min(around.FromHour, s.FromHour), max(around.ToHour, s.ToHour)
@@ -232,7 +268,5 @@ func daysAround(spans []Span) []Span {
 	if hours <= fewHours {
 		return nil
 	}
-	around.FromHour -= around.FromHour % clock.HoursPerDay
-	around.ToHour = ceilDay(around.ToHour)
-	return []Span{around}
+	return []Span{{days.Floor(around.FromHour), days.Ceil(around.ToHour)}}
 }

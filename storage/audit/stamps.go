@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"shunt/engine"
-	"shunt/storage/row"
 )
 
 // stamps gives the entries of the audit log their places. Changes of links and of accounts are
@@ -31,11 +30,11 @@ type timeInUse struct {
 	at time.Time
 }
 
-// credible returns atMs, or if that is before all days that are kept, because the clock is far behind, the time
+// credible takes days for those of UTC, as far as a day goes: a clock that is far behind is so by more. It returns atMs, or if that is before all days that are kept, because the clock is far behind, the time
 // in use.
 func (a *stamps) credible(atMs int64) int64 {
 	t := a.inUse.Load()
-	if t == nil || atMs >= int64(a.floor.Load())*row.HoursPerDay*3600*1000 {
+	if t == nil || atMs >= int64(a.floor.Load())*24*3600*1000 {
 		return atMs
 	}
 	return t.ms + time.Since(t.at).Milliseconds()

@@ -40,7 +40,7 @@ func (a *Adder) Add(r *row.OutboxRow, tally []byte) {
 // reports whether rows of the hour are kept, so that the row belongs there, too.
 func (h *Hits) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint64, value []byte) (kept bool) {
 	var key [row.MaxTallyKeyBytes]byte
-	if day := hour / row.HoursPerDay; day >= h.firstDay.Load() { // those before it are deleted
+	if day := h.zone.Day(hour); day >= h.firstDay.Load() { // those before it are deleted
 		table := byte(row.TableLinkDays)
 		if stage == row.StageOwners {
 			table = row.TableOwnerDays

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"shunt/engine/plural"
+	"shunt/engine/zone"
 	"shunt/storage/check"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -17,6 +18,7 @@ type checks struct {
 	mark      row.Mark
 	sweep     row.Sweep
 	firstHour uint32
+	zone      *zone.Zone
 	totals    checkedTotals
 }
 
@@ -66,6 +68,10 @@ func Check(run *check.Run) check.Subject {
 			}},
 			{Name: row.MetaSweep, What: "sweep mark", Read: func(v []byte) (err error) {
 				c.sweep, err = row.DecodeSweep(v)
+				return err
+			}},
+			{Name: row.MetaZone, What: "time zone", Read: func(v []byte) (err error) {
+				c.zone, err = decodeZone(v)
 				return err
 			}},
 			{Name: row.MetaFirstHour, What: "first whole hour", Read: func(v []byte) error { return check.Uint32(&c.firstHour, v) }},
@@ -150,7 +156,7 @@ func (c *checks) compareTotal(linkKey, ownerKey totalKey) {
 	if linkKey.table == row.TableLinkDays {
 		what = "day"
 		between := m.mark.Begun()
-		if linkKey.when < m.sweep.FirstDay || between && linkKey.when == m.mark.Hour/row.HoursPerDay {
+		if linkKey.when < m.sweep.FirstDay || between && linkKey.when == m.zone.Day(m.mark.Hour) {
 			return
 		}
 	}
@@ -272,7 +278,7 @@ func (p *hours) Row(key, value []byte) error {
 	}
 	m, hour := p.c, row.HourOf(key)
 	t, ok := p.tally(key, value, totalKey{key[0], hour})
-	day := hour / row.HoursPerDay
+	day := m.zone.Day(hour)
 	switch {
 	case !ok:
 	case hour < m.firstHour:
@@ -305,7 +311,7 @@ func (p *days) Row(key, value []byte) error {
 		}
 	}
 	t, ok := p.tally(key, value, totalKey{key[0], day})
-	if last := p.c.mark.Last(); ok && day > last/row.HoursPerDay {
+	if last := p.c.mark.Last(); ok && day > p.c.zone.Day(last) {
 		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
 	p.hits += t.Hits

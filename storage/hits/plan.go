@@ -6,6 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/engine/zone"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -16,6 +17,7 @@ type view struct {
 	snapshot *pebble.Snapshot
 	hours    []uint32
 	mark     row.Mark
+	zone     *zone.Zone // of days
 	flushSeq uint64
 	sum      *row.Sum
 	progress *kv.Scanned // of LoadHits
@@ -43,7 +45,7 @@ type spanPlan struct {
 }
 
 // endOfDays is a day after the last one that an hour can have.
-const endOfDays = math.MaxUint32/row.HoursPerDay + 1
+const endOfDays = math.MaxUint32
 
 // plan decides which rows to read. A span that begins and ends with a day is read from day rows, as
 // far as roll-up has come. Any other span is read from hour rows, which are kept for some time
@@ -56,15 +58,15 @@ func (v *view) plan(spans []engine.Span) []spanPlan {
 		if span.ToHour != engine.Endless {
 			p.hours = p.hours[:len(p.hours)-len(hoursFrom(p.hours, span.ToHour))]
 		}
-		if span.FromHour%row.HoursPerDay != 0 || span.ToHour != engine.Endless && span.ToHour%row.HoursPerDay != 0 {
+		if !v.zone.Begins(span.FromHour) || span.ToHour != engine.Endless && !v.zone.Begins(span.ToHour) {
 			continue
 		}
-		if span.FromHour/row.HoursPerDay < v.firstDay && span.FromHour >= v.firstHour {
+		if v.zone.Day(span.FromHour) < v.firstDay && span.FromHour >= v.firstHour {
 			continue // its day is deleted already, its hours are not: fewer days are kept than hours
 		}
 		p.open = true
 		p.hours = v.mark.Open(p.hours)
-		p.fromDay, p.toDay = span.FromHour/row.HoursPerDay, span.ToHour/row.HoursPerDay
+		p.fromDay, p.toDay = v.zone.Day(span.FromHour), v.zone.Day(span.ToHour)
 		if span.ToHour == engine.Endless {
 			p.toDay = endOfDays
 		}

@@ -118,6 +118,7 @@ func (h *Hits) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint6
 		return from, 0, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+	day := h.zone.Day(from.Hour)
 	for valid := it.First(); valid; valid = it.Next() {
 		suffix, err := row.HourSuffix(it.Key())
 		if err != nil {
@@ -131,22 +132,22 @@ func (h *Hits) rollRows(b *pebble.Batch, from row.Mark) (to row.Mark, rows uint6
 		if err := row.CheckTally(it.Value()); err != nil {
 			return from, 0, fmt.Errorf("row %x: %w", it.Key(), err)
 		}
-		add(b, from.Hour, suffix, it.Value())
+		add(b, from.Hour, day, suffix, it.Value())
 		rows++
 	}
 	return from.NextStage(), rows, it.Error()
 }
 
-func rollLink(b *pebble.Batch, hour uint32, id uint64, value []byte) {
+func rollLink(b *pebble.Batch, hour, day uint32, id uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	kv.Merge(b, row.AppendLinkDayKey(key[:0], id, hour/row.HoursPerDay), value)
+	kv.Merge(b, row.AppendLinkDayKey(key[:0], id, day), value)
 	kv.Merge(b, row.AppendLinkLifeKey(key[:0], id), value)
 	noteDue(b, hour, id, value)
 }
 
-func rollOwner(b *pebble.Batch, hour uint32, owner uint64, value []byte) {
+func rollOwner(b *pebble.Batch, _, day uint32, owner uint64, value []byte) {
 	var key [row.MaxTallyKeyBytes]byte
-	kv.Merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), hour/row.HoursPerDay), value)
+	kv.Merge(b, row.AppendOwnerDayKey(key[:0], uint32(owner), day), value)
 }
 
 // dropHours deletes the rows of rolled-up hours before firstHour, by one range per table.

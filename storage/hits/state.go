@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/engine/zone"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -35,7 +36,8 @@ type Hits struct {
 	reads    bool
 	busy     func() bool // the roll-up must wait
 	useClock func(ms int64)
-	poster   Poster // nil: nobody needs what a flush writes
+	poster   Poster     // nil: nobody needs what a flush writes
+	zone     *zone.Zone // of days; written before the first flush
 	hours    hourSet
 	flusher  flusher
 	progress *kv.Scanned // of LoadHits
@@ -83,6 +85,9 @@ func (h *Hits) Start() (err error) {
 	}
 	h.flusher.markHour.Store(h.flusher.mark.Hour)
 	if h.flusher.sweep, err = readSweep(h.db); err != nil {
+		return err
+	}
+	if h.zone, _, err = readZone(h.db); err != nil {
 		return err
 	}
 	if err := h.readKept(); err != nil {

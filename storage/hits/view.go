@@ -19,7 +19,7 @@ func (h *Hits) View() (engine.View, error) {
 	if err != nil {
 		return nil, fmt.Errorf("storage: opening a view: %w", errors.Join(err, snapshot.Close()))
 	}
-	v.progress = h.progress
+	v.progress, v.zone = h.progress, h.zone
 	v.firstHour, v.firstDay = h.Kept()
 	return v, nil
 }

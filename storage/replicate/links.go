@@ -42,6 +42,11 @@ func (s *Rows) copyLinks(db *pebble.DB, more func() error) (err error) {
 		}
 		kv.Set(b, row.MetaKey(name), value)
 	}
+	if zone, err := kv.Read(snapshot, row.MetaKey(row.MetaZone)); err != nil {
+		return err
+	} else if zone != nil {
+		kv.Set(b, row.MetaKey(row.MetaZone), zone)
+	}
 	kv.Set(b, row.MetaKey(row.MetaEdge), []byte{1})
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, newOutbox()))
 	kv.Merge(b, row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 1, Last: 1}))

@@ -94,6 +94,10 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		next, err := DecodePulled(v)
 		return AppendPulled(nil, next), err
 	},
+	"time-zone": func(v []byte) ([]byte, error) {
+		name, err := DecodeZone(v)
+		return AppendZone(nil, name), err
+	},
 	"base-URL": func(v []byte) ([]byte, error) {
 		baseURL, err := DecodeBaseURL(v)
 		return AppendBaseURL(nil, baseURL), err
@@ -171,7 +175,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 			AppendBulkReceipt(nil, &goldenBulkReceipt), "01 84a0abfef962 010200000000000000000000000000ff 02 04 " +
 				"00 05 0004636f6465 01 ac02 ac020161 02 03",
 		},
-		"base URL": {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
+		"time zone": {AppendZone(nil, "Europe/Berlin"), "01 4575726f70652f4265726c696e"},
+		"base URL":  {AppendBaseURL(nil, "https://sho.rt"), "01 68747470733a2f2f73686f2e7274"},
 		"outbox record": {
 			outboxOf(goldenOutboxHead, goldenOutboxRows...), "01 ac02 82d095ffbc31 07 " +
 				"31 9ee91c 07 03 010105  30 9ee91c ac02 04 01018501 00 01 03 010105  30 9fe91c 01 03 010105  30 9fe91c 00 03 010105  120d0469",
@@ -390,6 +395,7 @@ func FuzzOutboxState(f *testing.F) {
 
 func FuzzPulled(f *testing.F) { fuzzCodec(f, "pulled", AppendPulled(nil, 300)) }
 
+func FuzzZone(f *testing.F)    { fuzzCodec(f, "time-zone", AppendZone(nil, "Europe/Berlin")) }
 func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base-URL", AppendBaseURL(nil, "https://sho.rt")) }
 
 func FuzzReceipt(f *testing.F) {

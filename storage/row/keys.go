@@ -47,7 +47,7 @@ const LayoutVersion = 3
 //	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
-// Hours are Unix time / 3600, days hours / 24. The complement ^link id makes the newest link come
+// Hours are Unix time / 3600, days those of the store's time zone (engine/zone). The complement ^link id makes the newest link come
 // first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
 // sequential scan, and old hours are deleted by one range deletion. A tag is folded (engine.FoldTag), so
 // that it is found in any case, and ends in a zero byte, which no tag contains, so that tags are in their
@@ -102,6 +102,7 @@ const (
 //	c  clock                     see AppendClock; absent until a server has run
 //	h  first whole hour          4 bytes big-endian: hour rows before it are deleted
 //	q  sequence of writes        (merged) see AppendSequence
+//	z  time zone                 of all days: see AppendZone; absent until a server has run
 //	b  base URL                  see AppendBaseURL; absent until a server has run
 //	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
@@ -119,6 +120,7 @@ const (
 	MetaFirstHour  = 'h'
 	MetaClock      = 'c'
 	MetaSequence   = 'q'
+	MetaZone       = 'z'
 	MetaBaseURL    = 'b'
 	MetaLastBackup = 'k'
 	MetaLog        = 'l'
@@ -128,8 +130,6 @@ const (
 
 // IDCounterBits is the width of a link id's counter. The bits above it are the node.
 const IDCounterBits = 48
-
-const HoursPerDay = 24
 
 // MetaKey returns the key of a meta row.
 func MetaKey(name byte) []byte { return []byte{TableMeta, name} }

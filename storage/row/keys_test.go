@@ -24,6 +24,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 	}{
 		"meta":           {MetaKey(MetaPositions), "10 70"},
 		"sequence":       {MetaKey(MetaSequence), "10 71"},
+		"time zone":      {MetaKey(MetaZone), "10 7a"},
 		"base URL":       {MetaKey(MetaBaseURL), "10 62"},
 		"last backup":    {MetaKey(MetaLastBackup), "10 6b"},
 		"log":            {MetaKey(MetaLog), "10 6c"},

@@ -292,6 +292,28 @@ func BaseURLProblem(text string) string {
 	return ""
 }
 
+const zoneVersion = 1
+
+// MaxZoneBytes bounds the name of a time zone.
+const MaxZoneBytes = 64
+
+// AppendZone appends the name of the time zone of all days, such as Europe/Berlin.
+//
+//	┌───────────┬──────┐
+//	│ version 1 │ name │
+//	└───────────┴──────┘
+func AppendZone(dst []byte, name string) []byte { return append(append(dst, zoneVersion), name...) }
+
+// DecodeZone decodes the name of a time zone. Whether there is such a zone is not checked.
+func DecodeZone(v []byte) (name string, err error) {
+	r := readValue("time zone", v, zoneVersion)
+	name = string(r.rest)
+	if r.err == nil && (name == "" || len(name) > MaxZoneBytes) {
+		r.fail(fmt.Sprintf("a name of %d bytes", len(name)))
+	}
+	return name, r.err
+}
+
 // LogPosition is the position up to which a store has applied the log of its cluster: the sequence and
 // the epoch of the last entry, and its hash. Sequence 0 is the beginning.
 type LogPosition struct {

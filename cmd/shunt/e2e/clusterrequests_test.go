@@ -74,8 +74,11 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body)
-	if resp.StatusCode == http.StatusFound {
+	switch resp.StatusCode {
+	case http.StatusFound:
 		n.site.answered(code).Add(1)
+	case http.StatusServiceUnavailable: // the node that leads may have counted a hit of a capped link, and its answer was lost
+		n.site.lost(code).Add(1)
 	}
 	return resp.StatusCode, resp.Header.Get("Location"), nil
 }
@@ -96,7 +99,7 @@ func (s *site) shorten(code, target string) {
 // answered returns the counter of the redirects of a code that were answered.
 func (s *site) answered(code string) *atomic.Int64 { return counter(&s.counts, code) }
 
-// lost returns the counter of the redirects of a code whose answer was lost.
+// lost returns the counter of the redirects of a code whose answer was lost, or was that nobody could decide.
 func (s *site) lost(code string) *atomic.Int64 { return counter(&s.losses, code) }
 
 func counter(of *sync.Map, code string) *atomic.Int64 {

@@ -25,10 +25,11 @@ func newStats(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "stats CODE…",
 		Short: "Print the hits and unique visitors of links",
 		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns.
-CODE may be the whole short address. All times are UTC. Hits that were imported have no time, so no window
-has them: a window that begins before the import has a line of its own for them. Of the figures by hour or
-day, the empty ones at the beginning are left out. A link that cannot be read is named, the others are
-printed, and the exit code is 1. With --json and several codes, each link has a line.
+CODE may be the whole short address. All times are UTC; days begin in the time zone that is printed. Hits
+that were imported have no time, so no window has them: a window that begins before the import has a line
+of its own for them. Of the figures by hour or day, the empty ones at the beginning are left out. A link
+that cannot be read is named, the others are printed, and the exit code is 1. With --json and several
+codes, each link has a line.
 
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
@@ -52,8 +53,9 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	settings.WordVar(fs, (*string)(&asked.Interval), "interval", "WORD", "", "figures for each hour or day", "hour", "day")
 	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
 		"bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	settings.Var(fs, &asked.Zone, "days-of", "ZONE", "", "time zone of the days of --interval day, such as Europe/Berlin, as long as hours are kept (default: the server's)", settings.ParseNotEmpty)
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
-	settings.MarkArguments(fs, "json", "from", "to", "interval", "include")
+	settings.MarkArguments(fs, "json", "from", "to", "interval", "days-of", "include")
 	return cmd
 }
 
@@ -86,6 +88,7 @@ func statsText(code string, a *client.Stats) string {
 	if !a.From.IsZero() {
 		row("from", console.Time(a.From))
 		row("to", console.Time(a.To))
+		row("days of", a.Zone)
 	}
 	row("hits", a.Hits)
 	row("unique", a.Unique)

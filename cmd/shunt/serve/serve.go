@@ -229,6 +229,9 @@ func (s *server) openData(ctx context.Context) (err error) {
 	if err := s.core.OpenStore(s.parts, &s.cfg.data, !edge, s.say.Log); err != nil {
 		return edgeError(edge, err)
 	}
+	if err := s.fixZone(); err != nil {
+		return err
+	}
 	if err := s.joinCluster(ctx); err != nil {
 		return err
 	}
@@ -252,6 +255,17 @@ func (s *server) openData(ctx context.Context) (err error) {
 	}
 	s.parts.Run("memory limit", s.memory.Run)
 	return nil
+}
+
+// fixZone has the store keep days of the zone that is set.
+func (s *server) fixZone() error {
+	err := s.core.Store.FixZone(s.cfg.timeZone)
+	if errors.Is(err, storage.ErrOtherZone) {
+		return settings.UsageErrorf("--time-zone is %s, but %s keeps days of %s since its first start; leave --time-zone out, "+
+			"or move the links into a new store with 'shunt export' and 'shunt import' (figures by the day begin anew there)",
+			s.cfg.timeZone.Name(), core.Absolute(s.cfg.data.Dir), s.core.Store.Zone().Name())
+	}
+	return err
 }
 
 // serveAPI serves the three ways in. While links are being loaded, they answer so.

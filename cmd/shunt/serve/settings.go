@@ -18,6 +18,7 @@ import (
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
+	"shunt/engine/zone"
 )
 
 // serveConfig has the settings of serve.
@@ -39,8 +40,9 @@ type serveConfig struct {
 	memoryLimit    int64 // bytes, or memoryLimitByMemory or noMemoryLimit
 	keptHours      int
 	keptDays       int
-	connections    int // 0: as many as there are descriptors for
-	perAddress     int // negative: no limit
+	timeZone       *zone.Zone // of kept days; nil: the store's
+	connections    int        // 0: as many as there are descriptors for
+	perAddress     int        // negative: no limit
 	rateLimits     limit.Limits
 	https          httpsSettings
 	allowHTTP      bool
@@ -86,6 +88,8 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 		"how many hours to keep hourly figures; hours in which the server is off do not count", settings.CountUpTo(engine.MaxKeptHours))
 	settings.Var(fs, &cfg.keptDays, "keep-days", "N", strconv.Itoa(engine.DefaultKeptDays),
 		"how many days to keep daily figures, not counting those in which the server is off; the figures of a link's whole life are always kept", settings.CountUpTo(engine.MaxKeptDays))
+	settings.Var(fs, &cfg.timeZone, "time-zone", "NAME", "",
+		"time zone of the kept days, such as Europe/Berlin; fixed for a store at its first start (default: the store's; UTC for a new one)", zone.Load)
 	addAuditSettings(fs, &cfg.audit)
 	settings.Var(fs, &cfg.connections, "max-connections", "N", "auto",
 		"most clients connected at once (auto: 32768, or as many as file descriptors allow)",

@@ -25,8 +25,6 @@ var (
 	// ErrStalled: the store did not answer before the engine had to close. End the process without
 	// closing the store.
 	ErrStalled = errors.New("the store hangs")
-	// ErrTooManyLinks: the query would go over more than MaxScannedLinks links.
-	ErrTooManyLinks = errors.New("too many links")
 	// ErrReadOnly: the store takes no writes until there is more space. Nothing was changed.
 	ErrReadOnly = errors.New("no space: nothing can be written at present")
 	// ErrMismatch: the sender has used this request key for another request.

@@ -17,7 +17,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultFlushInterval = time.Second
-	DefaultKeptHours     = 48
+	DefaultKeptHours     = 8 * 24 // so that any zone has today and the seven days before it, by the hour
 	DefaultKeptDays      = 400
 	DefaultKeptAuditDays = 400
 	DefaultClockSettles  = 10 * time.Minute
@@ -45,7 +45,7 @@ type Options struct {
 	FlushInterval time.Duration // default 1 s
 	RingRecords   int           // records a ring, a power of two from 256 to 2^26
 	Rings         int           // a power of two up to 32
-	KeptHours     int           // hours for which figures by the hour are kept; default 48
+	KeptHours     int           // hours for which figures by the hour are kept; default 192
 	KeptDays      int           // days for which figures by the day are kept; default 400
 	KeptAuditDays int           // days for which the audit log is kept; default 400
 	MaxReceipts   int           // receipts that a sender may have at a time (CreateOnce); default 100,000

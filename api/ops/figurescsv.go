@@ -1,0 +1,74 @@
+package ops
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
+// filters by the first column: total, series, bots, the lists, top, and, of several links, the code of each.
+var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "unique"}
+
+// CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins
+// with an apostrophe, because anybody can send a Referer.
+func (f *Figures) CSV() []byte {
+	var b bytes.Buffer
+	w := figuresWriter{csv.NewWriter(&b)}
+	w.row(figuresHeader...)
+	w.figures("", f)
+	for i := range f.Links {
+		w.figures(f.Links[i].Code, &f.Links[i].Figures)
+	}
+	w.csv.Flush()
+	return b.Bytes()
+}
+
+type figuresWriter struct{ csv *csv.Writer }
+
+func (w *figuresWriter) row(cells ...string) {
+	for i, cell := range cells {
+		if strings.IndexAny(cell, "=+-@\t\r") == 0 {
+			cells[i] = "'" + cell
+		}
+	}
+	_ = w.csv.Write(cells) // into memory
+}
+
+func (w *figuresWriter) figures(code string, f *Figures) {
+	w.row("total", code, csvTime(f.From), csvTime(f.To), "", csvNumber(f.Hits), csvNumber(f.Unique))
+	if f.Imported > 0 {
+		w.row("imported", code, "", "", "", csvNumber(f.Imported), "")
+	}
+	for i, b := range f.Series {
+		to := f.To
+		if i+1 < len(f.Series) {
+			to = f.Series[i+1].From
+		}
+		w.row("series", code, csvTime(b.From), csvTime(to), "", csvNumber(b.Hits), csvNumber(b.Unique))
+	}
+	if f.Bots != nil {
+		w.row("bots", code, "", "", "bots", csvNumber(f.Bots.Bots), "")
+		w.row("bots", code, "", "", "prefetches", csvNumber(f.Bots.Prefetches), "")
+		w.row("bots", code, "", "", "heads", csvNumber(f.Bots.Heads), "")
+	}
+	for d, list := range [len(listNames)][]ValueFigures{f.Referrers, f.Countries, f.Devices, f.Browsers} {
+		for _, v := range list {
+			w.row(listNames[d], code, "", "", v.Value, csvNumber(v.Hits), "")
+		}
+	}
+	for _, l := range f.Top {
+		w.row("top", l.Code, "", "", "", csvNumber(l.Hits), csvNumber(l.Unique))
+	}
+}
+
+func csvNumber(n uint64) string { return strconv.FormatUint(n, 10) }
+
+func csvTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

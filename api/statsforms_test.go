@@ -1,0 +1,72 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/engine"
+	"shunt/engine/expect"
+)
+
+// hitTwoLinks returns a site with two links that have a visitor in common, and one that is another user's.
+func hitTwoLinks(t *testing.T) *site {
+	st := newSite(t, nil)
+	for _, code := range []string{"a1", "-b"} {
+		st.call("POST", "/shorten", `{"url":"http://a.example/","alias":"`+code+`"}`).expect(t, code, 201)
+	}
+	st.hit("a1", 2, engine.Visit{Visitor: 1})
+	st.hit("-b", 1, engine.Visit{Visitor: 1})
+	st.hit("-b", 1, engine.Visit{Visitor: 2})
+	return st
+}
+
+func TestLinksAreComparedInOneAnswer(t *testing.T) {
+	st := hitTwoLinks(t)
+	r := st.call("GET", "/stats?codes=a1,-b&interval=hour&from=2026-01-02T03:00:00Z", "")
+	r.expect(t, "two links", 200)
+	for _, part := range []string{
+		`{"hits":4,"unique":2,`, `"links":[{"code":"a1","hits":2,"unique":1,`, `,{"code":"-b","hits":2,"unique":2,`,
+		`"series":[{"from":"2026-01-02T03:00:00Z","hits":4,"unique":2}]`,
+	} {
+		expect.That(t, strings.Contains(r.body, part), "%s lacks %s", r.body, part)
+	}
+	for query, fields := range map[string]string{
+		"codes=a1": "codes:range", "codes=a1,a1": "codes:duplicate", "codes=a1,none": "codes:invalid", "codes=1,2,3,4,5,6": "codes:range",
+		"codes=a1,-b&tag=t": "codes:invalid", "codes=a1,-b&top=3": "codes:invalid",
+	} {
+		r := st.call("GET", "/stats?"+query, "")
+		expect.That(t, r.status == 422 && r.fields() == fields, "%s: got %d %s, want %s", query, r.status, r.body, fields)
+	}
+}
+
+func TestFiguresAreCSVForThoseWhoPreferIt(t *testing.T) {
+	st := hitTwoLinks(t)
+	for query, want := range map[string]string{
+		"/stats/a1": "part,code,from,to,value,hits,unique\ntotal,,,,,2,1\n",
+		"/stats/a1?from=2026-01-02T03:00:00Z&interval=hour&include=devices": "part,code,from,to,value,hits,unique\n" +
+			"total,,2026-01-02T03:00:00Z,2026-01-02T04:00:00Z,,2,1\nseries,,2026-01-02T03:00:00Z,2026-01-02T04:00:00Z,,2,1\ndevices,,,,other,2,\n",
+		"/stats?from=2026-01-02T03:00:00Z&top=2": "part,code,from,to,value,hits,unique\n" +
+			"total,,2026-01-02T03:00:00Z,2026-01-02T04:00:00Z,,4,2\ntop,'-b,,,,2,2\ntop,a1,,,,2,1\n",
+	} {
+		r := st.call("GET", query, "", "Accept: text/csv")
+		expect.Equal(t, r.body, want, query)
+		expect.Equal(t, r.header.Get("Content-Type"), "text/csv; charset=utf-8; header=present", query)
+	}
+	st.call("GET", "/stats/a1", "", "Accept: application/json, text/csv").expect(t, "no strict preference", 200)
+}
+
+func TestDaysAreThoseOfTheZoneThatIsAskedFor(t *testing.T) {
+	st := hitTwoLinks(t) // at 03:04 UTC, which is the day before in New York
+	for zone, want := range map[string]string{
+		"America/New_York": `"to":"2026-01-02T05:00:00Z","time_zone":"America/New_York","series":[{"from":"2026-01-01T05:00:00Z","hits":2,"unique":1}]`,
+		"Asia/Tokyo":       `"to":"2026-01-02T15:00:00Z","time_zone":"Asia/Tokyo","series":[{"from":"2026-01-01T15:00:00Z","hits":2,"unique":1}]`,
+		"Asia/Kolkata":     `"to":"2026-01-03T00:00:00Z","time_zone":"UTC","series":[{"from":"2026-01-02T00:00:00Z","hits":2,"unique":1}]`,
+	} {
+		r := st.call("GET", "/stats/a1?interval=day&from=2026-01-02T03:00:00Z&time_zone="+zone, "")
+		expect.That(t, r.status == 200 && strings.Contains(r.body, want), "%s: got %s, want %s", zone, r.body, want)
+	}
+	r := st.call("GET", "/stats/a1?from=2026-01-02&interval=day&time_zone=Asia/Tokyo", "")
+	expect.That(t, strings.Contains(r.body, `"from":"2026-01-01T15:00:00Z"`), "a date: got %s", r.body)
+	r = st.call("GET", "/stats/a1?time_zone=Mars", "")
+	expect.That(t, r.status == 422 && r.fields() == "time_zone:range", "Mars: got %d %s", r.status, r.body)
+}
