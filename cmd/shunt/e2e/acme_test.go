@@ -120,7 +120,7 @@ func (c *acmeClient) wantNoneSaid() {
 	expect.OK(c.t, os.RemoveAll(filepath.Join(c.dir, acmeFolder)))
 	c.start()
 	c.awaitLog("no certificate; trying again")
-	for _, want := range []string{c.from.directory, "connection refused", "must lead to --listen"} {
+	for _, want := range []string{c.from.directory, "nothing listens on", "must lead to --listen"} {
 		expect.That(c.t, strings.Contains(c.stderr(), want), "%q was not logged:\n%s", want, c.stderr())
 	}
 	_, _, err := c.ask("/known")
