@@ -99,7 +99,7 @@ func TestAnEmptyListSaysHowToGoOn(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	b := st.browse("ann@example.com")
-	b.open("/_/links").want("There is no link yet.", "create several at once")
+	b.open("/_/links").want("There is no link yet.", "import many")
 	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/"))
 	page := b.open("/_/links?q=zzz&tag=x")
 	page.want("Nothing was found.")
