@@ -6,29 +6,35 @@ import (
 	"strings"
 )
 
+var (
+	jsonTypes = []string{"application/json", "application/problem+json"}
+	htmlTypes = []string{"text/html", "application/xhtml+xml"}
+	csvTypes  = []string{"text/csv"}
+)
+
 // PrefersJSON reports whether the lines of Accept name JSON, and do not name HTML with the same or
 // a greater weight. Wildcards count for neither, so that curl and browsers get pages, and clients
 // that write "application/json, */*" get JSON.
-func PrefersJSON(lines [][]byte) bool {
-	return weight(lines, "application/json", "application/problem+json") > weight(lines, "text/html", "application/xhtml+xml")
-}
+func PrefersJSON(lines [][]byte) bool { return prefers(lines, jsonTypes, htmlTypes) }
 
 // PrefersCSV reports whether the lines of Accept name CSV, and do not name JSON with the same or a greater weight.
-func PrefersCSV(lines [][]byte) bool {
-	return weight(lines, "text/csv") > weight(lines, "application/json", "application/problem+json")
-}
+func PrefersCSV(lines [][]byte) bool { return prefers(lines, csvTypes, jsonTypes) }
 
-// weight returns the greatest weight that the lines of Accept give one of the types.
-func weight(lines [][]byte, types ...string) (most float64) {
+// prefers reports whether the lines of Accept give one of the types a greater weight than all others.
+func prefers(lines [][]byte, types, others []string) bool {
+	most, other := 0.0, 0.0
 	for _, line := range lines {
 		for part := range strings.SplitSeq(string(line), ",") {
 			mediaType, parameters, _ := strings.Cut(part, ";")
-			if slices.Contains(types, strings.ToLower(strings.TrimSpace(mediaType))) {
+			switch mediaType = strings.ToLower(strings.TrimSpace(mediaType)); {
+			case slices.Contains(types, mediaType):
 				most = max(most, quality(parameters))
+			case slices.Contains(others, mediaType):
+				other = max(other, quality(parameters))
 			}
 		}
 	}
-	return most
+	return most > other
 }
 
 // quality returns the q of a media range's parameters (RFC 9110, 12.4.2): 1 if there is none, 0 if
