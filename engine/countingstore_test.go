@@ -23,7 +23,7 @@ type counting struct {
 var uncounted = map[string]bool{
 	"AllocateIDs": true, "Apply": true, "ApplyAll": true, "Flush": true,
 	"Clock": true, "OldestAudit": true, "RollUp": true, "SweepAudit": true, "SweepReceipts": true,
-	"Identity": true, "Kept": true, "LowerKept": true, "ReadOnly": true, "Scanned": true,
+	"Identity": true, "Kept": true, "LowerKept": true, "ReadOnly": true, "Scanned": true, "Zone": true,
 }
 
 // read counts a read of the store, which it returns.

@@ -11,12 +11,13 @@ import (
 )
 
 func TestStatsAreTablesBelowTheTwoFigures(t *testing.T) {
-	const answer = `{"hits":12,"unique":7,"from":"2026-11-20T00:00:00Z","to":"2026-11-22T00:00:00Z",
+	const answer = `{"hits":12,"unique":7,"from":"2026-11-20T00:00:00Z","to":"2026-11-22T00:00:00Z","time_zone":"UTC",
 		"imported_hits":4,"series":[{"from":"2026-11-19T00:00:00Z","hits":0,"unique":0},{"from":"2026-11-20T00:00:00Z","hits":2,"unique":1},{"from":"2026-11-21T00:00:00Z","hits":10,"unique":6}],
 		"bots":{"bots":3,"prefetches":0,"heads":1},"error":0.008125,"durability":{"durable_hits":11,"flushed_at":"2026-11-21T12:00:00Z"},
 		"referrers":[{"value":"news.example","hits":9},{"value":"other","hits":3}],"countries":[]}`
 	const want = `from        2026-11-20T00:00:00Z
 to          2026-11-22T00:00:00Z
+days of     UTC
 hits        12
 unique      7
 imported    4 more, at unknown times
