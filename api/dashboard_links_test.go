@@ -83,6 +83,35 @@ func TestLinksAreFoundByTheirState(t *testing.T) {
 	b.get("/_/links?state=dead").expect(t, "an unknown state", 422)
 }
 
+func TestAListIsSortedAndFilteredAndSaysBy(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	token := st.issue(account.CallerOf(ann), memberScopes...)
+	for _, alias := range []string{"first", "second", "third"} {
+		st.callAs(token, "POST", "/shorten", `{"url":"https://`+alias+`.example/","alias":"`+alias+`","tags":["all"]}`).need(t, "", 201)
+		st.now.Add(25 * time.Hour.Milliseconds())
+	}
+	for _, hit := range []string{"second", "second", "third"} {
+		st.get("/"+hit, "User-Agent: Mozilla/5.0 Firefox/140")
+	}
+	b := st.browse("ann@example.com")
+	for query, want := range map[string]string{
+		"": "third second first", "sort=oldest": "first second third", "sort=hits": "second third first", "sort=least": "first third second",
+		"sort=changed": "third second first", "sort=visitors": "third second first", "sort=last-hit": "third second first", "sort=unknown": "third second first",
+		"never_hit=true": "first", "created_from=2026-01-03": "third second", "created_to=2026-01-02": "first", "q=second+third&sort=match": "", "q=all&sort=match": "third second first",
+	} {
+		expect.Equal(t, listedOn(b.open("/_/links?"+query)), want, "%q", query)
+	}
+	page := b.open("/_/links?tag=all&created_from=2026-01-03&sort=hits")
+	page.want("2 links", "tag: all", "created from 2026-01-03")
+	without := b.open(page.link("Without tag: all"))
+	expect.Equal(t, listedOn(without), "second third", "without the tag")
+	expect.Equal(t, listedOn(b.open(without.link("Without created from 2026-01-03"))), "second third first", "without a filter")
+	expect.Equal(t, page.link("Hits ▼"), "/_/links?created_from=2026-01-03&sort=least&tag=all")
+	b.get("/_/links?created_from=soon").expect(t, "a date that is none", 422)
+	b.open("/_/links?sort=visitors").want("Sorted by what was counted until")
+}
+
 func TestALinkIsFoundByItsPastedShortAddress(t *testing.T) {
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)

@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -29,16 +31,76 @@ type linksView struct {
 	Admin  bool
 	Owner  *ownerChoice // nil: the visitor has none
 	States []engine.State
+	Sorts  []linkSort
 	Rows   []linkRow
-	Owners bool   // each row names its owner
-	Error  string // why there is no list
+	Owners bool      // each row names its owner
+	Total  *uint64   // links of all pages; nil: they were not counted
+	AsOf   time.Time // see ops.Page
+	Error  string    // why there is no list
 	Pager  pager
 }
 
 // A linkSearch is what the list is asked for.
 type linkSearch struct {
 	Q, Tag, State string
+	From, To      string // days of creation
+	NeverHit      string // "true", or empty
+	Sort          string // the name of a linkSort
 	Owner         string // empty: the visitor
+}
+
+// A linkSort is an order of the list.
+type linkSort struct {
+	Name        string // in the address
+	Title       string
+	sort, order string // of the call
+}
+
+// linkSorts are the orders of the list; the first is that of an address without one.
+var linkSorts = []linkSort{
+	{"", "newest first", "", ""}, {"oldest", "oldest first", "created", "asc"}, {"changed", "last changed", "updated", ""},
+	{"hits", "most hits", "hits", ""}, {"least", "fewest hits", "hits", "asc"}, {"visitors", "most visitors", "visitors", ""},
+	{"last-hit", "last hit", "last_hit", ""}, {"match", "best match", "relevance", ""},
+}
+
+// order returns the order that s asks for; the first one if there is none of that name.
+func (s *linkSearch) order() linkSort {
+	i := slices.IndexFunc(linkSorts, func(o linkSort) bool { return o.Name == s.Sort })
+	return linkSorts[max(i, 0)]
+}
+
+// A chip is a filter of the list, and the address of the list without it.
+type chip struct{ Text, Path string }
+
+// Chips returns the filters of s.
+func (s *linkSearch) Chips() (all []chip) {
+	for _, f := range []struct {
+		words string
+		of    func(*linkSearch) *string
+	}{
+		{"words: ", func(s *linkSearch) *string { return &s.Q }}, {"tag: ", func(s *linkSearch) *string { return &s.Tag }},
+		{"state: ", func(s *linkSearch) *string { return &s.State }}, {"created from ", func(s *linkSearch) *string { return &s.From }},
+		{"created until ", func(s *linkSearch) *string { return &s.To }}, {"never hit", func(s *linkSearch) *string { return &s.NeverHit }},
+	} {
+		value := *f.of(s)
+		if value == "" {
+			continue
+		}
+		without := *s
+		*f.of(&without) = ""
+		if f.words == "never hit" {
+			value = ""
+		}
+		all = append(all, chip{f.words + value, without.address()})
+	}
+	return all
+}
+
+// SortedBy returns the address of the list in the order of that name.
+func (s *linkSearch) SortedBy(name string) string {
+	sorted := *s
+	sorted.Sort = name
+	return sorted.address()
 }
 
 // A linkRow is a link in the list.
@@ -61,6 +123,8 @@ func (v *linksView) Say() string {
 		return v.Error
 	case len(v.Rows) == 0:
 		return "nothing found"
+	case v.Total != nil:
+		return visit.Plural(*v.Total, "link", "links")
 	case v.Pager.Older != "":
 		return visit.Plural(uint64(len(v.Rows)), "link", "links") + ", and more on the next page"
 	}
@@ -68,11 +132,14 @@ func (v *linksView) Say() string {
 }
 
 // Empty reports whether the list is of everything.
-func (s *linkSearch) Empty() bool { return s.Q == "" && s.Tag == "" && s.State == "" }
+func (s *linkSearch) Empty() bool {
+	return s.Q == "" && s.Tag == "" && s.State == "" && s.From == "" && s.To == "" && s.NeverHit == ""
+}
 
 // address returns the address of the list, with more parameters; empty ones are left out.
 func (s *linkSearch) address(pairs ...string) string {
-	return visit.Address(linksPath, append(pairs, "q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner)...)
+	return visit.Address(linksPath, append(pairs, "q", s.Q, "tag", s.Tag, "state", s.State, "created_from", s.From, "created_to", s.To,
+		"never_hit", s.NeverHit, "sort", s.Sort, "owner", s.Owner)...)
 }
 
 // Cleared returns the address of the list of everything.
@@ -90,8 +157,11 @@ func (r *request) links() error {
 	}
 	view := linksView{
 		Owner: choice,
-		Form:  form, Admin: r.Admin(), States: engine.States(),
-		Search: linkSearch{Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"), Owner: owner},
+		Form:  form, Admin: r.Admin(), States: engine.States(), Sorts: linkSorts,
+		Search: linkSearch{
+			Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"),
+			From: r.Query("created_from"), To: r.Query("created_to"), NeverHit: r.Query("never_hit"), Sort: r.Query("sort"), Owner: owner,
+		},
 	}
 	view.Pager = r.pager(&view.Search)
 	status, err := r.listLinks(&view)
@@ -111,7 +181,12 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 		view.Error, view.Pager = labelled("The owner", view.Owner.Error), pager{Page: 1}
 		return fasthttp.StatusOK, nil // while one types, too
 	}
+	order, total := s.order(), ""
+	if !s.Empty() { // to count all links would cost the page of all links more than the list itself
+		total = "true"
+	}
 	q, err := ops.ParseList(r.Caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
+		"created_from", s.From, "created_to", s.To, "never_hit", s.NeverHit, "sort", order.sort, "order", order.order, "total", total,
 		"cursor", view.Pager.cursor, "limit", listed))
 	if err == nil {
 		view.Owners = q.Guard.AnyOwner
@@ -122,8 +197,9 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return fasthttp.StatusOK, err
 	}
-	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "cursor")
+	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "created_from", "created_to", "cursor")
 	view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
+		labelled("Created from", at["created_from"]), labelled("Created until", at["created_to"]),
 		labelled("The address of this page", at["cursor"]), general))
 	view.Pager = pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
@@ -149,6 +225,7 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 		}
 		view.Rows = append(view.Rows, row)
 	}
+	view.Total, view.AsOf = p.Total, p.AsOf
 	view.Pager.turn(s, p.Next)
 	return nil
 }
@@ -204,7 +281,7 @@ type pager struct {
 	back   []string // the cursors of the pages before, without the first page's
 }
 
-// maxBack bounds how many pages the address leads back: 3.4 KB of cursors.
+// maxBack bounds how many pages the address leads back: 4.5 KB of cursors.
 const maxBack = 100
 
 const cursorSeparator = "." // not a character of cursors
