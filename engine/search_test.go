@@ -41,6 +41,15 @@ func (m *searchModel) wanted(q *engine.LinkQuery, typed string) (codes []string)
 			found = append(found, r)
 		}
 	}
+	exact := func(r engine.Record) bool { return r.Hot.Code == q.Code }
+	if some := slices.ContainsFunc(first, exact); some || len(first) > 1 {
+		for _, r := range first {
+			if !exact(r) && hasWords(&r, typed) {
+				found = append(found, r)
+			}
+		}
+		first = slices.DeleteFunc(first, func(r engine.Record) bool { return !exact(r) })
+	}
 	slices.SortFunc(found, func(a, b engine.Record) int {
 		order := 0
 		switch q.Order {
@@ -55,15 +64,6 @@ func (m *searchModel) wanted(q *engine.LinkQuery, typed string) (codes []string)
 			order = -order
 		}
 		return order
-	})
-	slices.SortFunc(first, func(a, b engine.Record) int {
-		switch q.Code {
-		case a.Hot.Code:
-			return -1
-		case b.Hot.Code:
-			return 1
-		}
-		return cmp.Compare(a.Hot.Code, b.Hot.Code)
 	})
 	for _, r := range append(first, found...) {
 		codes = append(codes, r.Hot.Code)

@@ -83,7 +83,7 @@ func (c Chart) HTML() (template.HTML, error) {
 	b := new(strings.Builder)
 	peak := c.peak()
 	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`,
-		escape(c.ID), c.Buckets[0].From.Unix(), int(c.Interval.duration().Seconds()))
+		escape(c.ID), c.local(c.Buckets[0].From).Unix(), int(c.Interval.duration().Seconds()))
 	if c.Buckets[peak].Hits > 0 {
 		fmt.Fprintf(b, ` data-peak="%d"`, peak)
 	}

@@ -20,6 +20,7 @@ type linkView struct {
 	Link      ops.Link
 	Owner     string // the parameter owner
 	Zone      string // of days
+	place     *time.Location
 	Works     bool   // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
@@ -41,8 +42,14 @@ type linkView struct {
 // Days reports whether the window is in days.
 func (v linkView) Days() bool { return v.Period.Interval == "day" }
 
-// LastDay returns a time of the last day of a window in days.
-func (v linkView) LastDay() time.Time { return v.Window.To.Add(-1) }
+// FirstDay and LastDay return the days of a window in days, as those of UTC with their dates.
+func (v linkView) FirstDay() time.Time { return v.date(v.Window.From) }
+func (v linkView) LastDay() time.Time  { return v.date(v.Window.To.Add(-1)) }
+
+func (v linkView) date(t time.Time) time.Time {
+	year, month, day := t.In(v.place).Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
+}
 
 // link is GET /_/link/{code}.
 func (r *request) link() error {
@@ -54,7 +61,7 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	view := linkView{ClockNote: r.clockNote(), Here: r.Here(), Link: l, Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Works: l.State == engine.StateActive, From: r.Query("from"), To: r.Query("to")}
+	view := linkView{ClockNote: r.clockNote(), Here: r.Here(), Link: l, Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), place: r.Engine.Zone().Place(), Works: l.State == engine.StateActive, From: r.Query("from"), To: r.Query("to")}
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code}).address("")
 	}

@@ -363,7 +363,7 @@ addEventListener('pageshow', () => all('form[data-once]').forEach(release));
 // A link of the form itself says that it is cancelled.
 function keepsTyped(form) {
 	const typed = () => [...new FormData(form)].map(([name, value]) => name + '=' + (value.name ?? value)).join('\n');
-	const drawn = document.querySelector('main :is([aria-invalid], [role=alert]), main > .info') ? null : typed(), warn = e => e.preventDefault();
+	const drawn = form.querySelector('[aria-invalid], [role=alert]') ? null : typed(), warn = e => e.preventDefault();
 	const free = () => removeEventListener('beforeunload', warn);
 	const change = () => typed() === drawn ? free() : addEventListener('beforeunload', warn);
 	form.addEventListener('input', change);

@@ -3,6 +3,7 @@ package sheet
 import (
 	"encoding/csv"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func cutRow(text string, separator rune) (row, rest string, lines int, open bool
 		case c == '\n':
 			lines++
 		}
-		begins = !open && (c == separator || begins && c == ' ')
+		begins = !open && (c == separator || begins && c == ' ' && separator != '\t') // as cellsOf trims
 	}
 	return strings.TrimSuffix(text, "\r"), "", lines, open
 }
@@ -85,6 +86,9 @@ func cellsOf(row string, separator rune) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(row))
 	r.Comma, r.TrimLeadingSpace, r.FieldsPerRecord, r.LazyQuotes = separator, separator != '\t', -1, true
 	cells, err := r.Read()
+	if _, more := r.Read(); err == nil && more != io.EOF { // the row was cut in another way than it is read
+		err = csv.ErrQuote
+	}
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
 	}

@@ -41,9 +41,9 @@ type ranking struct {
 
 // rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
 // are listed from the store; otherwise it goes over all links in memory.
-func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
+func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking, err error) {
 	if tag != "" {
-		return hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, func() {})
+		return hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, pause)
 	}
 	if r, ok := hs.rankings.kept(owners, hs.now()); ok {
 		return r, nil
@@ -58,7 +58,7 @@ func (hs *Hits) rankLinks(owners []uint32, tag string) (r ranking, err error) {
 	if err != nil || n <= seams.MaxScannedLinks {
 		return few.ranking(), err
 	}
-	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, func() {}); err == nil {
+	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, pause); err == nil {
 		hs.rankings.keep(owners, r, hs.now())
 	}
 	return r, err
@@ -124,6 +124,7 @@ type ranker struct {
 	after  *rankedLink // no link up to this one is wanted; nil: all are
 	most   int
 	found  []rankedLink // cut to most when there are twice as many
+	last   *rankedLink  // the last of the first most, when it was cut; nil: it was not
 	beyond uint64       // the most hits of a link that was cut off
 }
 
@@ -132,7 +133,11 @@ func newRanker(after *rankedLink, most int) *ranker { return &ranker{after: afte
 // add adds a link, if it has hits and may be in the ranking.
 func (r *ranker) add(id, hits uint64, key func() index.Key) {
 	x := rankedLink{id: id, hits: hits}
-	if hits == 0 || hits < r.beyond || r.after != nil && !r.after.before(&x) {
+	if hits == 0 || r.after != nil && !r.after.before(&x) {
+		return
+	}
+	if r.last != nil && !x.before(r.last) {
+		r.beyond = max(r.beyond, hits)
 		return
 	}
 	x.key = key()
@@ -148,6 +153,8 @@ func (r *ranker) cut() {
 	if len(r.found) > r.most {
 		r.beyond = max(r.beyond, r.found[r.most].hits)
 		r.found = r.found[:r.most]
+		last := r.found[r.most-1]
+		r.last = &last
 	}
 }
 

@@ -62,8 +62,13 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err := hs.FoldNow(ctx); err != nil { // first: afterwards all hits are in the counters
 		return TopLinks{}, err
 	}
-	r, err := hs.rankLinks(owners, tag)
-	if err != nil {
+	var paused error
+	r, err := hs.rankLinks(owners, tag, func() {
+		if paused == nil {
+			paused = q.pause(ctx)
+		}
+	})
+	if err = errors.Join(err, paused); err != nil {
 		return TopLinks{}, err
 	}
 	t := topSearch{hits: hs, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}

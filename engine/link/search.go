@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -30,7 +31,7 @@ type LinkQuery struct {
 	Ascending bool // the last one first
 
 	Words search.Query // all links if it is empty
-	Code  string       // a link whose code this is, or differs from it only by case, comes first in any order; empty: none
+	Code  string       // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 
@@ -79,24 +80,29 @@ const (
 
 	// searchParts is into how many parts the rest of a part is split for each core, when few are left.
 	searchParts = 4
+
+	// A core reads up to searchWindow parts in a turn. Each costs as much as partRows rows, even if it has none.
+	searchWindow = 64
+	partRows     = 32
 )
 
 // A searching is a search under way. Its parts are in the order of the rows.
 type searching struct {
 	*LinkList
-	q        *LinkQuery
-	first    []Record // that come before all others: see LinkQuery.Code
-	firstIDs []uint64
-	parts    []*searched
-	limit    int // of the places that are looked for
+	q     *LinkQuery
+	first *Record      // that comes before all others: see LinkQuery.Code; nil: none
+	parts []*searched  // those that were not passed
+	limit int          // of the places that are looked for
+	best  *search.Best // of the parts that were passed
+	found uint64       // links in them
 }
 
 // searched is a part of the rows, and what was found in those that were read.
 type searched struct {
 	Part
-	best  *search.Best
-	found uint64
-	done  bool
+	best        *search.Best
+	found       uint64
+	begun, done bool
 }
 
 // search returns a page of q, whatever it asks for. It reads the rows of the links on all cores, within turns.
@@ -138,9 +144,10 @@ func (s *searching) begin(ctx context.Context) error {
 	if err := s.readFirst(); err != nil {
 		return err
 	}
-	if q.After == nil {
-		s.limit = max(q.Limit-len(s.first), 0)
+	if q.After == nil && s.first != nil {
+		s.limit = q.Limit - 1
 	}
+	s.best = search.NewBest(s.limit, nil)
 	r := q.ListRange
 	r.Texts, r.Figures = !q.Words.Empty(), q.byFigures()
 	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
@@ -151,7 +158,7 @@ func (s *searching) begin(ctx context.Context) error {
 	return err
 }
 
-// readFirst reads the links whose code is the one that was asked for, the exact one before those that differ by case.
+// readFirst reads the link whose code is the one that was asked for, or else the only one that differs from it by case.
 func (s *searching) readFirst() error {
 	asked := index.Key{Domain: index.DefaultDomain, Code: s.q.Code}
 	if !asked.View().Valid() {
@@ -159,15 +166,7 @@ func (s *searching) readFirst() error {
 	}
 	var keys []index.Key
 	s.links.index.Variants(asked, func(v index.HotView) { keys = append(keys, v.Own()) })
-	slices.SortFunc(keys, func(a, b index.Key) int {
-		switch {
-		case a == asked:
-			return -1
-		case b == asked:
-			return 1
-		}
-		return a.Compare(b)
-	})
+	var wanted []Record
 	for _, k := range keys {
 		rec, err := s.listing.ReadRecord(k)
 		switch entry := entryOf(&rec); {
@@ -175,8 +174,15 @@ func (s *searching) readFirst() error {
 		case err != nil:
 			return err
 		case s.inRange(&rec) && s.wants(&entry):
-			s.first, s.firstIDs = append(s.first, rec), append(s.firstIDs, rec.Hot.ID)
+			wanted = append(wanted, rec)
 		}
+	}
+	exact := slices.IndexFunc(wanted, func(r Record) bool { return r.Hot.Key == asked })
+	switch {
+	case exact >= 0:
+		s.first = &wanted[exact]
+	case len(wanted) == 1:
+		s.first = &wanted[0]
 	}
 	return nil
 }
@@ -206,51 +212,69 @@ func (s *searching) add(i int, parts []Part) {
 
 // enough reports whether the page is found: all rows were read, or enough of the newest.
 func (s *searching) enough() bool {
-	found, newestFirst := uint64(0), s.q.Order == ByID && !s.q.Ascending && !s.q.AnyOwner && !s.q.Total
-	for _, p := range s.parts {
-		if newestFirst && found > uint64(s.limit) {
-			return true
-		}
-		if !p.done {
-			return false
-		}
-		found += p.found
-	}
-	return true
+	newestFirst := s.q.Order == ByID && !s.q.Ascending && !s.q.AnyOwner && !s.q.Total
+	return len(s.parts) == 0 || newestFirst && s.found > uint64(s.limit)
 }
 
-// step reads some rows of the first parts that have any, one on each core, and splits those parts if few are left.
+// step reads some rows of the first parts, on all cores, and splits the parts that were read if few are left.
 func (s *searching) step() error {
 	workers := runtime.GOMAXPROCS(0)
-	var reading []*searched
-	left := 0
+	var window []*searched // the first parts that have rows
 	for _, p := range s.parts {
-		if p.done {
-			continue
-		}
-		if left++; len(reading) < workers {
-			reading = append(reading, p)
+		if !p.done && len(window) < searchWindow*workers {
+			window = append(window, p)
 		}
 	}
 	var g errgroup.Group
-	for _, p := range reading {
-		g.Go(func() error {
-			more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
-			p.done = !more
-			return err
-		})
+	for w := range min(workers, len(window)) {
+		g.Go(func() error { return s.readSome(window, w, workers) })
 	}
-	if err := g.Wait(); err != nil || left >= searchParts*workers {
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	for _, p := range reading {
-		if !p.done {
-			if err := s.split(p, searchParts*workers); err != nil {
-				return err
+	if len(window) < searchParts*workers {
+		for _, p := range window {
+			if p.begun && !p.done {
+				if err := s.split(p, searchParts*workers); err != nil {
+					return err
+				}
 			}
 		}
 	}
+	return s.pass()
+}
+
+// readSome reads searchRows rows of every nth part of the window, from the one at w on.
+func (s *searching) readSome(window []*searched, w, n int) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // in a goroutine it would end the program
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	for rows := 0; w < len(window) && rows < searchRows; w += n {
+		p, more := window[w], false
+		rows += partRows
+		more, err = p.Read(searchRows, func(e *LinkEntry) {
+			rows++
+			s.take(p, e)
+		})
+		if p.begun, p.done = true, !more; err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// pass takes what was found in the first parts, as far as they are done, and forgets these parts.
+func (s *searching) pass() (err error) {
+	for len(s.parts) > 0 && s.parts[0].done {
+		p := s.parts[0]
+		s.best.AddAll(p.best)
+		s.found += p.found
+		err = errors.Join(err, p.Close())
+		s.parts = s.parts[1:]
+	}
+	return err
 }
 
 // split replaces the rest of a part by about n.
@@ -266,7 +290,7 @@ func (s *searching) split(p *searched, n int) error {
 
 // take counts the link of a row if it is wanted.
 func (s *searching) take(p *searched, e *LinkEntry) {
-	if !s.q.Words.Matches(e.Text) || !s.wants(e) || slices.Contains(s.firstIDs, e.ID) {
+	if !s.q.Words.Matches(e.Text) || !s.wants(e) || s.first != nil && s.first.Hot.ID == e.ID {
 		return
 	}
 	p.found++
@@ -322,21 +346,20 @@ func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
 // page reads the links that were found.
 func (s *searching) page(ctx context.Context, turn func(step func() error) error) (page LinkPage, err error) {
-	best, found := search.NewBest(s.limit, nil), uint64(len(s.first))
-	for _, p := range s.parts {
-		best.AddAll(p.best)
-		found += p.found
-	}
-	if s.q.Total {
-		page.Total = found
-	}
-	places, more := best.Places()
+	places, more := s.best.Places()
+	page.Total = s.found
 	var records []Record
-	if s.q.After == nil { // else the first page had them
-		records = s.first[:min(len(s.first), s.q.Limit)]
+	if s.first != nil {
+		page.Total++
+		if s.q.After == nil { // else the first page had it
+			records = append(records, *s.first)
+		}
 	}
-	if s.limit == 0 { // they take the whole page
-		more, page.Next = found > uint64(len(s.first)), &search.Place{Key: math.MaxUint64, ID: math.MaxUint64}
+	if !s.q.Total {
+		page.Total = 0
+	}
+	if s.limit == 0 { // it takes the whole page
+		more, page.Next = s.found > 0, &search.Place{Key: math.MaxUint64, ID: math.MaxUint64}
 	}
 	for at, end := 0, 0; ; records = nil {
 		at, end = end, min(len(places), end+listStepLinks)
