@@ -113,6 +113,9 @@ func watchedTab(t *testing.T, base string) *tab {
 	b.watch.dismiss = func() {
 		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // the tab may be closed
 	}
+	b.watch.accept = func() {
+		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true})
+	}
 	expect.OK(t, chromedp.Do(ctx)) // the tab lives as long as the context of its first call
 	call(b, page.Enable, page.EnableParams{})
 	call(b, network.Enable, network.EnableParams{})

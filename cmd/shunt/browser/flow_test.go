@@ -86,6 +86,7 @@ func (w *walk) setUp() (code string) {
 	b.fill(field("E-mail"), emails[admin])
 	b.fill(field("Password"), password)
 	b.follow(button("Set password and sign in"))
+	b.click(button("For programs: your first token"))
 	token := tokenText.FindString(b.text())
 	if token == "" {
 		w.t.Fatalf("there is no token on the page:\n%s", b.text())
@@ -194,7 +195,7 @@ func (w *walk) answers(code string, status int) {
 // invite invites a second person, who must see nothing of the first person's link.
 func (w *walk) invite(kept string) {
 	b := w.tab
-	b.follow(link("Users"))
+	b.follow(link("Admin"))
 	b.fill(field("E-mail address"), emails[member])
 	b.follow(button("Invite"))
 	second := w.open()

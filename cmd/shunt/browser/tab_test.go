@@ -24,14 +24,16 @@ func ptr[T any](v T) *T { return &v }
 func (b *tab) visit(path string, status int) {
 	b.t.Helper()
 	b.loading(status, func() {
-		expect.MustEqual(b.t, call(b, page.Navigate, page.NavigateParams{URL: b.base + path}).ErrorText, "", b.base+path)
+		b.watch.leaving(func() {
+			expect.MustEqual(b.t, call(b, page.Navigate, page.NavigateParams{URL: b.base + path}).ErrorText, "", b.base+path)
+		})
 	})
 }
 
 // reload loads the page again.
 func (b *tab) reload() {
 	b.t.Helper()
-	b.loading(http.StatusOK, func() { call(b, page.Reload, page.ReloadParams{}) })
+	b.loading(http.StatusOK, func() { b.watch.leaving(func() { call(b, page.Reload, page.ReloadParams{}) }) })
 }
 
 // back goes back to the page before.

@@ -35,9 +35,11 @@ type watcher struct {
 	host    string // that pages may talk to, with the port
 	other   string // another one, in tests of two sites; usually empty
 	dismiss func() // closes a dialog
+	accept  func() // agrees to what a dialog asks
 
 	mu struct {
 		sync.Mutex
+		leaves    bool // the tab goes elsewhere by its address, so a page with a changed form may ask
 		said      []complaint
 		documents map[network.RequestID]bool // requests for pages that were answered below 500
 		document  document
@@ -80,12 +82,29 @@ func (w *watcher) see(event any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.noteLocked(event)
-	if c := w.judge(event); c.text != "" {
+	d, dialog := event.(*page.EventJavascriptDialogOpening)
+	if dialog && w.mu.leaves && d.Type == page.DialogTypeBeforeunload {
+		go w.accept()
+		return
+	}
+	if c := w.judge(event); c.text != "" && !(w.mu.leaves && strings.Contains(c.text, "Blocked attempt to show a 'beforeunload'")) {
 		w.mu.said = append(w.mu.said, c)
 	}
-	if _, dialog := event.(*page.EventJavascriptDialogOpening); dialog {
+	if dialog {
 		go w.dismiss()
 	}
+}
+
+// leaving says that the tab goes elsewhere by its address during do.
+func (w *watcher) leaving(do func()) {
+	set := func(leaves bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.mu.leaves = leaves
+	}
+	set(true)
+	defer set(false)
+	do()
 }
 
 // judge returns what is wrong with an event, if anything.
