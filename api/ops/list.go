@@ -3,10 +3,13 @@ package ops
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/net/idna"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -230,7 +233,25 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 			return code, code
 		}
 	}
+	if _, _, ok := strings.Cut(words, "://"); ok {
+		return storedAddress(words), ""
+	}
 	return words, words
+}
+
+// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the stored
+// one may lack.
+func storedAddress(pasted string) string {
+	pasted = strings.TrimRight(pasted, "/")
+	u, err := url.Parse(pasted)
+	if err != nil || u.Hostname() == "" {
+		return pasted
+	}
+	host, err := idna.Lookup.ToASCII(u.Hostname())
+	if err != nil {
+		return pasted
+	}
+	return strings.Replace(pasted, u.Hostname(), host, 1)
 }
 
 // inState returns functions that choose the links that are in a state at this moment: skip by what the store has beside

@@ -41,3 +41,22 @@ func TestAnUnknownStateIsRefusedWithAllWords(t *testing.T) {
 	err = readState(&q, "")
 	expect.That(t, err == nil && q.State == "", "empty: got %v, %q", err, q.State)
 }
+
+func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
+	c := &Calls{o: Options{BaseURL: "https://sho.rt"}}
+	for typed, want := range map[string][2]string{
+		" spring  sale ":             {"spring  sale", "spring  sale"},
+		"spring":                     {"spring", "spring"},
+		"https://sho.rt/spring":      {"spring", "spring"},
+		"HTTP://SHO.RT/spring/":      {"spring", "spring"},
+		"sho.rt/spring+":             {"spring", "spring"},
+		"sho.rt/spring?x=1":          {"spring", "spring"},
+		"https://sho.rt/_/links":     {"https://sho.rt/_/links", ""},
+		"https://bücher.example/a/":  {"https://xn--bcher-kva.example/a", ""},
+		"https://example.com:8080/ü": {"https://example.com:8080/ü", ""},
+		"https://":                   {"https:", ""},
+	} {
+		words, code := c.looksFor(typed)
+		expect.That(t, words == want[0] && code == want[1], "%q: got %q and the code %q, want %q", typed, words, code, want)
+	}
+}

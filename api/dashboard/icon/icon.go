@@ -10,31 +10,13 @@ import (
 
 // graphics are the icons by the names that templates use.
 var graphics = map[string][]byte{
-	"add":      icons.ContentAdd,
-	"admin":    icons.ActionSettings,
-	"check":    icons.NavigationCheck,
-	"close":    icons.NavigationClose,
-	"copy":     icons.ContentContentCopy,
-	"date":     icons.ActionDateRange,
-	"delete":   icons.ActionDelete,
-	"disable":  icons.ContentBlock,
-	"download": icons.FileFileDownload,
-	"edit":     icons.ContentCreate,
-	"figures":  icons.EditorInsertChart,
-	"filter":   icons.ContentFilterList,
-	"link":     icons.ContentLink,
-	"more":     icons.NavigationMoreVert,
-	"move":     icons.ActionSwapHoriz,
-	"open":     icons.ActionOpenInNew,
-	"overview": icons.ActionDashboard,
-	"owner":    icons.SocialPerson,
-	"reset":    icons.ContentUndo,
-	"save":     icons.ContentSave,
-	"search":   icons.ActionSearch,
-	"share":    icons.SocialShare,
-	"tag":      icons.ActionLabel,
-	"token":    icons.CommunicationVPNKey,
-	"upload":   icons.FileFileUpload,
+	"add":    icons.ContentAdd,
+	"close":  icons.NavigationClose,
+	"copy":   icons.ContentContentCopy,
+	"edit":   icons.ContentCreate,
+	"filter": icons.ContentFilterList,
+	"search": icons.ActionSearch,
+	"upload": icons.FileFileUpload,
 }
 
 // drawn are the icons as HTML; the table is read once.
