@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -110,7 +111,7 @@ func (z *Zone) Day(hour uint32) uint32 {
 	if z == nil {
 		return hour / hoursPerDay
 	}
-	at, found := slices.BinarySearchFunc(z.changes, int64(hour), func(c change, hour int64) int { return int(c.hour - hour) })
+	at, found := slices.BinarySearchFunc(z.changes, int64(hour), func(c change, hour int64) int { return cmp.Compare(c.hour, hour) })
 	if !found {
 		at--
 	}
