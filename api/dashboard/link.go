@@ -21,7 +21,7 @@ type linkView struct {
 	Owner     string // the parameter owner
 	Zone      string // of days
 	place     *time.Location
-	Works     bool   // the link redirects, so it has a QR code and a preview
+	Works     bool // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
 	Error     string // of Life.Unique
