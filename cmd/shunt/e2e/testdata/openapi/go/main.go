@@ -65,7 +65,7 @@ func (u *user) create() string {
 		Url:            target,
 		Alias:          nullable.NewNullableWithValue(alias),
 		RedirectStatus: nullable.NewNullableWithValue(shuntapi.MovedPermanently),
-		ExpiresAt:      nullable.NewNullableWithValue(expiry),
+		ExpiresAt:      nullable.NewNullableWithValue(expiry.Format(time.RFC3339)),
 		MaxHits:        nullable.NewNullableWithValue[int64](maxHits),
 		Tags:           nullable.NewNullableWithValue([]string{"print"}),
 		Title:          nullable.NewNullNullable[string](),
@@ -123,7 +123,7 @@ func (u *user) list() {
 func (u *user) edit(tag string) {
 	patch := shuntapi.LinkPatch{
 		Title:     nullable.NewNullableWithValue("From Go"),
-		ExpiresAt: nullable.NewNullNullable[time.Time](),
+		ExpiresAt: nullable.NewNullNullable[string](),
 	}
 	r, err := u.api.PatchLinkWithResponse(u.ctx, alias, &shuntapi.PatchLinkParams{IfMatch: &tag}, patch)
 	must(err)
@@ -156,7 +156,7 @@ func (u *user) createSeveral() {
 	want(r.JSON200 != nil && r.JSON200.Created == 1 && r.JSON200.Failed == 1, "several: %s %s", r.Status(), r.Body)
 	made, err := r.JSON200.Results[0].AsBulkLink()
 	must(err)
-	want(made.Status == shuntapi.Created && made.Link.Code == alias+"-2", "several: %+v", made)
+	want(made.Status == shuntapi.BulkLinkStatusCreated && made.Link.Code == alias+"-2", "several: %+v", made)
 	refused, err := r.JSON200.Results[1].AsBulkProblem()
 	must(err)
 	want(refused.Index == 1 && refused.Problem.Code == shuntapi.ProblemCodeInvalid, "several: %+v", refused)
