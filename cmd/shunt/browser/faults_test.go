@@ -117,7 +117,7 @@ func TestLeavingAChangedFormAsks(t *testing.T) {
 	expect.Equal(t, asked(), 1, "questions")
 }
 
-// What is very long does not push away what people came for.
+// A long target or title does not push the figures off the screen.
 func TestALongTargetAndTitleLeaveRoomForTheFigures(t *testing.T) {
 	withAndWithoutScript(t, func(d *desk) {
 		target := "https://example.org/" + strings.Repeat("long/", 1600)

@@ -19,7 +19,7 @@ const maxStreams = 16
 // controlKey is the bit of a held key Control.
 const controlKey = 2
 
-// streams returns how many streams the desk's tabs have: the person gets so many fewer of their own.
+// streams returns how many streams the desk's tabs have: they count against the limit of the person.
 func (d *desk) streams() int {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
