@@ -4,7 +4,7 @@
 // # Terminology
 //
 // A text is folded if case and accents are gone from it (Append). A link's text is its folded fields,
-// each ended by a zero byte, in the order of type Fields. A query is words; a link matches if each
+// each ended by a zero byte, in the order of AppendText. A query is words; a link matches if each
 // word is anywhere in its text.
 //
 // # Folding

@@ -14,7 +14,6 @@ type Fields struct {
 	Code   string
 	Title  string
 	Tags   []string
-	Note   string
 	Target string // as it is stored
 }
 
@@ -22,9 +21,10 @@ type Fields struct {
 // have beyond it is not searched.
 const MaxTextBytes = 32 << 10
 
-// AppendText appends the text of a link to dst: its fields, folded. A target comes as it is and, where it
+// AppendText appends the text of a link to dst: its fields, folded, and before the target texts, which is what else people
+// wrote about it: as many for every link, because ranks count fields. A target comes as it is and, where it
 // differs, without its percent-encoding, because people look for what they see.
-func (f Fields) AppendText(dst []byte) []byte {
+func (f Fields) AppendText(dst []byte, texts ...string) []byte {
 	start := len(dst)
 	dst = append(Append(dst, f.Code), fieldEnd)
 	dst = append(Append(dst, f.Title), fieldEnd)
@@ -34,7 +34,10 @@ func (f Fields) AppendText(dst []byte) []byte {
 		}
 		dst = Append(dst, t)
 	}
-	dst = append(Append(append(dst, fieldEnd), f.Note), fieldEnd)
+	dst = append(dst, fieldEnd)
+	for _, text := range texts {
+		dst = append(Append(dst, text), fieldEnd)
+	}
 	dst = append(Append(dst, f.Target), fieldEnd)
 	if plain := decoded(f.Target); plain != f.Target {
 		dst = append(Append(dst, plain), fieldEnd)
