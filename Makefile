@@ -36,8 +36,9 @@ test: ## run all tests, including the end-to-end run on the sample of addresses,
 race: ## run the short tests with the race detector and the invariants; needs a C compiler
 	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -short -vet=off -timeout 30m $$($(GO) list ./... | grep -vE '/(e2e|browser|httpclients)$$')
 
-# The last vet has the build tags of the checks, and of the program that cluster-upgrade updates to. A vet with -race would
-# compile everything once more for the few files that only the race detector's build has, which make race compiles.
+# The last vet has the build tags of the checks, and of the program that cluster-upgrade updates to. A vet with -race
+# would compile everything once more for the few files that only the race detector's build has, which make race
+# compiles.
 .PHONY: lint
 lint: ## gofmt, go vet for all build tags and for 32 bits, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "these files need gofmt:"; echo "$$unformatted"; exit 1; }

@@ -38,8 +38,8 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 	return entries, last, more
 }
 
-// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that it
-// does not read at once.
+// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that
+// it does not read at once.
 func readParts(t testing.TB, l engine.Listing, r engine.ListRange, rows int) (all []engine.LinkEntry) {
 	t.Helper()
 	parts, err := l.Parts(r)

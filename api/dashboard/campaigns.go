@@ -16,8 +16,8 @@ import (
 
 const campaignsPath = Root + "campaigns"
 
-// A campaignForm is the part of a form of a link that marks its target with the parameters of a campaign. A parameter that
-// is empty leaves the target as it is.
+// A campaignForm is the part of a form of a link that marks its target with the parameters of a campaign. A parameter
+// that is empty leaves the target as it is.
 type campaignForm struct {
 	Fields []*field           // of the parameters
 	Chosen string             // the template whose values fields that are empty get
@@ -157,8 +157,8 @@ func (r *request) deleteCampaign() error {
 	return r.SeeOther(campaignsPath)
 }
 
-// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it has none
-// while the server cannot list them.
+// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it has
+// none while the server cannot list them.
 func (r *request) usedTags() (tags []string, err error) {
 	err = r.Heavily(func() error {
 		names, err := r.Calls.UsedTags(r.Caller)

@@ -56,8 +56,8 @@ func (r *request) newLink() error {
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
 }
 
-// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or a
-// target and an alias.
+// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or
+// a target and an alias.
 func (r *request) given() (map[string]string, error) {
 	like := r.Query("like")
 	if like == "" {

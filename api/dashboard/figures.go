@@ -185,7 +185,8 @@ func (r *request) noCountries() string {
 	return "No country is known."
 }
 
-// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
+// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first
+// hit.
 const leastDays = 30
 
 // fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond leastDays.

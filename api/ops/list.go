@@ -239,8 +239,8 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	return words, words
 }
 
-// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the stored
-// one may lack.
+// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the
+// stored one may lack.
 func storedAddress(pasted string) string {
 	pasted = strings.TrimRight(pasted, "/")
 	u, err := url.Parse(pasted)

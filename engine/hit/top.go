@@ -161,8 +161,8 @@ func (t *topSearch) rankMore(ctx context.Context) (err error) {
 	return errors.Join(err, paused)
 }
 
-// readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it, and
-// are in the order of these.
+// readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it,
+// and are in the order of these.
 func (t *topSearch) readHours(ctx context.Context, queue []windowHits) error {
 	for len(queue) > 0 && queue[0].hits > 0 && queue[0].hits >= t.least() {
 		block := queue[:min(hourlyTopBlock, len(queue))]

@@ -76,8 +76,8 @@ type Text struct {
 	Lines bool   // it may have several, with a line feed between them
 }
 
-// texts are all fields that are text for people, the most relevant to a search first: the title. Their limits are part of
-// the contract with clients, and only rise, because stored links must stay valid.
+// texts are all fields that are text for people, the most relevant to a search first: the title. Their limits are part
+// of the contract with clients, and only rise, because stored links must stay valid.
 var texts = [...]Text{{"title", 512, false}, {"note", 2000, true}}
 
 // TextNamed returns the Text of that name, which must be one.
@@ -246,8 +246,8 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	return rec, rec.normalize()
 }
 
-// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError for fields
-// that the durable formats cannot hold.
+// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError
+// for fields that the durable formats cannot hold.
 func (r *Record) normalize() error {
 	r.Hot.Flags &^= index.FlagExpires | index.FlagCapped | index.FlagTombstone
 	if r.Hot.ExpiresAtMs != 0 {

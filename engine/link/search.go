@@ -17,9 +17,9 @@ import (
 	"shunt/engine/search"
 )
 
-// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are never
-// reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor do times
-// of creation change. In another order a link may change its place between two pages.
+// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are
+// never reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor
+// do times of creation change. In another order a link may change its place between two pages.
 type LinkQuery struct {
 	ListRange
 	After  *search.Place // the Next of the page before; nil: from the beginning

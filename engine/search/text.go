@@ -17,12 +17,12 @@ type Fields struct {
 	Target string // as it is stored
 }
 
-// MaxTextBytes bounds the text of a link. Only characters that fold to several times their length reach it, and what they
-// have beyond it is not searched.
+// MaxTextBytes bounds the text of a link. Only characters that fold to several times their length reach it, and what
+// they have beyond it is not searched.
 const MaxTextBytes = 32 << 10
 
-// AppendText appends the text of a link to dst: its fields, folded, and before the target texts, which is what else people
-// wrote about it: as many for every link, because ranks count fields. A target comes as it is and, where it
+// AppendText appends the text of a link to dst: its fields, folded, and before the target texts, which is what else
+// people wrote about it: as many for every link, because ranks count fields. A target comes as it is and, where it
 // differs, without its percent-encoding, because people look for what they see.
 func (f Fields) AppendText(dst []byte, texts ...string) []byte {
 	start := len(dst)

@@ -45,8 +45,8 @@ func (b *Batch) Finish() {
 
 // Add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
-// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if there
-// is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
+// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if
+// there is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
 // Finish.
 func (b *Batch) Add(m *engine.Mutation) {
 	if m.Receipt != nil {

@@ -38,8 +38,8 @@ func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
 	return fmt.Errorf("%w: key of an index", row.ErrCorrupt)
 }
 
-// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the owner
-// before the tag, so there each owner is a part.
+// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the
+// owner before the tag, so there each owner is a part.
 func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
 	switch {
 	case len(r.Tag) > engine.MaxTagBytes: // no link has it
