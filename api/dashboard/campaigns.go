@@ -86,18 +86,35 @@ func (f *campaignForm) campaign(name string) account.Campaign {
 	return c
 }
 
-// keepCampaign keeps the values of a form of a link as a template, if that is wanted.
-func (r *request) keepCampaign(f *campaignForm) error {
+// checkCampaign returns why the values of a form of a link cannot be kept as a template, if that is wanted.
+func (r *request) checkCampaign(f *campaignForm) error {
 	if f.Keep.Value == "" {
 		return nil
 	}
-	err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
+	err := r.Accounts.CheckCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
 	var at engine.FieldError
 	if errors.As(err, &at) && at.Field == "name" {
 		at.Field = f.Keep.Name
 		return at
 	}
 	return err
+}
+
+// keepCampaign keeps the values of a form of a link, which is saved by now, as a template, if that is wanted, and says
+// what became of both. said is what became of the link.
+func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
+	if f.Keep.Value != "" {
+		err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
+		p, known := problem.Of(err)
+		switch {
+		case err != nil && !known:
+			return err
+		case err != nil:
+			kind, said = "info", said+" Its template is not kept. "+visit.Sentence(p.Detail)
+		}
+	}
+	r.Say(kind, said)
+	return nil
 }
 
 // campaignsView is what the page of templates shows.

@@ -105,10 +105,12 @@ func (r *request) createLink() error {
 		}
 		return r.Show(status, "link-new", "New link", form)
 	}
+	kind, said := "done", "The link is ready."
 	if existed {
-		r.Say("info", "You already had this link, so no other was created.")
-	} else {
-		r.Say("done", "The link is ready.")
+		kind, said = "info", "You already had this link, so no other was created."
+	}
+	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
+		return err
 	}
 	return r.SeeOther(linksPath + "?made=" + link.Code)
 }
@@ -121,7 +123,7 @@ func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) 
 	}
 	key, err := creationKey(form.Key, body)
 	if err == nil {
-		err = r.keepCampaign(&form.Campaign)
+		err = r.checkCampaign(&form.Campaign)
 	}
 	if err != nil {
 		return l, false, err
