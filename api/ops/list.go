@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -239,19 +240,23 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	return words, words
 }
 
-// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the
-// stored one may lack.
+// storedAddress returns a pasted address as texts of links have it: its host in ASCII, and no slash at its end, which the
+// stored one may lack. Bytes beyond ASCII are stored as they were typed, or percent-encoded as browsers show them. A text
+// has both without the encoding, so an address with such bytes is looked for like that.
 func storedAddress(pasted string) string {
 	pasted = strings.TrimRight(pasted, "/")
 	u, err := url.Parse(pasted)
 	if err != nil || u.Hostname() == "" {
 		return pasted
 	}
-	host, err := idna.Lookup.ToASCII(u.Hostname())
-	if err != nil {
-		return pasted
+	if host, err := idna.Lookup.ToASCII(u.Hostname()); err == nil {
+		pasted = strings.Replace(pasted, u.Hostname(), host, 1)
 	}
-	return strings.Replace(pasted, u.Hostname(), host, 1)
+	plain := search.Decoded(pasted)
+	if _, few := search.Parse(plain); few && strings.ContainsFunc(plain, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return plain
+	}
+	return pasted
 }
 
 // inState returns functions that choose the links that are in a state at this moment: skip by what the store has beside

@@ -39,14 +39,14 @@ func (f Fields) AppendText(dst []byte, texts ...string) []byte {
 		dst = append(Append(dst, text), fieldEnd)
 	}
 	dst = append(Append(dst, f.Target), fieldEnd)
-	if plain := decoded(f.Target); plain != f.Target {
+	if plain := Decoded(f.Target); plain != f.Target {
 		dst = append(Append(dst, plain), fieldEnd)
 	}
 	return dst[:min(len(dst), start+MaxTextBytes)]
 }
 
-// decoded returns an address without its percent-encoding, or as it is if that is no text.
-func decoded(address string) string {
+// Decoded returns an address without its percent-encoding, or as it is if that is no text.
+func Decoded(address string) string {
 	if !strings.Contains(address, "%") {
 		return address
 	}
