@@ -116,7 +116,7 @@ var rooms = map[string]room{
 	"storage/accounts":   {knows: []string{"engine", "storage/audit", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/audit":      {knows: []string{"engine", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/hits":       {knows: []string{"engine", "engine/plural", "engine/zone", "storage/check", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
-	"storage/links":      {knows: []string{"engine", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
+	"storage/links":      {knows: []string{"engine", "engine/search", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/check":      {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/kv":         {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/replica":    {knows: []string{"storage/clusterlog", "storage/replicate"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
