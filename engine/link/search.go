@@ -30,8 +30,7 @@ type LinkQuery struct {
 	Order     Order
 	Ascending bool // the last one first
 
-	Words search.Query // all links if it is empty
-	Code  string       // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
+	Code string // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 
@@ -149,7 +148,7 @@ func (s *searching) begin(ctx context.Context) error {
 	}
 	s.best = search.NewBest(s.limit, nil)
 	r := q.ListRange
-	r.Texts, r.Figures = !q.Words.Empty(), q.byFigures()
+	r.Figures = q.byFigures()
 	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
 		r.Below = q.After.ID
 	}
@@ -252,15 +251,12 @@ func (s *searching) readSome(window []*searched, w, n int) (err error) {
 		}
 	}()
 	for rows := 0; w < len(window) && rows < searchRows; w += n {
-		p, more := window[w], false
-		rows += partRows
-		more, err = p.Read(searchRows, func(e *LinkEntry) {
-			rows++
-			s.take(p, e)
-		})
+		p := window[w]
+		read, more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
 		if p.begun, p.done = true, !more; err != nil {
 			return err
 		}
+		rows += partRows + read
 	}
 	return nil
 }
