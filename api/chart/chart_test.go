@@ -275,10 +275,11 @@ func FuzzTextsAreEscaped(f *testing.F) {
 		c.ID, c.Caption = text, text
 		expect.Equal(t, count(mustDraw(t, c)), want, `of < > "`)
 		rows := func(label string) [3]int {
-			return count(strings.ReplaceAll(string(Bars([]Row{{label, 1, false}}, 2)), "<wbr>", ""))
+			row := Row{Label: label, Value: 1, Flag: "x" + label, Note: "x" + label, Path: "x" + label}
+			return count(strings.ReplaceAll(string(Bars([]Row{row}, 2)), "<wbr>", ""))
 		}
 		got, want := rows(text), rows("x")
 		expect.Equal(t, got, want, `bars of < > "`)
-		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{text, 1, true}}, 2)), 0), "a zero byte is left")
+		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{Label: text, Value: 1, Rest: true}}, 2)), 0), "a zero byte is left")
 	})
 }

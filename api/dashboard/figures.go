@@ -122,69 +122,6 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
-// A breakdown is the hits of a window by one dimension.
-type breakdown struct {
-	Title  string
-	Bars   template.HTML
-	More   template.HTML // bars that are folded at first; empty: none
-	Folded int           // how many More has
-	None   string        // why there is nothing to show; empty: there is
-}
-
-// breakdowns returns the lists of figures.
-func (r *request) breakdowns(f *ops.Figures) []breakdown {
-	var all []breakdown
-	for _, d := range []struct {
-		title  string
-		values []ops.ValueFigures
-	}{{"Referrers", f.Referrers}, {"Countries", f.Countries}, {"Devices", f.Devices}, {"Browsers", f.Browsers}} {
-		shown := breakdown{Title: d.title}
-		switch {
-		case len(d.values) == 0:
-			shown.None = "No hits in this time."
-		case d.title == "Countries" && allOther(d.values):
-			shown.None = r.noCountries()
-		default:
-			shown.Bars, shown.More = bars(d.values, f.Hits)
-			shown.Folded = len(d.values) - unfolded
-		}
-		all = append(all, shown)
-	}
-	return all
-}
-
-// A breakdown with more than maxUnfolded values shows the first unfolded ones, and has the others
-// folded.
-const (
-	maxUnfolded = 15
-	unfolded    = 10
-)
-
-// bars draws the values of a breakdown; more are those that are folded at first.
-func bars(values []ops.ValueFigures, hits uint64) (first, more template.HTML) {
-	rows := make([]chart.Row, len(values))
-	for i, v := range values {
-		rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: i == len(values)-1 && v.Value == ops.OtherValues}
-	}
-	if len(rows) <= maxUnfolded {
-		return chart.Bars(rows, hits), ""
-	}
-	return chart.Bars(rows[:unfolded], hits), chart.Bars(rows[unfolded:], hits)
-}
-
-// allOther reports whether no value of a breakdown is known.
-func allOther(values []ops.ValueFigures) bool {
-	return len(values) == 1 && values[0].Value == ops.OtherValues
-}
-
-// noCountries says why no country is known.
-func (r *request) noCountries() string {
-	if r.Admin() {
-		return "No country is known. The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
-	}
-	return "No country is known."
-}
-
 // leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
 const leastDays = 30
 

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/engine"
@@ -32,7 +33,7 @@ type linkView struct {
 	From, To  string // as typed
 	Chart     template.HTML
 	TooLong   bool // the window is too long for a chart
-	Lists     []breakdown
+	Lists     shares.Lists
 	Live      string
 	Changes   string // address of the changes of the link in the audit log; empty: the visitor is no admin
 	Duplicate string // address of the form for a link like it
@@ -112,7 +113,7 @@ func (r *request) readLink(view *linkView, code string) (err error) {
 	if err != nil {
 		return err
 	}
-	view.Lists = r.breakdowns(&view.Window)
+	view.Lists = r.lists(&view.Window, "code", code, "owner", view.Owner, "period", view.Period.Name)
 	view.TooLong = len(fromFirstHit(view.Period.Interval, view.Window.Series)) > chart.MaxBuckets
 	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/engine"
@@ -28,7 +29,7 @@ type overviewView struct {
 	Period    period
 	Chart     template.HTML
 	Window    ops.Figures
-	Lists     []breakdown
+	Lists     shares.Lists
 	Top       []topLink
 	TopBeyond uint64 // other links have at most that many hits in the window; 0: Top is certain
 	Live      string // the path of the live figures of today
@@ -164,7 +165,7 @@ func (r *request) readOverview(view *overviewView) error {
 // comparison.
 func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
 	view.Window = figures[0]
-	view.Lists = r.breakdowns(&view.Window)
+	view.Lists = r.lists(&view.Window, "owner", view.Owner, "period", view.Period.Name)
 	view.TopBeyond = view.Window.TopBeyond
 	for _, l := range view.Window.Top {
 		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})

@@ -16,6 +16,7 @@ func rows() []row {
 		{"GET", "/_/", visit.SignedIn, (*request).overview},
 		{"GET", "/_/live", visit.SignedIn, (*request).liveToday},
 		{"GET", "/_/link/{code}", visit.SignedIn, (*request).link},
+		{"GET", "/_/by", visit.SignedIn, (*request).by},
 		{"GET", "/_/account", visit.SignedIn, (*request).account},
 		{"POST", "/_/account/password", visit.SignedIn, (*request).changePassword},
 		{"POST", "/_/account/sessions", visit.SignedIn, (*request).endSessions},

@@ -28,6 +28,9 @@ func Site(host string) string {
 	return ""
 }
 
+// IsSite reports whether Site names hosts so.
+func IsSite(name string) bool { return siteHosts[name] != "" }
+
 // isCountrySuffix reports whether a site that is in many countries may have names below suffix: com, de, co.uk, com.br.
 func isCountrySuffix(suffix string) bool {
 	if suffix == "com" {
