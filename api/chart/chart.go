@@ -65,7 +65,7 @@ type Chart struct {
 	ID       string // of the figure, unique in its page; its parts have ids that begin with it
 	Caption  string // what the chart shows
 	Interval Interval
-	Zone     *time.Location // of days; nil: UTC, and hours are always UTC
+	Zone     *time.Location // of days, and of hours as they are written; nil: UTC, and the script writes hours in its own
 	Now      time.Time      // a bucket that has not ended by then is drawn as open; zero: none is
 	Height   int            // of the drawing, in pixels; 0: 224; at least 120
 	Buckets  []Bucket       // each begins where the one before it ends
@@ -82,8 +82,14 @@ func (c Chart) HTML() (template.HTML, error) {
 	c.Height = max(c.Height, 120)
 	b := new(strings.Builder)
 	peak := c.peak()
-	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`,
-		escape(c.ID), c.local(c.Buckets[0].From).Unix(), int(c.Interval.duration().Seconds()))
+	from := c.local(c.Buckets[0].From) // the script counts days as those of UTC
+	if c.Interval == Hour {
+		from = c.Buckets[0].From
+	}
+	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`, escape(c.ID), from.Unix(), int(c.Interval.duration().Seconds()))
+	if c.Interval == Hour && c.Zone != nil {
+		fmt.Fprintf(b, ` data-zone="%s"`, escape(c.zone()))
+	}
 	if c.Buckets[peak].Hits > 0 {
 		fmt.Fprintf(b, ` data-peak="%d"`, peak)
 	}
@@ -117,13 +123,18 @@ func (c Chart) check() error {
 	return nil
 }
 
-// local returns a time as labels show it: an hour, or the beginning of the date, which need not be midnight in its zone.
+// local returns a time as labels show it, as if it were one of UTC: an hour, or the beginning of the date, which need not
+// be midnight in its zone.
 func (c Chart) local(t time.Time) time.Time {
-	if c.Interval == Hour || c.Zone == nil {
+	if c.Zone == nil {
 		return t.UTC()
 	}
-	year, month, date := t.In(c.Zone).Date()
-	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	t = t.In(c.Zone)
+	hour := t.Hour()
+	if c.Interval == Day {
+		hour = 0
+	}
+	return time.Date(t.Year(), t.Month(), t.Day(), hour, 0, 0, 0, time.UTC)
 }
 
 // begins reports whether an hour or a day begins at t.
@@ -175,12 +186,12 @@ func (c Chart) name(i int) string {
 	if c.Interval == Day {
 		return c.local(c.Buckets[i].From).Format("2006-01-02")
 	}
-	return c.Buckets[i].From.UTC().Format("2006-01-02 15:04")
+	return c.local(c.Buckets[i].From).Format("2006-01-02 15:04")
 }
 
 // zone names the zone of what name returns.
 func (c Chart) zone() string {
-	if c.Interval == Hour || c.Zone == nil {
+	if c.Zone == nil {
 		return "UTC"
 	}
 	return c.Zone.String()
