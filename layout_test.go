@@ -148,12 +148,13 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/span", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine/zone"},
 		users: []string{"api"},
 	},
+	"api/dashboard/span": {knows: []string{"engine/zone"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark": {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem"},
+		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem", "engine/zone"},
 		users: []string{"api/dashboard"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},

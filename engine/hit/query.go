@@ -104,7 +104,7 @@ func (q *Query) window(k kept, now, created time.Time) (window, error) {
 		return window{}, err
 	}
 	to := k.hour + 1
-	if !q.To.IsZero() && q.To.Before(now) {
+	if !q.To.IsZero() && !q.To.After(now) {
 		to = clock.HourOf(q.To.Add(time.Hour - 1))
 	}
 	switch {

@@ -165,3 +165,8 @@ func (s *Span) Days() string { return titleOf(s.first, s.last) }
 
 // Runs reports whether the last day of s is not over.
 func (s *Span) Runs() bool { return s.To.IsZero() }
+
+// Dates returns the first and the last day of s as a field of a form has them.
+func (s *Span) Dates() (first, last string) {
+	return s.first.date().Format(time.DateOnly), s.last.date().Format(time.DateOnly)
+}
