@@ -101,7 +101,7 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		q.useDays(c.o.Engine.Zone())
+		q.useDays(c.o.Engine)
 		r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
@@ -186,7 +186,7 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 }
 
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
-	q.useDays(c.o.Engine.Zone())
+	q.useDays(c.o.Engine)
 	if len(q.codes) > 0 {
 		return c.compared(q)
 	}

@@ -63,7 +63,7 @@ func (c *Calls) FilteredFigures(caller account.Caller, code string, q FiguresQue
 	}
 	err = c.inSteps(caller, func(pause func() error) (err error) {
 		q.Pause = pause
-		q.useDays(c.o.Engine.Zone())
+		q.useDays(c.o.Engine)
 		if code != "" {
 			found, err = c.filteredLink(code, &q, d, f)
 		} else {

@@ -31,7 +31,7 @@ func (l Lists) Mapped() bool { return slices.ContainsFunc(l, func(x List) bool {
 
 // A Page is what lists must know of the page that they are on.
 type Page struct {
-	Path        func(name, value string) string // returns the address of the figures by a filter
+	Path        func(name, value string) string // returns the address of the figures by a filter; nil: there are none
 	Map         string                          // the address of worldmap.Shapes
 	NoCountries string                          // why no country is known
 }
@@ -91,7 +91,7 @@ func (p Page) rows(list string, values []ops.ValueFigures) (rows []chart.Row) {
 	hosts := make(map[string][]ops.ValueFigures)
 	for _, v := range values {
 		l := labelOf(list, v.Value)
-		row := chart.Row{Label: l.label, Value: v.Hits, Flag: l.flag, Note: l.note, Path: p.Path(parameterOf(list), v.Value)}
+		row := chart.Row{Label: l.label, Value: v.Hits, Flag: l.flag, Note: l.note, Path: p.path(parameterOf(list), v.Value)}
 		switch name := siteIn(list, v.Value); {
 		case v.Value == ops.OtherValues:
 			rest = []chart.Row{{Label: restOf(list, len(values)-1), Value: v.Hits, Rest: true}}
@@ -101,7 +101,7 @@ func (p Page) rows(list string, values []ops.ValueFigures) (rows []chart.Row) {
 			if i, found := at[name]; found {
 				rows[i].Value += v.Hits
 			} else {
-				at[name], row.Path = len(rows), p.Path(site, name)
+				at[name], row.Path = len(rows), p.path(site, name)
 				rows = append(rows, row)
 			}
 			hosts[name] = append(hosts[name], v)
@@ -114,6 +114,13 @@ func (p Page) rows(list string, values []ops.ValueFigures) (rows []chart.Row) {
 	}
 	slices.SortStableFunc(rows, func(a, b chart.Row) int { return cmp.Compare(b.Value, a.Value) })
 	return append(rows, rest...)
+}
+
+func (p Page) path(name, value string) string {
+	if p.Path == nil {
+		return ""
+	}
+	return p.Path(name, value)
 }
 
 // siteIn returns the site that a value of a list belongs to; "" of all that are no hosts of one.
