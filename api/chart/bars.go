@@ -49,7 +49,7 @@ func (r *Row) writeLabel(b *strings.Builder) {
 		label = `<a href="` + escape(r.Path) + `">` + label + `</a>`
 	}
 	if r.Note != "" {
-		label += ` <bdi class="note">` + breakable(r.Note) + `</bdi>`
+		label += ` <bdi class="note">` + escape(r.Note) + `</bdi>`
 	}
 	b.WriteString(`<span class="label">` + label + `</span>`)
 }

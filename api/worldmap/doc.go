@@ -20,11 +20,11 @@
 // They are facts: Natural Earth's map of countries at 1:50 million, which is in the public domain, as the package of npm
 // that the program in make names, at a version and with a hash. go generate writes map.svg from it; a build needs only
 // map.svg. The projection is Equal Earth, in which areas can be compared; lines are simplified together with their
-// neighbours', to what a drawing of 1,000 pixels shows. A country too small to be seen is a dot. Borders are those of
+// neighbours', to what a drawing of 900 pixels shows. A country too small to be seen is a dot. Borders are those of
 // Natural Earth, except where ISO 3166 has an area in another country: hits are counted by its codes.
 //
-// Rejected: the map in each page, 10 kB compressed each time; a picture, which has no shades of its own; Natural Earth's
-// coarser map, which lacks 64 countries, Singapore and Malta among them, for 300 bytes less.
+// Rejected: the map in each page, 9 kB compressed each time; a picture, which has no shades of its own; Natural Earth's
+// coarser map, which lacks 64 countries, Singapore and Malta among them, and is not smaller.
 //
 // Files, leaves first: shapes.go, worldmap.go.
 package worldmap

@@ -15,7 +15,7 @@ import (
 )
 
 // maxShapes is how many bytes the file of shapes may have, as it is sent.
-const maxShapes = 11_000
+const maxShapes = 9_000
 
 func TestTheShapesAreASmallFile(t *testing.T) {
 	var sent bytes.Buffer

@@ -100,7 +100,7 @@ func contains(line []point, p point) (in bool) {
 
 // What is too small to be seen is left out, or a dot.
 const (
-	leastTriangle = 1.2 // square units; see simplified
+	leastTriangle = 1.8 // square units; see simplified
 	leastArea     = 2.5 // square units, of an island
 	dotRadius     = 2.5 // units
 )

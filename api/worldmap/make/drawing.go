@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// width is that of the drawing, in units: a bit more than the pixels that a page has for it.
-const width = 1000
+// width is that of the drawing, in units: about the pixels that a page has for it.
+const width = 900
 
 // The drawing ends at these latitudes, and at the meridian opposite to the middle one, in the strait between Asia and
 // America.
