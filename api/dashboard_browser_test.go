@@ -27,7 +27,9 @@ type plainBrowser struct {
 }
 
 // visitor returns a browser in which nobody is signed in.
-func (st *site) visitor() *plainBrowser { return &plainBrowser{st, "", []string{ownPage}, st.publicAt, nil} }
+func (st *site) visitor() *plainBrowser {
+	return &plainBrowser{st, "", []string{ownPage}, st.publicAt, nil}
+}
 
 // browse returns a browser in which a user has signed in.
 func (st *site) browse(email string) *plainBrowser {

@@ -302,7 +302,7 @@ func TestDaysAreTheViewersWhereHoursAreKept(t *testing.T) {
 			p := b.open(page + "period=today")
 			p.want(day+", hours of "+zone, fmt.Sprintf(" %d ", today), "("+zone+")", line)
 			b.open(page + "period=7d").want("days of " + zone)
-			b.open(page + "period=30d").want("19 February to 20 March 2026, days of UTC.", "Hits and visitors by day (UTC)"[:4])
+			b.open(page+"period=30d").want("19 February to 20 March 2026, days of UTC.", "Hits and visitors by day (UTC)"[:4])
 		}
 		file := b.get("/_/figures.csv?code=x&period=today")
 		from := time.Date(2026, 3, 20, 15, 0, 0, 0, time.UTC)

@@ -28,7 +28,8 @@ type overviewView struct {
 type topView struct {
 	Span   string
 	Links  []topLink
-	Beyond uint64 // other links have at most that many hits; 0: Links is certain
+	Beyond uint64    // other links have at most that many hits; 0: Links is certain
+	Ranked time.Time // hits until then decided which links were looked at; zero: hits until now
 }
 
 // A topLink is one of the most-hit links.
@@ -72,7 +73,7 @@ func (r *request) readOverview(view *overviewView) error {
 
 // topOf returns the most-hit links of a view.
 func topOf(v *figuresView, owner string) (top topView) {
-	top.Span, top.Beyond = v.Span.Title, v.Window.TopBeyond
+	top.Span, top.Beyond, top.Ranked = v.Span.Title, v.Window.TopBeyond, v.Window.TopRanked
 	for _, l := range v.Window.Top {
 		top.Links = append(top.Links, topLink{l, linkPath(l.Code, owner)})
 	}
