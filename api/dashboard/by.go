@@ -10,6 +10,7 @@ import (
 	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/engine"
 )
 
 // byPath is the page of the hits with one value.
@@ -115,7 +116,7 @@ func (r *request) readBy(view *byView, code, tag, owner string) error {
 	if err != nil {
 		return err
 	}
-	q.Zone = w.zone
+	q.Zone, q.MaxLinks = w.zone, engine.MaxScannedLinks // a page has no time for more
 	if view.Found, err = r.Calls.FilteredFigures(r.Caller, code, q, view.Filter.Filter); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter) (fo
 
 // rank puts the most-hit links with the most chosen hits into the list.
 func (found *Filtered) rank(top *engine.TopLinks) {
-	found.Beyond = top.Beyond
+	found.Beyond, found.TopRanked = top.Beyond, top.Ranked
 	if len(top.Links) == filterScan {
 		found.Beyond = max(found.Beyond, top.Links[filterScan-1].Hits)
 	}
