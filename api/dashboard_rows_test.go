@@ -25,6 +25,9 @@ func pathOf(p dashboard.Page, token string) string {
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}
+	if p.Path == "/_/by" {
+		path += "?country=DE"
+	}
 	return path
 }
 

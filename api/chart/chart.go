@@ -69,6 +69,10 @@ type Chart struct {
 	Now      time.Time      // a bucket that has not ended by then is drawn as open; zero: none is
 	Height   int            // of the drawing, in pixels; 0: 224; at least 120
 	Buckets  []Bucket       // each begins where the one before it ends
+	HitsOnly bool           // visitors are not known
+
+	// Day returns the address of the figures of a date; nil: they have none. Of days only.
+	Day func(date string) string
 }
 
 // HTML returns the chart as a <figure>. Texts are escaped. On an error it returns nothing.
@@ -189,6 +193,15 @@ func (c Chart) name(i int) string {
 	return c.local(c.Buckets[i].From).Format("2006-01-02 15:04")
 }
 
+// linkedName returns the time of a bucket, which leads to its figures if they have an address.
+func (c Chart) linkedName(i int) string {
+	name := c.name(i)
+	if c.Day == nil || c.Interval != Day {
+		return name
+	}
+	return `<a href="` + escape(c.Day(name)) + `">` + name + "</a>"
+}
+
 // zone names the zone of what name returns.
 func (c Chart) zone() string {
 	if c.Zone == nil {
@@ -199,7 +212,10 @@ func (c Chart) zone() string {
 
 func (c Chart) writeCaption(b *strings.Builder) {
 	fmt.Fprintf(b, `<figcaption><span><span id="%s-caption">%s</span> <span class="chart-zone">(%s)</span></span>`, escape(c.ID), escape(c.Caption), escape(c.zone()))
-	b.WriteString(`<span class="legend"><span class="key hits">Hits</span> <span class="key visitors">Visitors</span>`)
+	b.WriteString(`<span class="legend"><span class="key hits">Hits</span>`)
+	if !c.HitsOnly {
+		b.WriteString(` <span class="key visitors">Visitors</span>`)
+	}
 	if c.hasOpen() && c.most() > 0 {
 		fmt.Fprintf(b, ` <span class="key hits open">This %s, so far</span>`, c.Interval)
 	}
@@ -209,8 +225,11 @@ func (c Chart) writeCaption(b *strings.Builder) {
 // writeReadout writes the line in which the script says what is pointed at.
 func (c Chart) writeReadout(b *strings.Builder, peak int) {
 	if p := c.Buckets[peak]; p.Hits > 0 {
-		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s, %s (most hits)</p>`,
-			c.name(peak), counted(p.Hits, "hit"), counted(p.Unique, "visitor"))
+		figures := counted(p.Hits, "hit")
+		if !c.HitsOnly {
+			figures += ", " + counted(p.Unique, "visitor")
+		}
+		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s (most hits)</p>`, c.name(peak), figures)
 		return
 	}
 	b.WriteString(`<p class="chart-readout" role="status">No hits in this time</p>`)
@@ -231,13 +250,20 @@ func (c Chart) writeTable(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
 		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(%s)</span></caption>`+
-		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+		"<thead><tr><th scope=col>%s<th scope=col>Hits", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+	if !c.HitsOnly {
+		b.WriteString("<th scope=col>Visitors")
+	}
+	b.WriteString("<tbody>")
 	for i, bucket := range c.Buckets {
-		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.name(i))
+		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.linkedName(i))
 		if c.open(i) {
 			b.WriteString(" (so far)")
 		}
-		fmt.Fprintf(b, "<td>%s<td>%s", Grouped(bucket.Hits), Grouped(bucket.Unique))
+		fmt.Fprintf(b, "<td>%s", Grouped(bucket.Hits))
+		if !c.HitsOnly {
+			fmt.Fprintf(b, "<td>%s", Grouped(bucket.Unique))
+		}
 	}
 	b.WriteString("</table></div></details>")
 }

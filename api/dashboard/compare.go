@@ -97,7 +97,7 @@ func (r *request) readCompared(v *compareView) error {
 		}
 		v.Links = append(v.Links, row)
 	}
-	v.Lists = r.breakdowns(&v.Window)
+	v.Lists = r.lists(&v.figuresView)
 	return r.drawCompared(v)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/span"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
@@ -27,7 +28,9 @@ type figuresView struct {
 	Then      *ops.Figures  // of the equal time before; nil: nothing is compared
 	Chart     template.HTML // empty: there is nothing to draw
 	TooLong   bool          // the span is too long for a chart
-	Lists     []breakdown
+	Lists     shares.Lists
+	scope     []string // parameters by which other pages show the same figures
+	hitsOnly  bool     // visitors are not known
 }
 
 // A picker is the choice of a span.
@@ -88,22 +91,22 @@ func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
 		v.Span = s
 		p.Custom, p.Zone = s.Name == span.Custom, s.Zone.Name()
 		p.From, p.To = s.Dates()
-		p.CSV = visit.Address(csvPath, append(pairs, "period", s.Name, "from", s.Asked.From, "to", s.Asked.To)...)
+		v.scope = append(pairs, "period", s.Name, "from", s.Asked.From, "to", s.Asked.To)
+		p.CSV = visit.Address(csvPath, v.scope...)
 		r.rememberSpan(s)
 	}
 	for _, c := range calendar.Offered() {
-		p.Choices = append(p.Choices, tab{c.Title, p.address(c.Name), v.Span != nil && c.Name == s.Name})
+		p.Choices = append(p.Choices, tab{c.Title, p.address("period", c.Name), v.Span != nil && c.Name == s.Name})
 	}
 	return v
 }
 
-// address returns the address of the page with a span of that name.
-func (p *picker) address(name string) string {
-	var pairs []string
+// address returns the address of the page with another span.
+func (p *picker) address(pairs ...string) string {
 	for _, kept := range p.Kept {
 		pairs = append(pairs, kept.Name, kept.Value)
 	}
-	return visit.Address(p.Path, append(pairs, "period", name)...)
+	return visit.Address(p.Path, pairs...)
 }
 
 // rememberSpan has the browser remember a span that the address names.
@@ -169,7 +172,7 @@ func (r *request) readOwner(windows []window, pairs ...string) error {
 
 // fillFigures fills in what follows from the figures.
 func (r *request) fillFigures(v *figuresView) (err error) {
-	v.Lists = r.breakdowns(&v.Window)
+	v.Lists = r.lists(v)
 	series := v.Window.Series
 	if !v.Span.Hourly {
 		series = fromFirstHit(series)
@@ -226,69 +229,6 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
-// A breakdown is the hits of a window by one dimension.
-type breakdown struct {
-	Title  string
-	Bars   template.HTML
-	More   template.HTML // bars that are folded at first; empty: none
-	Folded int           // how many More has
-	None   string        // why there is nothing to show; empty: there is
-}
-
-// breakdowns returns the lists of figures.
-func (r *request) breakdowns(f *ops.Figures) []breakdown {
-	var all []breakdown
-	for _, d := range []struct {
-		title  string
-		values []ops.ValueFigures
-	}{{"Referrers", f.Referrers}, {"Countries", f.Countries}, {"Devices", f.Devices}, {"Browsers", f.Browsers}} {
-		shown := breakdown{Title: d.title}
-		switch {
-		case len(d.values) == 0:
-			shown.None = "No hits in this time."
-		case d.title == "Countries" && allOther(d.values):
-			shown.None = r.noCountries()
-		default:
-			shown.Bars, shown.More = bars(d.values, f.Hits)
-			shown.Folded = len(d.values) - unfolded
-		}
-		all = append(all, shown)
-	}
-	return all
-}
-
-// A breakdown with more than maxUnfolded values shows the first unfolded ones, and has the others
-// folded.
-const (
-	maxUnfolded = 15
-	unfolded    = 10
-)
-
-// bars draws the values of a breakdown; more are those that are folded at first.
-func bars(values []ops.ValueFigures, hits uint64) (first, more template.HTML) {
-	rows := make([]chart.Row, len(values))
-	for i, v := range values {
-		rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: i == len(values)-1 && v.Value == ops.OtherValues}
-	}
-	if len(rows) <= maxUnfolded {
-		return chart.Bars(rows, hits), ""
-	}
-	return chart.Bars(rows[:unfolded], hits), chart.Bars(rows[unfolded:], hits)
-}
-
-// allOther reports whether no value of a breakdown is known.
-func allOther(values []ops.ValueFigures) bool {
-	return len(values) == 1 && values[0].Value == ops.OtherValues
-}
-
-// noCountries says why no country is known.
-func (r *request) noCountries() string {
-	if r.Admin() {
-		return "No country is known. The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
-	}
-	return "No country is known."
-}
-
 // leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
 const leastDays = 30
 
@@ -318,9 +258,15 @@ func (r *request) drawn(v *figuresView, series []ops.Bucket) (template.HTML, err
 
 // chartOf returns the chart of a view without its buckets.
 func (r *request) chartOf(v *figuresView) chart.Chart {
-	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by day", Now: r.Now(), Interval: chart.Day}
+	c := chart.Chart{ID: "hits", Caption: "Hits and visitors", Now: r.Now(), Interval: chart.Day, HitsOnly: v.hitsOnly}
+	if v.hitsOnly {
+		c.Caption = "Hits"
+	}
 	if v.Span.Hourly {
-		c.Caption, c.Interval = "Hits and visitors by hour", chart.Hour
+		c.Caption, c.Interval = c.Caption+" by hour", chart.Hour
+	} else {
+		c.Caption += " by day"
+		c.Day = func(date string) string { return v.Picker.address("from", date, "to", date) }
 	}
 	if zone := r.zoneOf(v); zone.Name() != "UTC" || !v.Span.Hourly {
 		c.Zone = zone.Place()

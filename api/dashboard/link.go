@@ -20,6 +20,8 @@ type linkView struct {
 	Changes   string // address of the changes of the link in the audit log; empty: the visitor is no admin
 	Duplicate string // address of the form for a link like it
 	Compare   string // address of the comparison with others
+	Site      string // the host of the target
+	Alike     string // address of the list of links to that host
 	Query     string // the query that the link's other pages need; "": none
 }
 
@@ -41,6 +43,8 @@ func (r *request) link() error {
 	view.Duplicate = visit.Address(newPath, "like", code, "owner", owner)
 	view.Compare = visit.Address(comparePath, "codes", code, "owner", owner)
 	view.Query = visit.Address("", "owner", owner)
+	view.Site, _ = splitTarget(l.Target)
+	view.Alike = (&linkSearch{Q: view.Site, Owner: owner}).address()
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	status := fasthttp.StatusOK
 	if view.Span == nil {

@@ -18,6 +18,7 @@ func rows() []row {
 		{"GET", "/_/figures.csv", visit.SignedIn, (*request).figuresCSV},
 		{"GET", "/_/compare", visit.SignedIn, (*request).comparePage},
 		{"GET", "/_/link/{code}", visit.SignedIn, (*request).link},
+		{"GET", "/_/by", visit.SignedIn, (*request).byPage},
 		{"GET", "/_/account", visit.SignedIn, (*request).account},
 		{"POST", "/_/account/password", visit.SignedIn, (*request).changePassword},
 		{"POST", "/_/account/zone", visit.SignedIn, (*request).chooseZone},

@@ -290,7 +290,7 @@ function chart(figure) {
 	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, { timeZone, ...options });
 	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
 	const soFar = i => open !== undefined && i === last;
-	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
+	const values = i => [1, 2].filter(j => rows[i].cells[j]).map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
 
 	// The server's ticks are at round hours of UTC. As many are put at round hours of the visitor.
 	const clock = new Intl.DateTimeFormat('en', { hour: 'numeric', hourCycle: 'h23', timeZone }), hourAt = i => +clock.format(new Date((+from + i * step) * 1000));
@@ -329,6 +329,8 @@ function chart(figure) {
 		const box = svg.getBoundingClientRect(), i = Math.floor((e.clientX - box.left) / box.width * rows.length);
 		if (i !== current && i >= 0 && i <= last) show(i);
 	};
+	const openDay = () => { const link = current < 0 ? null : rows[current].querySelector('a'); if (link) location = link.href; };
+	svg.onclick = e => { if (e.pointerType === 'mouse') openDay(); };
 	svg.onpointerleave = e => { if (e.pointerType === 'mouse') show(-1); };
 	figure.tabIndex = 0;
 	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. Arrow keys read each value.';
@@ -337,6 +339,7 @@ function chart(figure) {
 		const to = {
 			ArrowLeft: current < 0 ? last : Math.max(current - 1, 0), ArrowRight: Math.min(current + 1, last), Home: 0, End: last, Escape: -1,
 		}[e.key];
+		if (e.key === 'Enter' && e.target === figure) openDay();
 		if (to === undefined || e.target !== figure || e.ctrlKey || e.altKey || e.metaKey) return;
 		e.preventDefault();
 		show(to);

@@ -309,14 +309,23 @@ const (
 	unknownValue = "unknown"
 )
 
-// shownValues returns the values with the most hits and their names, and last the hits that have
-// another value or no known one. A host that is called like one of these two names is not shown,
+// namedValue returns the name of a value; "" if it has none. A host that is called like the sum of others is not named,
 // because anybody can send such a name in a Referer.
+func namedValue(d engine.Dimension, value string) string {
+	name := d.Name(value)
+	if name == OtherValues || name == unknownValue || name == engine.DirectReferrer && value != "" {
+		return ""
+	}
+	return name
+}
+
+// shownValues returns the values with the most hits and their names, and last the hits that have
+// another value or no known one.
 func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []ValueFigures {
 	shown := make([]ValueFigures, 0, engine.ShownValues+1)
 	for _, v := range values.Top(len(values)) {
-		name := d.Name(v.Value)
-		if name == OtherValues || name == unknownValue || name == engine.DirectReferrer && v.Value != "" {
+		name := namedValue(d, v.Value)
+		if name == "" {
 			continue
 		}
 		if len(shown) == engine.ShownValues || v.Hits > hits {

@@ -43,6 +43,7 @@ import (
 type LinkHits struct {
 	index.Key
 	Hits, Unique uint64
+	Counted      uint64 // the hits that Query.Counted counts
 }
 
 // TopLinks is a list of the most-hit links of a window.
@@ -305,15 +306,25 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 	for at := range t.top {
 		ids[at] = t.top[at].link.id
 	}
-	totals := make([]tally.Tally, len(ids))
-	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
+	found.Links = make([]LinkHits, len(ids))
+	wanted := tally.Visitors
+	if t.query.Counted != nil {
+		wanted |= t.query.Parts
+	}
+	visitors := make([]tally.Sketch, len(ids))
+	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, wanted, func(i, _ int, x *tally.Tally, _ bool) {
+		found.Links[i].Hits += x.Hits
+		visitors[i].Unite(x.Visitors)
+		if t.query.Counted != nil {
+			found.Links[i].Counted += t.query.Counted(&x.Dimensions)
+		}
+	})
 	if err != nil {
 		return TopLinks{}, fmt.Errorf("visitors of the links of owners: %w", err)
 	}
-	found.Links = make([]LinkHits, len(ids))
-	for at := range totals {
-		x := &totals[at]
-		found.Links[at] = LinkHits{Key: t.top[at].link.key, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
+	for at := range found.Links {
+		l := &found.Links[at]
+		l.Key, l.Unique = t.top[at].link.key, min(visitors[at].Count(), l.Hits)
 	}
 	return found, nil
 }

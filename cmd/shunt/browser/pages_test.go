@@ -56,6 +56,8 @@ var pages = []row{
 	{name: "compare", path: "/_/compare?codes=" + demoCode + ",jobs,tickets,nl-42," + longCode + "&period=7d", as: admin},
 	{name: "compare-one", path: "/_/compare?codes=" + demoCode, as: admin},
 	{name: "tag-figures", path: "/_/tags/figures?tag=events&period=7d", as: admin},
+	{name: "by-country", path: "/_/by?country=US", as: admin},
+	{name: "by-site", path: "/_/by?site=Facebook&code=" + demoCode, as: admin},
 	{name: "tags", path: "/_/tags", as: admin},
 	{name: "tags-empty", path: "/_/tags", as: newcomer},
 	{name: "tag-rename", path: "/_/tags/rename?tag=EVENTS", as: admin},
@@ -109,6 +111,7 @@ type demo struct {
 func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	needBrowser(t)
+	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader)
 	d := &demo{server: startServer(t, localhost, flags...), sessions: make(map[person][]*http.Cookie)}
 	d.fillDemo()
 	for p, email := range emails { // once, because logins are limited
