@@ -87,12 +87,12 @@ func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
 	st, _ := hitEachSpan(t)
 	b := st.ownFigures()
 	for period, at := range map[string]struct{ title, query string }{
-		"today":      {"Today", "from=2026-03-20&interval=hour"},
+		"today":      {"today", "from=2026-03-20&interval=hour"},
 		"7d":         {"7 days", "from=2026-03-14&interval=day"},
 		"30d":        {"30 days", "from=2026-02-19&interval=day"},
-		"month":      {"This month", "from=2026-03-01&interval=day"},
-		"last-month": {"Last month", "from=2026-02-01&to=2026-02-28&interval=day"},
-		"all":        {"All", "from=2024-01-01&interval=day"},
+		"month":      {"this month", "from=2026-03-01&interval=day"},
+		"last-month": {"last month", "from=2026-02-01&to=2026-02-28&interval=day"},
+		"all":        {"all that is kept", "from=2024-01-01&interval=day"},
 	} {
 		t.Run(period, func(t *testing.T) {
 			for path, of := range map[string]string{"/_/?": "?", "/_/link/x?": "/x?", "/_/tags/figures?tag=both&": "?tag=both&"} {
@@ -147,7 +147,7 @@ func TestARunningDayIsNoLoss(t *testing.T) {
 		st.now.Store(today.Add(time.Duration(at.hour)*time.Hour + 30*time.Minute).UnixMilli())
 		for _, page := range pages {
 			if at.hour == 2 {
-				at.want = "3 none until today, and none yesterday until 02:00 UTC"
+				at.want = "3 none before this hour, and none yesterday until 02:00 UTC"
 			}
 			b.open(page + "period=today").want(at.want)
 			b.open(page+"period=7d").want("63 as many as a week earlier", "Compared: 14 to 19 March 2026 with 7 to 12 March 2026, days of UTC. Today is not over, so it is left out.")

@@ -152,6 +152,25 @@ func TestAListSaysWhenItsLinksWereRanked(t *testing.T) {
 	expect.Equal(t, f.top(from, 3).Ranked, made, "one that was kept")
 }
 
+// While flushes fail, hits of hours that are over are in no summary.
+func TestAListByVisitorsIsOfTheHourThatIsDurable(t *testing.T) {
+	f := newFigures(t)
+	t.Cleanup(f.close)
+	asOf := func() time.Time {
+		page, err := f.e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Order: engine.ByVisitors, Limit: 10})
+		expect.OK(t, err)
+		return time.Unix(int64(page.AsOfHour)*3600, 0)
+	}
+	hour := f.now.Truncate(time.Hour)
+	f.hit(0, engine.ClassHit, 1)
+	f.e.Fold()
+	f.now = f.now.Add(3 * time.Hour)
+	expect.Equal(t, asOf().UTC(), hour, "before a flush")
+	expect.OK(t, f.e.Flush())
+	f.closeHours()
+	expect.Equal(t, asOf().UTC(), hour.Add(3*time.Hour), "after the roll-up")
+}
+
 func TestADeletedLinkIsInNoTopList(t *testing.T) {
 	engine.LimitScans(t, 12)
 	f := newTopLinks(t, 60)

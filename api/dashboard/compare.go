@@ -39,11 +39,11 @@ type comparedLink struct {
 
 // Hits and Visitors say how the link's figures differ from the time before.
 func (l *comparedLink) Hits() visit.Delta {
-	return compared(l.Figures.Hits, l.part.Hits, l.then.Hits, l.view.Span.Before.Words)
+	return compared(l.Figures.Hits, l.part.Hits, l.then.Hits, l.view.Span.Before)
 }
 
 func (l *comparedLink) Visitors() visit.Delta {
-	return compared(l.Figures.Unique, l.part.Unique, l.then.Unique, l.view.Span.Before.Words)
+	return compared(l.Figures.Unique, l.part.Unique, l.then.Unique, l.view.Span.Before)
 }
 
 // codesTyped returns codes with commas between them: people type spaces and whole short addresses.

@@ -196,15 +196,15 @@ func (v *figuresView) delta(of func(*ops.Figures) uint64) visit.Delta {
 	if part == nil {
 		part = &v.Window
 	}
-	return compared(of(&v.Window), of(part), of(v.Then), v.Span.Before.Words)
+	return compared(of(&v.Window), of(part), of(v.Then), v.Span.Before)
 }
 
 // compared says how a figure of part, which is whole or the part of it that is compared, differs from that of then.
-func compared(whole, part, then uint64, words string) visit.Delta {
-	if whole > 0 && part == 0 && then == 0 {
-		return visit.Delta{Text: "none until today, and none " + words}
+func compared(whole, part, then uint64, b *span.Before) visit.Delta {
+	if whole > 0 && part == 0 && then == 0 && b.Open != "" {
+		return visit.Delta{Text: "none before " + b.Open + ", and none " + b.Words}
 	}
-	return visit.Compare(part, then, words)
+	return visit.Compare(part, then, b.Words)
 }
 
 // parameters returns names and values as parameters of a call; empty values are left out.

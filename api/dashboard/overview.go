@@ -73,7 +73,7 @@ func (r *request) readOverview(view *overviewView) error {
 
 // topOf returns the most-hit links of a view.
 func topOf(v *figuresView, owner string) (top topView) {
-	top.Span, top.Beyond, top.Ranked = v.Span.Title, v.Window.TopBeyond, v.Window.TopRanked
+	top.Span, top.Beyond, top.Ranked = v.Span.Label(), v.Window.TopBeyond, v.Window.TopRanked
 	for _, l := range v.Window.Top {
 		top.Links = append(top.Links, topLink{l, linkPath(l.Code, owner)})
 	}

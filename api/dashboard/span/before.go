@@ -13,6 +13,7 @@ type Before struct {
 	Whole       bool      // the part is the span
 	Since, Till time.Time // of the time before
 	Words       string    // when that was, after "more than"
+	Open        string    // what of the span is not over, and so not in the part; empty: all is over
 	Note        string    // which days are compared with which; empty: the words say it
 }
 
@@ -41,6 +42,7 @@ func (c *Calendar) compareToday(s *Span) {
 	case !b.From.Before(b.To):
 		s.Alone = "Nothing to compare yet: no hour of today is over."
 	default:
+		b.Open = "this hour"
 		b.Words = "yesterday until " + b.Till.In(s.Zone.Place()).Format("15:04") + " " + s.Zone.Name()
 		s.Before = b
 	}
@@ -83,6 +85,7 @@ func (c *Calendar) daysBefore(s *Span, z *zone.Zone) (b *Before, alone string) {
 	b.Whole = b.From.Equal(s.From) && b.To.Equal(s.To)
 	b.Note = "Compared: " + titleOf(first, end-1) + " with " + titleOf(since, till-1) + ", days of " + z.Name() + "."
 	if s.Runs() {
+		b.Open = "today"
 		b.Note += " Today is not over, so it is left out."
 	}
 	return b, ""

@@ -1,6 +1,7 @@
 package span
 
 import (
+	"strings"
 	"time"
 
 	"shunt/engine/zone"
@@ -162,6 +163,14 @@ func titleOf(first, last day) string {
 
 // Days returns the first and the last day of s by their dates.
 func (s *Span) Days() string { return titleOf(s.first, s.last) }
+
+// Label returns the title of s within a line.
+func (s *Span) Label() string {
+	if s.Name == All {
+		return "all that is kept"
+	}
+	return strings.ToLower(s.Title[:1]) + s.Title[1:]
+}
 
 // Runs reports whether the last day of s is not over.
 func (s *Span) Runs() bool { return s.To.IsZero() }
