@@ -34,11 +34,10 @@ type LinkQuery struct {
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 
-	// Skip, if set, reports of an entry that the link is not wanted, by what the store has beside its id. It may say
-	// false for a link that Select leaves out.
-	Skip func(*LinkEntry) bool
+	// Judge, if set, chooses links by what the store has beside their ids.
+	Judge func(*LinkEntry) Choice
 
-	// Select, if set, chooses links by what memory has of them when the page is read: flags, expiry,
+	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags, expiry,
 	// cap, hits of a capped link, and target. It must be fast and call
 	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
 	// may change between the choice and the end of the page, and a record is of the list's moment:
@@ -50,6 +49,15 @@ type LinkQuery struct {
 
 	sizeBytes int // bounds a step; 0: that of a page
 }
+
+// A Choice says whether a link is wanted, as far as that is known.
+type Choice uint8
+
+const (
+	Unsure Choice = iota
+	Wanted
+	Unwanted
+)
 
 // An Order is that of a list, the greatest first.
 type Order uint8
@@ -66,7 +74,7 @@ const (
 
 // plain reports whether q is of the newest links of its range, so that few rows are read.
 func (q *LinkQuery) plain() bool {
-	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
+	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
 		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
 }
 
@@ -297,13 +305,16 @@ func (s *searching) take(p *searched, e *LinkEntry) {
 
 // wants reports whether q asks for a link that has the words.
 func (s *searching) wants(e *LinkEntry) bool {
-	q := s.q
+	q, choice := s.q, Unsure
+	if q.Judge != nil {
+		choice = q.Judge(e)
+	}
 	switch {
 	case q.CreatedFromMs != 0 && e.CreatedAtMs < q.CreatedFromMs, q.CreatedBeforeMs != 0 && e.CreatedAtMs >= q.CreatedBeforeMs:
 		return false
-	case q.Skip != nil && q.Skip(e), q.WantHits != nil && !q.WantHits(s.links.index.Hits(e.ID)):
+	case choice == Unwanted, q.WantHits != nil && !q.WantHits(s.links.index.Hits(e.ID)):
 		return false
-	case q.Select == nil:
+	case choice == Wanted, q.Select == nil:
 		return true
 	}
 	link, ok := s.links.Resolve(e.KeyView)
