@@ -212,6 +212,8 @@ func (n nothing) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
 	return nil
 }
 
+func (nothing) LastHits(uint32, func(id uint64, quiet bool) error) error { return nil }
+
 func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }
 
 func (nothing) ReadSpans([]uint64, []engine.Span, engine.Parts, func(i, j int, t *engine.Tally) error) error {

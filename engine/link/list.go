@@ -41,6 +41,8 @@ type LinkPage struct {
 type LinkList struct {
 	links   *Links
 	listing Listing
+
+	pendingSince uint32 // see Hits.PendingSince; of a moment before the listing
 }
 
 // ListLinks returns a page of links. Every write that was acknowledged before the call is in it.
@@ -57,11 +59,12 @@ func (ls *Links) OpenList(ctx context.Context) (*LinkList, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
+	pending := ls.hits.PendingSince() // before: what is flushed meanwhile is in the listing
 	listing, err := ls.store.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &LinkList{links: ls, listing: listing}, nil
+	return &LinkList{links: ls, listing: listing, pendingSince: pending}, nil
 }
 
 // Close lets the store drop rows that it kept only for l.

@@ -131,13 +131,14 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 	return page, err
 }
 
-// asOf returns the hour before which all hits are in the figures of entries, at most the present one.
+// asOf returns the hour before which all hits are in the figures of entries, at most the present one: hits of hours that
+// are over are not there while flushes fail.
 func (s *searching) asOf() (uint32, error) {
 	hour, err := s.listing.FiguresAsOf()
 	if err != nil {
 		return 0, fmt.Errorf("searching links: %w", err)
 	}
-	return min(hour, clock.HourOf(s.links.now())), nil
+	return min(hour, s.pendingSince, clock.HourOf(s.links.now())), nil
 }
 
 // begin reads the links that come first, and finds the rows of all others.
