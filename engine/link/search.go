@@ -131,8 +131,8 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 	return page, err
 }
 
-// asOf returns the hour before which all hits are in the figures of entries, at most the present one: hits of hours that
-// are over are not there while flushes fail.
+// asOf returns the hour before which all hits are in the figures of entries, at most the present one: hits of hours
+// that are over are not there while flushes fail.
 func (s *searching) asOf() (uint32, error) {
 	hour, err := s.listing.FiguresAsOf()
 	if err != nil {
