@@ -14,5 +14,5 @@
 // with the same six days of the week before, so that a Sunday stands against a Sunday. A month that runs is compared
 // with the same days of the month before it; one that is over, or any span of days that are over, with as many days before.
 //
-// Files, leaves first: day.go, choice.go, span.go, before.go.
+// Files, leaves first: choice.go, day.go, span.go, before.go, of.go.
 package span
