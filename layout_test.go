@@ -136,7 +136,7 @@ var rooms = map[string]room{
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
 	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},
-	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
+	"api/account":   {knows: []string{"engine", "api/internal/seams", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/auth": {
 		knows: []string{"api/account", "api/cluster", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1"},
@@ -163,6 +163,7 @@ var rooms = map[string]room{
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/links", "api/public"}},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
+	"api/internal/seams": {users: []string{"api/account"}, never: noHTTP},
 	"api/jsontext":       {never: noHTTP},
 	"api/limit":          {knows: []string{"api/rate"}, never: noHTTP},
 	"api/links": {

@@ -57,7 +57,8 @@ func appendCode(dst []byte, i uint64) []byte {
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
-// generate calls fn with n links with targets of kind k, some at a time, on two goroutines, as a store does when it starts.
+// generate calls fn with n links with targets of kind k, some at a time, on two goroutines, as a store does when it
+// starts.
 func generate(n uint64, k kind, fn func([]engine.HotView) error) error {
 	var wg sync.WaitGroup
 	var errs [2]error

@@ -81,7 +81,8 @@ func TestTheMostHitLinksOfManyAreExact(t *testing.T) {
 	}
 }
 
-// TestATopListIsRightAlsoWhenTrafficMoves was wrong as long as only the links with the most hits of all time were looked at.
+// TestATopListIsRightAlsoWhenTrafficMoves was wrong as long as only the links with the most hits of all time were
+// looked at.
 func TestATopListIsRightAlsoWhenTrafficMoves(t *testing.T) {
 	engine.LimitScans(t, 12)
 	f := newTopLinks(t, 60)

@@ -290,6 +290,9 @@ func TestDaysLeadToTheirFigures(t *testing.T) {
 	expect.Contains(t, mustDraw(t, c), `<tr><th scope=row><a href="/x?from=2026-02-28&amp;to=2026-02-28">2026-02-28</a><td>3<td>1`)
 	hours := chartOf(Hour, 3, 4)
 	hours.Day = c.Day
+	long := chartOf(Day, make([]uint64, maxLinked+1)...)
+	long.Day = c.Day
+	expect.That(t, !strings.Contains(mustDraw(t, long), "href"), "a long chart has its addresses")
 	expect.That(t, !strings.Contains(mustDraw(t, hours), "href"), "an hour has no figures of its own")
 }
 

@@ -186,7 +186,8 @@ func (hs *Hits) CompareLinks(ctx context.Context, keys []index.Key, q Query) (wh
 	return whole, each, nil
 }
 
-// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of MaxScannedLinks.
+// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of
+// MaxScannedLinks.
 func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {
 	if s.tag == "" {
 		return fn(s)

@@ -70,8 +70,8 @@ func (ls *Links) OpenList(ctx context.Context) (*LinkList, error) {
 // Close lets the store drop rows that it kept only for l.
 func (l *LinkList) Close() error { return l.listing.Close() }
 
-// Page returns a page of l, newest first, with nothing but the range of q. A list that is read page by page in that order
-// has no link twice, and has every link that existed throughout.
+// Page returns a page of l, newest first, with nothing but the range of q. A list that is read page by page in that
+// order has no link twice, and has every link that existed throughout.
 func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	records, next, err := l.newest(&q)
 	if err != nil {
@@ -156,7 +156,8 @@ func errNotAsListed(err error) error {
 }
 
 // listStepLinks is how many links are read in a step. A page is read in steps, so that a caller that asks for few links
-// does not wait for callers that ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors.
+// does not wait for callers that ask for many. A step takes about a millisecond, and ten if it reads the disk or
+// visitors.
 const listStepLinks = 50
 
 // ListLinksInTurns is ListLinks in steps: it does each step within a call of turn. All steps read

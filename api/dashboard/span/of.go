@@ -9,8 +9,8 @@ import (
 // maxHourly is how many days are shown by the hour.
 const maxHourly = 2
 
-// Of returns the span that was asked for, or that of 30 days, or, if fewer are kept, all. made is when the subject of the
-// figures was made, before which there are none; zero: it has been there for ever. Errors: Error.
+// Of returns the span that was asked for, or that of 30 days, or, if fewer are kept, all. made is when the subject of
+// the figures was made, before which there are none; zero: it has been there for ever. Errors: Error.
 func (c *Calendar) Of(a Asked, made time.Time) (*Span, error) {
 	s := &Span{Asked: c.offered(a)}
 	for _, choice := range choices {

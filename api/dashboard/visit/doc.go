@@ -1,6 +1,6 @@
-// Package visit is a visitor's request for a page of the dashboard: who asks, whether they may, what they typed, what is
-// kept for the session's next page, and how a page or an error is drawn. It knows no page: those are the rows of a Content,
-// which package dashboard gives it.
+// Package visit is a visitor's request for a page of the dashboard: who asks, whether they may, what they typed, what
+// is kept for the session's next page, and how a page or an error is drawn. It knows no page: those are the rows of a
+// Content, which package dashboard gives it.
 //
 // # Safety
 //

@@ -40,7 +40,8 @@ var navigation = []navItem{
 	{Path: Root + "tokens", Name: "Tokens"}, {Path: Root + "transfer", Name: "Move and export"},
 }
 
-// administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of them.
+// administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of
+// them.
 var administration = []navItem{
 	{Path: Root + "users", Name: "Users"}, {Path: Root + "misses", Name: "Broken links"},
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
