@@ -69,6 +69,7 @@
 // when to give up; and to compare hours with those of deletions, since a node that is cut off redirects
 // deleted links.
 //
-// Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, share.go,
-// learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, join.go, links.go, plug.go.
+// Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, edgelog.go, share.go,
+// learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, edges.go, copyout.go, join.go,
+// mirror.go, links.go, plug.go.
 package replicate

@@ -29,6 +29,9 @@ type Rows struct {
 	shared shared
 	outbox outbox
 	pulls  pulls
+
+	edgeLog edgeLog
+	edges   edges
 }
 
 // Store returns the store whose rows these are.
