@@ -160,3 +160,20 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 	}
 	return nil
 }
+
+// EdgeNames returns the names of the edges that have a token which is valid, ascending. It reads all tokens.
+func (a *Accounts) EdgeNames() (names []string, err error) {
+	now := a.now()
+	err = a.table.Scan(tokenKey(nil), func(_, value []byte) (bool, error) {
+		t, _, err := decodeToken(value)
+		if err != nil {
+			return false, fmt.Errorf("read a token: %w", err)
+		}
+		if slices.Contains(t.Scopes, Edge) && !t.expired(now) {
+			names = append(names, t.Name)
+		}
+		return true, nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}

@@ -64,8 +64,8 @@ func (c *checks) edge(v []byte) error {
 	if err := check.Length(v, 1); err != nil {
 		return err
 	}
-	if v[0] != 1 {
-		return fmt.Errorf("it is %d, want 1", v[0])
+	if v[0] != row.EdgeInService && v[0] != row.EdgeRevoked {
+		return fmt.Errorf("it is %d, want %d or %d", v[0], row.EdgeInService, row.EdgeRevoked)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -126,4 +127,10 @@ func leaveEdges(b *pebble.Batch) {
 		kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
 	}
 	kv.Remove(b, row.MetaKey(row.MetaEdgeLog))
+}
+
+// EdgeNames returns the names of the edges that this writer knows, in no order.
+func (s *Rows) EdgeNames() ([]string, error) {
+	by, err := s.readEdges()
+	return slices.Collect(maps.Keys(by)), err
 }

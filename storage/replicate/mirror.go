@@ -35,7 +35,7 @@ func (s *Rows) BecomeEdge() error {
 	defer b.Close()
 	outbox := newOutbox()
 	leaveEdges(b)
-	kv.Set(b, row.MetaKey(row.MetaEdge), []byte{1})
+	kv.Set(b, row.MetaKey(row.MetaEdge), []byte{row.EdgeInService})
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
 	kv.Set(b, row.MetaKey(row.MetaLog), appendPosition(clusterlog.ID{}, clusterlog.Position{}))
 	if err := s.writer.Sync(b, "storage: becoming an edge"); err != nil {
@@ -47,6 +47,24 @@ func (s *Rows) BecomeEdge() error {
 	s.outbox.set(outbox)
 	return nil
 }
+
+// NoteRevoked notes, durably, whether the writer of this edge refuses it.
+func (s *Rows) NoteRevoked(revoked bool) error {
+	if !s.shared.edge {
+		return errors.New("storage: only an edge can be revoked")
+	}
+	value := byte(row.EdgeInService)
+	if revoked {
+		value = row.EdgeRevoked
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	kv.Set(b, row.MetaKey(row.MetaEdge), []byte{value})
+	return s.writer.Sync(b, "storage: noting whether the edge is in service")
+}
+
+// Revoked reports whether the writer had refused this edge when the store was opened.
+func (s *Rows) Revoked() bool { return s.shared.revoked }
 
 // Log returns the log that the store follows, zero if it has no copy of it yet, and the position up to which it has
 // applied it.

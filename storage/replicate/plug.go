@@ -85,5 +85,6 @@ func (s *Rows) readLog() error {
 	s.beginAt(p.Cluster, clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash})
 	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
+	s.shared.revoked = len(edge) == 1 && edge[0] == row.EdgeRevoked
 	return errors.Join(err, edgeErr, s.startOutbox())
 }

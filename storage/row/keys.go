@@ -115,7 +115,7 @@ const (
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
 //	o  outbox                    its id and what it holds: see AppendOutboxState; absent if the store is of no cluster
 //	w  log for edges             see AppendEdgeLog; absent if the store has never had an edge
-//	e  edge                      1 byte, 1: the store is that of an edge, and has only rows of KeptByEdge; absent in all others
+//	e  edge                      1 byte, EdgeInService or EdgeRevoked: the store is that of an edge, and has only rows of KeptByEdge; absent in all others
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -135,6 +135,12 @@ const (
 	MetaOutbox     = 'o'
 	MetaEdge       = 'e'
 	MetaEdgeLog    = 'w'
+)
+
+// Values of the row MetaEdge.
+const (
+	EdgeInService = 1
+	EdgeRevoked   = 2 // its writer has refused it
 )
 
 // IDCounterBits is the width of a link id's counter. The bits above it are the node.
