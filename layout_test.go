@@ -210,7 +210,7 @@ var rooms = map[string]room{
 		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage", "storage/replicate"},
 		users: append([]string{"cmd/shunt/edge", "cmd/shunt/reach"}, commands...),
 	},
-	"cmd/shunt/e2e":         {users: nobody},
+	"cmd/shunt/e2e": {users: nobody},
 	"cmd/shunt/edge": {
 		knows: []string{"api", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
 		users: []string{"cmd/shunt/serve"}, never: []string{etcd},

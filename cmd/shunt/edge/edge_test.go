@@ -257,7 +257,7 @@ func (m *machine) link(code, target string, maxHits uint64) {
 	policy := engine.TargetPolicy{}
 	parsed, err := policy.Parse(target)
 	expect.OK(m.t, err)
-	_, _, err = m.engine.Create(m.t.Context(), engine.Draft{Alias: code, Owner: admin.ID, Target: parsed, MaxHits: maxHits})
+	_, _, err = m.engine.Create(m.t.Context(), engine.Draft{Domain: engine.DefaultDomain, Alias: code, Owner: admin.ID, Target: parsed, MaxHits: maxHits})
 	expect.OK(m.t, err)
 }
 
@@ -272,7 +272,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // hits returns the hits of a code at a writer.
 func (m *machine) hits(code string) uint64 {
 	m.t.Helper()
-	stats, err := m.engine.Stats(m.t.Context(), engine.Key{Code: code})
+	stats, err := m.engine.Stats(m.t.Context(), engine.Key{Domain: engine.DefaultDomain, Code: code})
 	expect.OK(m.t, err)
 	return stats.Hits
 }
