@@ -91,7 +91,6 @@ func (n *Node) VisitorKey(ctx context.Context) (key [16]byte, err error) {
 	if err != nil {
 		return key, fmt.Errorf("--edge-of %s: this edge cannot begin: %w", n.settings.Of, err)
 	}
-	n.log.Info("this is a new edge", "edge", id.Name, "writer", n.settings.Of)
 	return [16]byte(id.VisitorKey), nil
 }
 
