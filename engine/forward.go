@@ -65,6 +65,7 @@ type (
 	LinkList     = link.LinkList
 	LinkEntry    = link.LinkEntry
 	Order        = link.Order
+	Choice       = link.Choice
 	Part         = link.Part
 	ListRange    = link.ListRange
 	Listing      = link.Listing
@@ -100,6 +101,9 @@ const (
 const (
 	MaxBulk              = link.MaxBulk
 	MaxListed            = link.MaxListed
+	Unsure               = link.Unsure
+	Wanted               = link.Wanted
+	Unwanted             = link.Unwanted
 	ByID                 = link.ByID
 	ByCreation           = link.ByCreation
 	ByUpdate             = link.ByUpdate

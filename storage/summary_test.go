@@ -85,7 +85,7 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 	listed := 0
 	for _, p := range parts {
 		defer p.Close()
-		_, err := p.Read(100, func(e *engine.LinkEntry) {
+		_, _, err := p.Read(100, func(e *engine.LinkEntry) {
 			listed++
 			atLeast, last := m.sketchOf(e.ID, asOf), m.lastBefore(e.ID, asOf)
 			if asOf == math.MaxUint32 {
@@ -170,7 +170,7 @@ func TestSummariesOfManyLinksAreMadeInChunks(t *testing.T) {
 		expect.OK(t, err)
 		for len(parts) > 0 {
 			p := parts[0]
-			more, err := p.Read(700, func(e *engine.LinkEntry) {
+			_, more, err := p.Read(700, func(e *engine.LinkEntry) {
 				seen++
 				want := row.Summary{}
 				if e.ID%3 == 0 && e.ID%5 > 0 {

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"testing"
+	"time"
 
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -58,5 +59,54 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 	} {
 		words, code := c.looksFor(typed)
 		expect.That(t, words == want[0] && code == want[1], "%q: got %q and the code %q, want %q", typed, words, code, want)
+	}
+}
+
+// TestAStateIsJudgedByItsRowOnlyIfTheRowDecides has every combination of what decides a state. Without a block list only
+// capped links need memory.
+func TestAStateIsJudgedByItsRowOnlyIfTheRowDecides(t *testing.T) {
+	const nowMs = 1000
+	list := new(engine.BlockList)
+	expect.OK(t, expect.Err(list.Replace([]byte("blocked.example\n"))))
+	for _, blocks := range []*engine.BlockList{nil, new(engine.BlockList), list} {
+		for bits := range 1 << 5 {
+			disabled, expires, isPast, capped, usedUp := bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0, bits&16 != 0
+			e := engine.LinkEntry{}
+			if disabled {
+				e.Flags |= engine.FlagDisabled
+			}
+			if capped {
+				e.Flags |= engine.FlagCapped
+			}
+			if expires {
+				e.Flags |= engine.FlagExpires
+				if e.ExpiresAtMs = nowMs + 1; isPast {
+					e.ExpiresAtMs = nowMs
+				}
+			}
+			is := engine.StateActive
+			switch {
+			case disabled:
+				is = engine.StateDisabled
+			case expires && isPast:
+				is = engine.StateExpired
+			case capped && usedUp:
+				is = engine.StateExhausted
+			}
+			c := &Calls{o: Options{Now: func() time.Time { return time.UnixMilli(nowMs) }, Targets: engine.TargetPolicy{Blocked: blocks}}}
+			for _, asked := range []engine.State{engine.StateActive, engine.StateDisabled, engine.StateExpired, engine.StateExhausted, engine.StateBlocked} {
+				judge, _ := c.inState(asked)
+				got, mayBeBlocked := judge(&e), blocks == list
+				want := engine.Unwanted
+				switch {
+				case mayBeBlocked && (is == asked || asked == engine.StateBlocked),
+					capped && !disabled && !(expires && isPast) && (asked == engine.StateActive || asked == engine.StateExhausted):
+					want = engine.Unsure
+				case is == asked:
+					want = engine.Wanted
+				}
+				expect.Equal(t, got, want, "%05b, a link that is %s, asked for %s, block list %v", bits, is, asked, mayBeBlocked)
+			}
+		}
 	}
 }
