@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/urlpath"
+	"shunt/api/wire"
 )
 
 // Edges is what a writer does for its edges; zero: it can have none. Any goroutine may call its functions.
@@ -88,6 +90,7 @@ func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 	ctx.SetConnectionClose() // so that a copy which ends early ends the connection
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	copying, stop := c.within(copyTimeout)
+	conn := ctx.Conn()
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer stop()
 		defer func() {
@@ -95,11 +98,24 @@ func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 				c.log.Error("panic in a copy for an edge", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
 			}
 		}()
-		if err := c.Copy(copying, caller.Edge, w); err != nil && copying.Err() == nil {
+		if err := c.Copy(copying, caller.Edge, sentWriter{w, conn}); err != nil && copying.Err() == nil {
 			c.log.Warn("an edge did not get its whole copy", "edge", caller.Edge, "error", err)
 		}
 	})
 	return nil
+}
+
+// sentWriter gives the connection more time for all that is written: a copy may take hours.
+type sentWriter struct {
+	w    io.Writer
+	conn net.Conn
+}
+
+// Write implements io.Writer.
+func (s sentWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	wire.Sent(s.conn, n)
+	return n, err
 }
 
 // follow takes hits of an edge and gives it entries.

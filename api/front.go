@@ -47,7 +47,7 @@ type front struct {
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
 	access    *accesslog.Log          // nil: none
-	refused   func() bool             // reports whether nothing may be redirected; nil: never
+	refused   func() bool             // reports whether this edge is out of service; nil: never
 }
 
 func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
@@ -68,15 +68,15 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
+	if f.refused != nil && f.refused() {
+		exchange.NameRequest(ctx)
+		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Stale, Detail: "this edge was taken out of service"})
+		return
+	}
 	path, query := urlpath.Split(ctx.Request.Header.RequestURI())
 	code := urlpath.Code(path)
 	if code == nil {
 		code, query = urlpath.SpoiltCode(path, query)
-	}
-	if code != nil && f.refused != nil && f.refused() {
-		exchange.NameRequest(ctx)
-		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Stale, Detail: "this edge was taken out of service"})
-		return
 	}
 	if code != nil {
 		f.serveCode(ctx, code, query)

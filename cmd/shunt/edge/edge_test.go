@@ -387,14 +387,13 @@ func TestARevokedEdgeRedirectsNothing(t *testing.T) {
 	before := w.hits("code")
 	w.stop()
 	e.restartEdge()
-	status, _ := e.get("code")
-	expect.Equal(t, status, 503, "a revoked edge after a restart")
+	for _, path := range []string{"code", "code+", "code.svg", "other", ""} {
+		status, _ := e.get(path)
+		expect.Equal(t, status, 503, "/%s at a revoked edge after a restart", path)
+	}
 	w.start()
 	other, _ := w.token("frankfurt")
-	e.stop()
 	e.setToken(other)
-	e.node = e.newNode(w.address)
-	e.startEdge()
 	e.redirects("code", "https://a.example/")
 	until(t, "the hits that it kept count", func() bool { return w.hits("code") >= 10 })
 	expect.That(t, before <= 9, "a revoked edge has given %d hits", before)

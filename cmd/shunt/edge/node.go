@@ -31,7 +31,6 @@ type Node struct {
 	settings Settings
 	log      *slog.Logger
 	process  string
-	token    string
 	listens  net.Addr // of the public address; nil: not known yet
 
 	client  *client
@@ -49,7 +48,7 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{settings: *s, log: log, process: rand.Text(), token: token}
+	n := &Node{settings: *s, log: log, process: rand.Text()}
 	n.client = newClient(s.Of, token, n.process, n.isOwn)
 	return n, nil
 }
@@ -98,7 +97,7 @@ func (n *Node) VisitorKey(ctx context.Context) (key [16]byte, err error) {
 // that has links does not wait for the writer.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.rows = replicate.Of(store)
-	n.source = &source{client: n.client, rows: n.rows, log: n.log}
+	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}
 	n.source.revoked.Store(n.rows.Revoked())
 	if !n.rows.Edge() {
 		if err := n.begin(ctx, store); err != nil {

@@ -21,6 +21,7 @@ type source struct {
 	rows   *replicate.Rows
 	log    *slog.Logger
 
+	token   func() (string, error) // reads the token again
 	revoked atomic.Bool
 	quiet   bool // the last failure was reported; of Follow's goroutine
 }
@@ -76,6 +77,9 @@ type ownError struct{ error }
 func (s *source) report(err error) {
 	if errors.Is(err, errRevoked) {
 		s.setRevoked(true, err)
+		if token, err := s.token(); err == nil { // there may be another one by now
+			s.client.token = token
+		}
 		return
 	}
 	if s.quiet {
