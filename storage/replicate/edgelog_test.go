@@ -526,3 +526,33 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 }
 
 func errOfEntries(_ [][]byte, _ uint64, err error) error { return err }
+
+// TestACopyTakesAwayWhatIsGone deletes and purges links while an edge is away, of which it knows one as live and one as
+// deleted, and gives a code to another link. Its log ends meanwhile, so it takes a copy.
+func TestACopyTakesAwayWhatIsGone(t *testing.T) {
+	s, stop := newWriter(t, vfs.NewMem())
+	defer func() { stop(); closeStore(t, s) }()
+	_, err := s.AllocateIDs(10)
+	expect.OK(t, err)
+	live, dead, other := rowtest.Link("live", 1, 1), rowtest.Link("dead", 2, 1), rowtest.Link("other", 3, 1)
+	for _, r := range []engine.Record{live, dead, other} {
+		apply(t, s, rowtest.Creation(r))
+	}
+	apply(t, s, rowtest.Deletion(dead))
+	expect.OK(t, s.BeginEdgeLog())
+	e := newWriterEdge(t)
+	defer func() { closeStore(t, e.s) }()
+	e.want(s, "before")
+	expect.Equal(t, len(e.links), 3, "links before")
+	for _, r := range []engine.Record{live, other} {
+		apply(t, s, rowtest.Deletion(r))
+	}
+	for _, r := range []engine.Record{live, dead, other} {
+		apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: r.Hot.ID, Key: r.Hot.Key}, FreesCode: true}})
+	}
+	apply(t, s, rowtest.Creation(rowtest.Link("other", 4, 1)))
+	expect.OK(t, s.EndEdgeLog())
+	expect.OK(t, s.BeginEdgeLog())
+	e.want(s, "after")
+	expect.That(t, len(e.links) == 1 && e.copies == 2, "%d links, %d copies", len(e.links), e.copies)
+}
