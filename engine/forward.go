@@ -32,7 +32,6 @@ import (
 const (
 	MaxCodeBytes   = limits.MaxCodeBytes
 	MaxTargetBytes = limits.MaxTargetBytes
-	MaxTitleBytes  = limits.MaxTitleBytes
 	MaxTags        = limits.MaxTags
 	MaxTagBytes    = limits.MaxTagBytes
 	TombstoneDays  = limits.TombstoneDays
@@ -308,6 +307,9 @@ const (
 
 // TextNamed is link.TextNamed.
 func TextNamed(name string) Text { return link.TextNamed(name) }
+
+// AppendSearched is link.AppendSearched.
+func AppendSearched(dst []byte, h *Hot, c *Cold) []byte { return link.AppendSearched(dst, h, c) }
 
 // StatusFlags is index.StatusFlags.
 func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }

@@ -79,7 +79,7 @@ func (m *searchModel) selected(q *engine.LinkQuery, r *engine.Record) bool {
 }
 
 func hasWords(r *engine.Record, typed string) bool {
-	text := search.Fields{Code: r.Hot.Code, Title: r.Cold.Title, Tags: r.Cold.Tags, Note: r.Cold.Note, Target: r.Hot.Target}.AppendText(nil)
+	text := engine.AppendSearched(nil, &r.Hot, &r.Cold)
 	for word := range bytes.FieldsSeq(search.Append(nil, typed)) {
 		if !bytes.Contains(text, word) {
 			return false

@@ -12,7 +12,6 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
-	"shunt/engine/search"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -39,8 +38,8 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 	return entries, last, more
 }
 
-// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that it
-// does not read at once.
+// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that
+// it does not read at once.
 func readParts(t testing.TB, l engine.Listing, r engine.ListRange, rows int) (all []engine.LinkEntry) {
 	t.Helper()
 	parts, err := l.Parts(r)
@@ -99,7 +98,7 @@ func TestAListingIsReadInPartsOfAnySize(t *testing.T) {
 		expect.Equal(t, len(whole), n, "%+v: links", r)
 		for _, e := range whole {
 			rec := want[e.ID]
-			text := search.Fields{Code: rec.Hot.Code, Title: rec.Cold.Title, Tags: rec.Cold.Tags, Note: rec.Cold.Note, Target: rec.Hot.Target}.AppendText(nil)
+			text := engine.AppendSearched(nil, &rec.Hot, &rec.Cold)
 			expect.That(t, e.Own() == rec.Hot.Key && string(e.Text) == string(text) && e.CreatedAtMs == rec.Cold.CreatedAtMs && e.UpdatedAtMs == rec.Cold.UpdatedAtMs,
 				"%+v: got %+v of %+v", r, e, rec)
 		}

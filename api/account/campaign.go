@@ -87,23 +87,34 @@ func (a *Accounts) Campaigns(user uint32) ([]Campaign, error) {
 // KeepCampaign keeps c for a user, in place of one of the same name in any case. Errors: engine.FieldError, ErrNoUser,
 // those of a write.
 func (a *Accounts) KeepCampaign(user uint32, c Campaign) error {
+	return a.changeCampaigns(user, func(all []Campaign) ([]Campaign, error) { return with(all, c) })
+}
+
+// CheckCampaign returns the engine.FieldError that KeepCampaign would return now.
+func (a *Accounts) CheckCampaign(user uint32, c Campaign) error {
+	all, err := a.Campaigns(user)
+	if err == nil {
+		_, err = with(all, c)
+	}
+	return err
+}
+
+func with(all []Campaign, c Campaign) ([]Campaign, error) {
 	c.Name = strings.TrimSpace(c.Name)
 	for _, p := range c.Params() {
 		*p.Value = strings.TrimSpace(*p.Value)
 	}
 	if err := c.check(); err != nil {
-		return err
+		return nil, err
 	}
-	return a.changeCampaigns(user, func(all []Campaign) ([]Campaign, error) {
-		all = append(without(all, c.Name), c)
-		if len(all) > MaxCampaigns {
-			return nil, fieldError("name", "too_many", fmt.Sprintf("must be one of the %d that there are: delete some first", MaxCampaigns))
-		}
-		slices.SortFunc(all, func(x, y Campaign) int {
-			return cmp.Or(strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name)), strings.Compare(x.Name, y.Name))
-		})
-		return all, nil
+	all = append(without(all, c.Name), c)
+	if len(all) > MaxCampaigns {
+		return nil, fieldError("name", "too_many", fmt.Sprintf("must be one of the %d that there are: delete some first", MaxCampaigns))
+	}
+	slices.SortFunc(all, func(x, y Campaign) int {
+		return cmp.Or(strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name)), strings.Compare(x.Name, y.Name))
 	})
+	return all, nil
 }
 
 // DropCampaign forgets the campaign of that name, if there is one.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -239,24 +240,28 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	return words, words
 }
 
-// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the stored
-// one may lack.
+// storedAddress returns a pasted address as texts of links have it: its host in ASCII, and no slash at its end, which
+// the stored one may lack. Bytes beyond ASCII are stored as they were typed, or percent-encoded as browsers show them.
+// A text has both without the encoding, so an address with such bytes is looked for like that.
 func storedAddress(pasted string) string {
 	pasted = strings.TrimRight(pasted, "/")
 	u, err := url.Parse(pasted)
 	if err != nil || u.Hostname() == "" {
 		return pasted
 	}
-	host, err := idna.Lookup.ToASCII(u.Hostname())
-	if err != nil {
-		return pasted
+	if host, err := idna.Lookup.ToASCII(u.Hostname()); err == nil {
+		pasted = strings.Replace(pasted, u.Hostname(), host, 1)
 	}
-	return strings.Replace(pasted, u.Hostname(), host, 1)
+	plain := search.Decoded(pasted)
+	if _, few := search.Parse(plain); few && strings.ContainsFunc(plain, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return plain
+	}
+	return pasted
 }
 
-// inState returns functions that choose the links that are in a state at this moment: judge by what the store has beside
-// their ids, and choose by what memory has of them, which takes three times as long. Only memory has targets, which the
-// block list is asked about, and the hits of a capped link.
+// inState returns functions that choose the links that are in a state at this moment: judge by what the store has
+// beside their ids, and choose by what memory has of them, which takes three times as long. Only memory has targets,
+// which the block list is asked about, and the hits of a capped link.
 func (c *Calls) inState(state engine.State) (judge func(*engine.LinkEntry) engine.Choice, choose func(index.Link) bool) {
 	nowMs := c.o.Now().UnixMilli()
 	blocks := c.o.Targets.Blocked != nil && c.o.Targets.Blocked.Len() > 0

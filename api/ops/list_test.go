@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,10 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 		"sho.rt/spring?x=1":          {"spring", "spring"},
 		"https://sho.rt/_/links":     {"https://sho.rt/_/links", ""},
 		"https://bücher.example/a/":  {"https://xn--bcher-kva.example/a", ""},
+		"https://a.example/é?x=%20":  {"https://a.example/é?x= ", ""},
+		"https://a.example/%C3%A9":   {"https://a.example/é", ""},
+		"https://a.example/%E9%20":   {"https://a.example/%E9%20", ""}, // not UTF-8
+		"https://a.example/%20b":     {"https://a.example/%20b", ""},
 		"https://example.com:8080/ü": {"https://example.com:8080/ü", ""},
 		"https://":                   {"https:", ""},
 	} {
@@ -62,8 +67,25 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 	}
 }
 
-// TestAStateIsJudgedByItsRowOnlyIfTheRowDecides has every combination of what decides a state. Without a block list only
-// capped links need memory.
+// However an address with bytes beyond ASCII was stored, and in whichever form it is pasted, it is found.
+func TestAPastedAddressIsFoundInEachForm(t *testing.T) {
+	c := &Calls{}
+	forms := []string{"https://a.example/café/x%20y/", "https://a.example/caf%C3%A9/x%20y", "https://a.example/caf%c3%a9/x%20y/"}
+	for _, stored := range forms {
+		text := search.Fields{Target: stored}.AppendText(nil)
+		for _, pasted := range forms {
+			words, _ := c.looksFor(pasted)
+			q, ok := search.Parse(words)
+			expect.That(t, ok && q.Matches(text), "%s is not found by %s", stored, pasted)
+		}
+	}
+	many := "https://a.example/é" + strings.Repeat("%20b", search.MaxWords)
+	words, _ := c.looksFor(many)
+	expect.Equal(t, words, many, "too many words would match every link")
+}
+
+// TestAStateIsJudgedByItsRowOnlyIfTheRowDecides has every combination of what decides a state. Without a block list
+// only capped links need memory.
 func TestAStateIsJudgedByItsRowOnlyIfTheRowDecides(t *testing.T) {
 	const nowMs = 1000
 	list := new(engine.BlockList)

@@ -17,9 +17,9 @@ import (
 	"shunt/engine/search"
 )
 
-// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are never
-// reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor do times
-// of creation change. In another order a link may change its place between two pages.
+// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are
+// never reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor
+// do times of creation change. In another order a link may change its place between two pages.
 type LinkQuery struct {
 	ListRange
 	After  *search.Place // the Next of the page before; nil: from the beginning
@@ -37,8 +37,8 @@ type LinkQuery struct {
 	// Judge, if set, chooses links by what the store has beside their ids.
 	Judge func(*LinkEntry) Choice
 
-	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags, expiry,
-	// cap, hits of a capped link, and target. It must be fast and call
+	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags,
+	// expiry, cap, hits of a capped link, and target. It must be fast and call
 	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
 	// may change between the choice and the end of the page, and a record is of the list's moment:
 	// so a caller that must be exact checks each Detail again.
@@ -131,13 +131,14 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 	return page, err
 }
 
-// asOf returns the hour before which all hits are in the figures of entries, at most the present one.
+// asOf returns the hour before which all hits are in the figures of entries, at most the present one: hits of hours
+// that are over are not there while flushes fail.
 func (s *searching) asOf() (uint32, error) {
 	hour, err := s.listing.FiguresAsOf()
 	if err != nil {
 		return 0, fmt.Errorf("searching links: %w", err)
 	}
-	return min(hour, clock.HourOf(s.links.now())), nil
+	return min(hour, s.pendingSince, clock.HourOf(s.links.now())), nil
 }
 
 // begin reads the links that come first, and finds the rows of all others.

@@ -112,8 +112,8 @@ type ReceiptSweep struct {
 // Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
-	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls fn
-	// for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
+	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls
+	// fn for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
 	// there are more.
 	Scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error)
 
@@ -139,8 +139,8 @@ type Listing interface {
 
 // A Part is rows of links of one listing. Each part may be read by another goroutine.
 type Part interface {
-	// Read reads the next rows, at most that many, and calls fn with the entry of each, or only of those that have the words.
-	// The links of an owner come newest first; those of several come owner by owner. It returns how many rows it
+	// Read reads the next rows, at most that many, and calls fn with the entry of each, or only of those that have the
+	// words. The links of an owner come newest first; those of several come owner by owner. It returns how many rows it
 	// read, and whether there are more.
 	Read(rows int, fn func(*LinkEntry)) (read int, more bool, err error)
 

@@ -39,8 +39,8 @@ func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
 	return fmt.Errorf("%w: key of an index", row.ErrCorrupt)
 }
 
-// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the owner
-// before the tag, so there each owner is a part.
+// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the
+// owner before the tag, so there each owner is a part.
 func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
 	switch {
 	case len(r.Tag) > engine.MaxTagBytes: // no link has it
@@ -126,8 +126,8 @@ func (p *part) read(rows int, fn func(*engine.LinkEntry)) (read int, more bool, 
 	return read, more, p.it.Error()
 }
 
-// take calls fn with the entry of the row that the iterator is at. A row by owner ends with the whole text, so one without
-// the words is left out before it is decoded, which takes a third of the time of a search.
+// take calls fn with the entry of the row that the iterator is at. A row by owner ends with the whole text, so one
+// without the words is left out before it is decoded, which takes a third of the time of a search.
 func (p *part) take(fn func(*engine.LinkEntry)) error {
 	key := p.it.Key()
 	value, err := p.it.ValueAndErr()
