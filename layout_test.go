@@ -318,8 +318,9 @@ func listPackages(t *testing.T, tags string) []pkg {
 	}
 }
 
-// The tag nocluster leaves out what only a node of a cluster needs: an edge of a writer follows by storage/replica, too. It is for machines to which etcd's client is too
-// much, and it shows that nobody but cmd/shunt/cluster knows of a node.
+// The tag nocluster leaves out what only a node of a cluster needs: an edge of a writer follows by storage/replica,
+// too. It is for machines to which etcd's client is too much, and it shows that nobody but cmd/shunt/cluster knows of
+// a node.
 func TestAProgramWithoutTheClusterHasNeitherEtcdNorGRPC(t *testing.T) {
 	sources(t, ".go")
 	const program = module + "cmd/shunt"

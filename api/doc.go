@@ -133,6 +133,6 @@
 // paths meanings of its own.
 //
 // Files, leaves first: detached.go, endpoint.go, edges.go, clustered.go, bodylimits.go, front.go, login.go,
-// setuplinks.go, operations.go, options.go, plain.go, router.go, server.go, reload.go, drain.go, dashboard.go, counts.go, tokens.go,
-// users.go, routes.go.
+// setuplinks.go, operations.go, options.go, plain.go, router.go, server.go, reload.go, drain.go, dashboard.go,
+// counts.go, tokens.go, users.go, routes.go.
 package api

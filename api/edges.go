@@ -29,8 +29,8 @@ type Edges struct {
 	// Copy writes a copy of all links to w, for the edge of that name.
 	Copy func(ctx context.Context, edge string, w io.Writer) error
 
-	// Follow applies records of the outbox of the edge of that name, and returns entries of the log that it lacks. If there is
-	// nothing to say, it waits until there is, or ctx ends. Errors are problems.
+	// Follow applies records of the outbox of the edge of that name, and returns entries of the log that it lacks. If
+	// there is nothing to say, it waits until there is, or ctx ends. Errors are problems.
 	Follow func(ctx context.Context, edge string, ask *edges.Ask, records [][]byte) (edges.Answer, [][]byte, error)
 }
 

@@ -199,7 +199,8 @@ func TestATokenCanDoNoMoreThanItsMaker(t *testing.T) {
 		"by default of an admin: got %+v, %v; want all scopes but admin", issued, err)
 }
 
-// TestTheTokenOfAnEdgeOpensNothingElse makes one as an admin, and looks at who its caller is: until the admin is demoted.
+// TestTheTokenOfAnEdgeOpensNothingElse makes one as an admin, and looks at who its caller is: until the admin is
+// demoted.
 func TestTheTokenOfAnEdgeOpensNothingElse(t *testing.T) {
 	f := newFolder(t)
 	first, boss := f.add(t, "first@example.com", RoleAdmin), f.add(t, "boss@example.com", RoleAdmin)

@@ -14,8 +14,8 @@ const (
 	FollowPath = PathPrefix + "follow"
 )
 
-// ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An edge
-// that reads its own has asked itself.
+// ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An
+// edge that reads its own has asked itself.
 const ProcessField = "Shunt-Edge-Process"
 
 // Version is that of the calls. A newer side must understand an older one, so a higher number only says that more is

@@ -15,9 +15,9 @@ import (
 	"shunt/storage/row"
 )
 
-// A copy for an edge of a writer is a stream of parts. The first part is the head, the last one is empty and followed by
-// the SHA-256 of all parts before it; so a copy that was cut off is known. All others are operations that set rows, in
-// the order of copyTables and, within each, of keys.
+// A copy for an edge of a writer is a stream of parts. The first part is the head, the last one is empty and followed
+// by the SHA-256 of all parts before it; so a copy that was cut off is known. All others are operations that set
+// rows, in the order of copyTables and, within each, of keys.
 //
 //	part:  │ length 4 │ bytes │ CRC-32C 4 │
 //	head:  │ version 1 │ id bound 8 │ position in the log of the writer (row.AppendLogPosition) │
@@ -43,7 +43,8 @@ type copyHead struct {
 	at    clusterlog.Position
 }
 
-// WriteCopy writes a copy of what an edge has to w: of one moment, at a position of this store's log, which must have begun.
+// WriteCopy writes a copy of what an edge has to w: of one moment, at a position of this store's log, which must have
+// begun.
 func (s *Rows) WriteCopy(ctx context.Context, w io.Writer) (err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()

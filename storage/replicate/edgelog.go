@@ -39,8 +39,8 @@ func (l *edgeLog) position() clusterlog.Position {
 	return clusterlog.Position{Sequence: l.state.Sequence, Epoch: l.state.Epoch, Hash: l.state.Hash}
 }
 
-// EdgeLog returns the id of the log that this store keeps for its edges, the position after its last entry, and how many
-// bytes it has; ok is false if there is none.
+// EdgeLog returns the id of the log that this store keeps for its edges, the position after its last entry, and how
+// many bytes it has; ok is false if there is none.
 func (s *Rows) EdgeLog() (id clusterlog.ID, at clusterlog.Position, bytes uint64, ok bool) {
 	l := &s.edgeLog
 	l.sharing.RLock()
@@ -198,8 +198,8 @@ func (s *Rows) AwaitEdgeLog(after uint64) <-chan struct{} {
 	return l.wake
 }
 
-// EdgeEntries returns encoded entries of the log with that id after a position, in order, of maxBytes at most, but at least
-// one if there is any, and the sequence of the last entry of all. Any goroutine may call it. Errors:
+// EdgeEntries returns encoded entries of the log with that id after a position, in order, of maxBytes at most, but at
+// least one if there is any, and the sequence of the last entry of all. Any goroutine may call it. Errors:
 // clusterlog.ErrForeignLog, ErrAhead, ErrDiverged and ErrBelowFloor.
 func (s *Rows) EdgeEntries(id clusterlog.ID, from clusterlog.Position, maxBytes int) (entries [][]byte, head uint64, err error) {
 	l := &s.edgeLog

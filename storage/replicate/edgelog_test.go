@@ -129,9 +129,10 @@ func newWriter(t testing.TB, disk vfs.FS) (s *Store, stop func()) {
 	return s, start(t, s)
 }
 
-// TestAnEdgeHasTheLinksOfItsWriterAndNothingElse makes changes of all kinds at a server of its own, whose edges come at many
-// moments, some before any change. Writer and edges are restarted, the writer also as a power cut leaves it; entries
-// are dropped before edges have read them. At the end each edge has the links of its writer, and no other row.
+// TestAnEdgeHasTheLinksOfItsWriterAndNothingElse makes changes of all kinds at a server of its own, whose edges come
+// at many moments, some before any change. Writer and edges are restarted, the writer also as a power cut leaves it;
+// entries are dropped before edges have read them. At the end each edge has the links of its writer, and no other
+// row.
 func TestAnEdgeHasTheLinksOfItsWriterAndNothingElse(t *testing.T) {
 	t.Parallel()
 	copies := 0
@@ -315,7 +316,8 @@ func TestACopyThatIsCutOffOrDamagedIsTakenAgain(t *testing.T) {
 	expect.That(t, s.Mirror(t.Context(), bytes.NewReader(whole.Bytes()), e) != nil, "a writer took a copy for an edge")
 }
 
-// TestOnlyAnEmptyStoreBecomesAnEdge tries it with one that has a link, one that is of a cluster, and one that is an edge.
+// TestOnlyAnEmptyStoreBecomesAnEdge tries it with one that has a link, one that is of a cluster, and one that is an
+// edge.
 func TestOnlyAnEmptyStoreBecomesAnEdge(t *testing.T) {
 	s, stop := newWriter(t, vfs.NewMem())
 	_, err := s.AllocateIDs(100)
@@ -335,8 +337,8 @@ func TestOnlyAnEmptyStoreBecomesAnEdge(t *testing.T) {
 	expect.That(t, expect.Err(e.s.AllocateIDs(1)) != nil, "an edge gives ids")
 }
 
-// TestARestoredWriterGivesNoLostIDAgain restores a writer from a backup after it has made more links: its edges find that
-// their log is gone, and no new link has the id of a lost one.
+// TestARestoredWriterGivesNoLostIDAgain restores a writer from a backup after it has made more links: its edges find
+// that their log is gone, and no new link has the id of a lost one.
 func TestARestoredWriterGivesNoLostIDAgain(t *testing.T) {
 	disk := vfs.NewMem()
 	s, stop := newWriter(t, disk)
@@ -389,8 +391,8 @@ func lifeHits(t testing.TB, s *Store, id uint64) uint64 {
 	return tally.Hits
 }
 
-// TestHitsOfEdgesCountOnceUnderTheirOwnNames has two edges give their hits to a writer, which forgets answers, gets them
-// repeated and overlapping, and is restarted. One edge says that its outbox is that of the other.
+// TestHitsOfEdgesCountOnceUnderTheirOwnNames has two edges give their hits to a writer, which forgets answers, gets
+// them repeated and overlapping, and is restarted. One edge says that its outbox is that of the other.
 func TestHitsOfEdgesCountOnceUnderTheirOwnNames(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewMem()
@@ -477,8 +479,8 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 	wantNoFaults(t, s.Inspect())
 }
 
-// TestHitsOfUnknownLinksCountForTheirOwner purges a link while an edge has hits of it, and restores a writer that lacks a
-// link, and records that its edge has dropped.
+// TestHitsOfUnknownLinksCountForTheirOwner purges a link while an edge has hits of it, and restores a writer that
+// lacks a link, and records that its edge has dropped.
 func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	disk := vfs.NewMem()
 	s, stop := newWriter(t, disk)

@@ -27,16 +27,16 @@ type edges struct {
 	by map[string][][16]byte // by name: the outboxes, as in the row; nil: they were not read yet
 }
 
-// edgeOutbox returns under what the position in an outbox of an edge is kept. Only its writer chooses the name, so no edge
-// can name the outbox of another one.
+// edgeOutbox returns under what the position in an outbox of an edge is kept. Only its writer chooses the name, so no
+// edge can name the outbox of another one.
 func edgeOutbox(name string, outbox [16]byte) (kept [16]byte) {
 	sum := sha256.Sum256(append(append([]byte("shunt edge\n"), name...), append([]byte{'\n'}, outbox[:]...)...))
 	copy(kept[:], sum[:])
 	return kept
 }
 
-// MeetEdge notes that an edge of that name has an outbox with that id, and returns under what the writer keeps its position
-// there: see ApplyEdge. Any goroutine may call it. The error is ErrTooManyEdges.
+// MeetEdge notes that an edge of that name has an outbox with that id, and returns under what the writer keeps its
+// position there: see ApplyEdge. Any goroutine may call it. The error is ErrTooManyEdges.
 func (s *Rows) MeetEdge(name string, outbox [16]byte) (kept [16]byte, err error) {
 	kept = edgeOutbox(name, outbox)
 	e := &s.edges
@@ -85,10 +85,10 @@ func (s *Rows) readEdges() (by map[string][][16]byte, err error) {
 	return by, err
 }
 
-// ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in two ways.
-// If the records before the first are missing, they are lost: this store was restored from a backup that lacks them, and
-// the edge has dropped them since; lost says how many. And a record may have hits of links that this store never had, or
-// has no more: they count for their owners only.
+// ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in two
+// ways. If the records before the first are missing, they are lost: this store was restored from a backup that lacks
+// them, and the edge has dropped them since; lost says how many. And a record may have hits of links that this store
+// never had, or has no more: they count for their owners only.
 func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulled, lost uint64, err error) {
 	heads, err := s.checkPulled(first, records)
 	if err == nil && first == 0 {

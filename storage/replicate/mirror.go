@@ -20,8 +20,8 @@ import (
 // ErrNotEmpty: a store that is to become that of an edge has rows of its own.
 var ErrNotEmpty = errors.New("the store has links or accounts of its own")
 
-// BecomeEdge makes a store, which must be empty, that of an edge of a writer, without a copy yet: LogPosition has no log
-// then. It must not be in use. The error is ErrNotEmpty.
+// BecomeEdge makes a store, which must be empty, that of an edge of a writer, without a copy yet: LogPosition has no
+// log then. It must not be in use. The error is ErrNotEmpty.
 func (s *Rows) BecomeEdge() error {
 	if s.shared.exists {
 		return errors.New("storage: the store is of a cluster, or that of an edge already")
@@ -75,8 +75,8 @@ func (s *Rows) Log() (id clusterlog.ID, at clusterlog.Position) {
 }
 
 // Mirror makes the links of an edge those of a copy that WriteCopy wrote, and moves its position there. It writes what
-// differs, in batches like those of Learn, and tells to what has changed, so the store may be in use. The last batch has
-// the position: if Mirror fails before, the store has some links of the copy, and must take another one. Only the
+// differs, in batches like those of Learn, and tells to what has changed, so the store may be in use. The last batch
+// has the position: if Mirror fails before, the store has some links of the copy, and must take another one. Only the
 // goroutine that calls Learn may call it.
 func (s *Rows) Mirror(ctx context.Context, r io.Reader, to Learner) (err error) {
 	sh := &s.shared

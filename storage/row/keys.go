@@ -115,7 +115,7 @@ const (
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
 //	o  outbox                    its id and what it holds: see AppendOutboxState; absent if the store is of no cluster
 //	w  log for edges             see AppendEdgeLog; absent if the store has never had an edge
-//	e  edge                      1 byte, EdgeInService or EdgeRevoked: the store is that of an edge, and has only rows of KeptByEdge; absent in all others
+//	e  edge                      1 byte, EdgeInService or EdgeRevoked: the store of an edge, with rows of KeptByEdge only; absent in others
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'

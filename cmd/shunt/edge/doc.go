@@ -1,7 +1,7 @@
-// Package edge is edges without etcd, from both sides: what a server does as the writer of edges, and what it does as an
-// edge of a writer (--edge-of). Both stand on storage/replicate, whose DESIGN.md describes them. An edge follows its writer
-// by storage/replica, as a node of a cluster follows the cluster: its log (source) is the writer's, which it asks for
-// over HTTPS.
+// Package edge is edges without etcd, from both sides: what a server does as the writer of edges, and what it does as
+// an edge of a writer (--edge-of). Both stand on storage/replicate, whose DESIGN.md describes them. An edge follows
+// its writer by storage/replica, as a node of a cluster follows the cluster: its log (source) is the writer's, which
+// it asks for over HTTPS.
 //
 // # What an edge may not do
 //

@@ -286,8 +286,8 @@ func (m *machine) redirects(code, target string) {
 	})
 }
 
-// TestAnEdgeRedirectsWithAndWithoutItsWriter starts an edge from nothing, follows links there, and stops its writer. Hits
-// count at the writer once, those from the time without it, too.
+// TestAnEdgeRedirectsWithAndWithoutItsWriter starts an edge from nothing, follows links there, and stops its writer.
+// Hits count at the writer once, those from the time without it, too.
 func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	w := newWriter(t)
 	w.link("first", "https://a.example/", 0)
@@ -325,8 +325,8 @@ func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	expect.That(t, logged && e.rows.Metrics().OutboxFirst == e.rows.Metrics().OutboxNext, "the outbox is not empty")
 }
 
-// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the writer back:
-// each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
+// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
+// writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
 func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	w := newWriter(t)
 	w.link("stays", "https://a.example/", 0)
@@ -366,8 +366,8 @@ func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	expect.Equal(t, w.hits("stays"), counted, "hits at the end")
 }
 
-// TestARevokedEdgeRedirectsNothing revokes the token of an edge, which is restarted while its writer is away, and gives it
-// another one: its hits are still there.
+// TestARevokedEdgeRedirectsNothing revokes the token of an edge, which is restarted while its writer is away, and
+// gives it another one: its hits are still there.
 func TestARevokedEdgeRedirectsNothing(t *testing.T) {
 	w := newWriter(t)
 	w.link("code", "https://a.example/", 0)
@@ -616,9 +616,9 @@ func (f *flaky) cut() {
 	clear(f.all)
 }
 
-// TestEdgesLoseAndDoubleNothing changes links at a writer and follows others at three edges while connections are cut in
-// the middle of questions and answers, edges and the writer are restarted, and the log is dropped. At the end each edge
-// redirects as its writer, and each answered redirect counted once.
+// TestEdgesLoseAndDoubleNothing changes links at a writer and follows others at three edges while connections are cut
+// in the middle of questions and answers, edges and the writer are restarted, and the log is dropped. At the end each
+// edge redirects as its writer, and each answered redirect counted once.
 func TestEdgesLoseAndDoubleNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long")

@@ -93,8 +93,8 @@ func (n *Node) VisitorKey(ctx context.Context) (key [16]byte, err error) {
 	return [16]byte(id.VisitorKey), nil
 }
 
-// Join makes the store, which is not in use yet, that of an edge, if it is new, and takes a copy if it has none. A store
-// that has links does not wait for the writer.
+// Join makes the store, which is not in use yet, that of an edge, if it is new, and takes a copy if it has none. A
+// store that has links does not wait for the writer.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.rows = replicate.Of(store)
 	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}

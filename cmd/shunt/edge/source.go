@@ -43,8 +43,8 @@ func (*source) Status(context.Context) (clusterlog.Status, error) {
 	return clusterlog.Status{}, clusterlog.ErrUnavailable
 }
 
-// Follow implements clusterlog.Log. Before it returns that this edge cannot follow from its position, the writer has all
-// hits of the edge that were in its outbox.
+// Follow implements clusterlog.Log. Before it returns that this edge cannot follow from its position, the writer has
+// all hits of the edge that were in its outbox.
 func (s *source) Follow(ctx context.Context, from clusterlog.Position, fn func(clusterlog.Progress) error) error {
 	pause := leastPause
 	for at := from; ; {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxLogBytes bounds the log of changes for edges: that of some days for most servers. An edge that was away for longer
-	// takes a new copy.
+	// maxLogBytes bounds the log of changes for edges: that of some days for most servers. An edge that was away for
+	// longer takes a new copy.
 	maxLogBytes = 256 << 20
 
 	trimInterval = 2 * time.Second
