@@ -579,8 +579,8 @@ function enhance(root) {
 	each('a[data-export]', exportLinks);
 }
 // The zone of the visitor's days, for the next page of figures.
-const told = 'shunt_zone=' + Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (!document.cookie.split('; ').includes(told)) document.cookie = told + ';path=/_;max-age=31536000;samesite=strict';
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, told = document.body.dataset.zone;
+if (told !== undefined && told !== zone) fetch('/_/zone', { method: 'POST', body: new URLSearchParams({ zone }), keepalive: true });
 
 document.body.append(announcer);
 enhance(document);
