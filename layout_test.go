@@ -148,10 +148,12 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
 		users: []string{"api"},
 	},
-	"api/dashboard/mark": {users: []string{"api/dashboard"}, never: noHTTP},
+	"api/dashboard/find":   {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
+	"api/dashboard/glance": {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
+	"api/dashboard/mark":   {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem"},
 		users: []string{"api/dashboard"},
