@@ -30,6 +30,6 @@
 // itself, which is worth that.
 //
 // Files, leaves first: system.go, dashboard.go, users.go, summary.go, account.go, figures.go, overview.go, link.go,
-// campaigns.go, linkform.go, create.go, usersone.go, links.go, edit.go, delete.go, reset.go, setup.go, signin.go, tags.go, tokens.go,
+// campaigns.go, linkform.go, create.go, usersone.go, links.go, edit.go, confirm.go, select.go, setup.go, signin.go, tags.go, tokens.go,
 // transfer.go, bulk.go, audit.go, rows.go.
 package dashboard

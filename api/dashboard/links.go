@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/visit"
@@ -29,19 +30,22 @@ type linksView struct {
 	Made  *ops.Link // the link that was made before; nil: none
 	Works bool      // Made redirects, so it has a QR code
 
-	Search find.Search
-	Admin  bool
-	Owner  *ownerChoice // nil: the visitor has none
-	States []engine.State
-	Sorts  []find.Order
-	Rows   []linkRow
-	Owners bool      // each row names its owner
-	Total  *uint64   // links of all pages; nil: they were not counted
-	AsOf   time.Time // see ops.Page
-	Error  string    // why there is no list
-	Pager  find.Pager
-	Here   string // the address of the page, to come back to
-	Query  string // of addresses of a link's pages
+	Search  find.Search
+	Admin   bool
+	Owner   *ownerChoice // nil: the visitor has none
+	States  []engine.State
+	Sorts   []find.Order
+	Rows    []linkRow
+	Owners  bool      // each row names its owner
+	Total   *uint64   // links of all pages; nil: they were not counted
+	AsOf    time.Time // see ops.Page
+	Error   string    // why there is no list
+	Pager   find.Pager
+	Most    uint64      // links of a file
+	Kept    []filterRow // filters that the visitor keeps
+	Choices []choice    // what can be done with several links
+	Here    string      // the address of the page, to come back to
+	Query   string      // of addresses of a link's pages
 }
 
 // A linkRow is a link in the list.
@@ -93,13 +97,16 @@ func (r *request) links() error {
 		return err
 	}
 	view := linksView{
-		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(),
+		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Most: ops.MaxSeveral,
 	}
 	view.Search.Owner = owner
 	if owner != "" {
 		view.Query = visit.Address("", "owner", owner)
 	}
 	view.Pager = find.NewPager(r.Request, &view.Search)
+	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
+		return err
+	}
 	status, err := r.listLinks(&view)
 	if err != nil {
 		return err
@@ -230,4 +237,74 @@ func (r *request) showMade(view *linksView) error {
 		return err
 	}
 	return nil
+}
+
+const filtersPath = find.Path + "/filters"
+
+// A filterRow is a filter that the visitor keeps.
+type filterRow struct {
+	account.Filter
+	Path, Words string
+	Current     bool // the list has it
+}
+
+// filters returns the filters that the visitor keeps; query is that of the list.
+func (r *request) filters(query string) (rows []filterRow, err error) {
+	kept, err := r.Accounts.Filters(r.Caller.User.ID)
+	for _, f := range kept {
+		s := find.Parse(f.Query)
+		rows = append(rows, filterRow{f, s.Address(), s.Words(), s.Query() == query})
+	}
+	return rows, err
+}
+
+// filtersView is what the page of filters shows.
+type filtersView struct {
+	Rows  []filterRow
+	Most  int
+	Error string
+}
+
+// filtersPage is GET /_/links/filters.
+func (r *request) filtersPage() error { return r.showFilters(nil) }
+
+// showFilters shows the page, with why a filter was refused.
+func (r *request) showFilters(refused error) (err error) {
+	view, status := filtersView{Most: account.MaxFilters}, fasthttp.StatusOK
+	if refused != nil {
+		at, general, ok := visit.FieldErrors(refused, "name", "query")
+		if !ok {
+			return refused
+		}
+		status = visit.StatusOf(refused)
+		view.Error = visit.Sentence(cmp.Or(labelled("The name", at["name"]), labelled("The filter", at["query"]), general))
+	}
+	if view.Rows, err = r.filters(""); err != nil {
+		return err
+	}
+	return r.Show(status, "filters", "Saved filters", view)
+}
+
+// keepFilter is POST /_/links/filters: it saves what the list shows under a name, or gives a filter another one.
+func (r *request) keepFilter() error {
+	s, was := find.Parse(r.Sent("query")), r.Sent("was")
+	f := account.Filter{Name: r.Sent("name"), Query: s.Query()}
+	if err := r.Accounts.KeepFilter(r.Caller.User.ID, f, was); err != nil {
+		return r.showFilters(err)
+	}
+	if was != "" {
+		r.Say("done", "The filter has its new name.")
+		return r.SeeOther(filtersPath)
+	}
+	r.Say("done", "The filter is saved.")
+	return r.SeeOther(s.Address())
+}
+
+// deleteFilter is POST /_/links/filters/delete.
+func (r *request) deleteFilter() error {
+	if err := r.Accounts.DropFilter(r.Caller.User.ID, r.Sent("name")); err != nil {
+		return err
+	}
+	r.Say("done", "The filter is deleted. The links stay as they are.")
+	return r.SeeOther(filtersPath)
 }
