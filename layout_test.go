@@ -156,7 +156,7 @@ var rooms = map[string]room{
 	"api/dashboard/mark":   {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem"},
-		users: []string{"api/dashboard"},
+		users: []string{"api/dashboard", "api/dashboard/find"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
