@@ -31,13 +31,13 @@ test: ## run all tests, including the end-to-end run on the sample of addresses,
 	$(GO) test ./...
 	@.ci/test-386
 
-# The tests of the binary run without the race detector, because it would see their clients and not the binary.
 .PHONY: race
 race: ## run the short tests with the race detector and the invariants; needs a C compiler
-	SHUNTTEST_CRASHES=10 SHUNTTEST_FLIPS=8 $(GO) test -race -short -vet=off -timeout 30m $$($(GO) list ./... | grep -vE '/(e2e|browser|httpclients)$$')
+	@.ci/race
 
-# The last vet has the build tags of the checks, and of the program that cluster-upgrade updates to. A vet with -race would
-# compile everything once more for the few files that only the race detector's build has, which make race compiles.
+# The last vet has the build tags of the checks, and of the program that cluster-upgrade updates to. A vet with -race
+# would compile everything once more for the few files that only the race detector's build has, which make race
+# compiles.
 .PHONY: lint
 lint: ## gofmt, go vet for all build tags and for 32 bits, staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "these files need gofmt:"; echo "$$unformatted"; exit 1; }

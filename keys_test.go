@@ -16,8 +16,8 @@ import (
 // keyTypes are the types that have a domain beside a code.
 var keyTypes = []string{"Key", "KeyView", "Ask"}
 
-// A key without its domain would be one in the default domain, silently: so no literal leaves it out, but the empty one.
-// Nor does a draft of a link, but in tests.
+// A key without its domain would be one in the default domain, silently: so no literal leaves it out, but the empty
+// one. Nor does a draft of a link, but in tests.
 func TestNoKeyForgetsItsDomain(t *testing.T) {
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch {

@@ -136,7 +136,7 @@ var rooms = map[string]room{
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
 	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},
-	"api/account":   {knows: []string{"engine", "api/turnstile"}, never: noHTTP},
+	"api/account":   {knows: []string{"engine", "api/internal/seams", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/auth": {
 		knows: []string{"api/account", "api/cluster", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1"},
@@ -148,14 +148,16 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine/zone"},
 		users: []string{"api"},
 	},
+	"api/dashboard/shares": {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
+	"api/dashboard/span":   {knows: []string{"engine/zone"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/find":   {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/glance": {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":   {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem"},
+		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem", "api/worldmap", "engine/zone"},
 		users: []string{"api/dashboard", "api/dashboard/find"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
@@ -163,6 +165,7 @@ var rooms = map[string]room{
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/links", "api/public"}},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
+	"api/internal/seams": {users: []string{"api/account"}, never: noHTTP},
 	"api/jsontext":       {never: noHTTP},
 	"api/limit":          {knows: []string{"api/rate"}, never: noHTTP},
 	"api/links": {
@@ -170,6 +173,7 @@ var rooms = map[string]room{
 		users: []string{"api"},
 	},
 	"api/ops":     {knows: []string{"engine", "engine/index", "engine/search", "engine/zone", "api/account", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when"}, never: noHTTP},
+	"api/naming":  {users: []string{"api/dashboard/shares"}, never: noHTTP},
 	"api/page":    {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview": {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
 	"api/problem": {knows: []string{"engine", "api/account", "api/jsontext", "api/shed", "api/turnstile"}, never: noHTTP},
@@ -193,6 +197,9 @@ var rooms = map[string]room{
 	"api/wire/http1": {knows: []string{"api/problem", "api/turnstile"}},
 	"api/wire/loop":  {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":   {users: nobody},
+	"api/worldmap":   {never: noHTTP},
+	// a program that writes a file of worldmap
+	"api/worldmap/make": {users: nobody, never: noHTTP},
 
 	"bench/compare":      {knows: []string{"bench/compare/load"}, users: nobody},
 	"bench/compare/load": {users: []string{"bench/compare"}},

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"shunt/engine/expect"
 )
@@ -106,6 +107,41 @@ func isTest(tests []string, name string) bool {
 	beginning, several := strings.CutSuffix(name, "…")
 	at, found := slices.BinarySearch(tests, beginning)
 	return found || several && at < len(tests) && strings.HasPrefix(tests[at], beginning) || name == "TestMain"
+}
+
+// Sentences in comments are read beside the code, so their lines are no longer than those of documents. Drawings,
+// tables and examples, which are indented, may be wider.
+func TestCommentsFitInTheirLines(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(file) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for i, line := range strings.Split(string(text), "\n") {
+			expect.That(t, !isWideComment(line), "%s:%d: a comment of more than %d columns", file, i+1, maxColumns)
+		}
+		read++
+		return err
+	})
+	expect.MustThat(t, err == nil && read >= 1000, "%d files, %v", read, err)
+}
+
+// isWideComment reports whether a line is a sentence of a comment, and has more columns than maxColumns. A tab has
+// four.
+func isWideComment(line string) bool {
+	text, is := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+	return is && !strings.HasPrefix(text, "   ") && utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) > maxColumns
+}
+
+func TestWideCommentsAreFound(t *testing.T) {
+	wide := strings.Repeat("word ", 25)
+	for line, want := range map[string]bool{
+		"// " + wide: true, "\t\t// " + wide[:115]: true, "//   - " + wide: true, "\t// " + wide[:110]: false,
+		"//\t" + wide: false, "//     " + wide: false, "code() // " + wide: false, "//go:generate " + wide: false,
+	} {
+		expect.Equal(t, isWideComment(line), want, line)
+	}
 }
 
 func TestNamesOfMissingTestsAreFound(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 )
 
 // accessTable says which caller gets which status, for every endpoint: one line a request, the
-// columns in the order of its head. {code} is a link of the owner, {tag} a tag of the owner, {token} a token of the owner,
-// {user} another user than all of these. A 404 must be equal to that for a missing object.
+// columns in the order of its head. {code} is a link of the owner, {tag} a tag of the owner, {token} a token of the
+// owner, {user} another user than all of these. A 404 must be equal to that for a missing object.
 //
 //	owner, other, admin   their tokens: all scopes of a member, of a member, of an admin
 //	reader                a token of the owner for links:read and stats:read only

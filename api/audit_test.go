@@ -192,8 +192,8 @@ func TestABadQueryOfTheAuditLogIsRefused(t *testing.T) {
 	}
 }
 
-// Codes are random, so the codes of each bulk span almost all others. A link's history has the one that made it, also if
-// the link was reset or its code was taken again, on whatever page that stands.
+// Codes are random, so the codes of each bulk span almost all others. A link's history has the one that made it, also
+// if the link was reset or its code was taken again, on whatever page that stands.
 func TestTheHistoryOfALinkHasItsOwnBulkOnly(t *testing.T) {
 	st := newSite(t, nil)
 	bulk := func(codes ...string) {

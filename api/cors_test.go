@@ -20,7 +20,8 @@ func corsOf(h http.Header) string {
 	return strings.Join(lines, " ")
 }
 
-// Which origins are allowed, TestOnlyPagesOfNamedOriginsMayReadAnswers of package auth holds; here is what becomes of their requests.
+// Which origins are allowed, TestOnlyPagesOfNamedOriginsMayReadAnswers of package auth holds; here is what becomes of
+// their requests.
 func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 	const asks = "Access-Control-Request-Method: PATCH"
 	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"

@@ -22,10 +22,14 @@ type plainBrowser struct {
 	cookie string   // the line of the session; "": nobody is signed in
 	lines  []string // sent with each request
 	at     dialer
+
+	remembered map[string]string // other cookies; nil: none yet
 }
 
 // visitor returns a browser in which nobody is signed in.
-func (st *site) visitor() *plainBrowser { return &plainBrowser{st, "", []string{ownPage}, st.publicAt} }
+func (st *site) visitor() *plainBrowser {
+	return &plainBrowser{st, "", []string{ownPage}, st.publicAt, nil}
+}
 
 // browse returns a browser in which a user has signed in.
 func (st *site) browse(email string) *plainBrowser {
@@ -54,8 +58,15 @@ type shown struct {
 func (b *plainBrowser) ask(method, path, contentType, body string) *shown {
 	b.st.t.Helper()
 	lines := slices.Clone(b.lines)
+	cookies := make([]string, 0, 1+len(b.remembered))
 	if b.cookie != "" {
-		lines = append(lines, b.cookie)
+		cookies = append(cookies, strings.TrimPrefix(b.cookie, "Cookie: "))
+	}
+	for name, value := range b.remembered {
+		cookies = append(cookies, name+"="+value)
+	}
+	if len(cookies) > 0 {
+		lines = append(lines, "Cookie: "+strings.Join(cookies, "; "))
 	}
 	if contentType != "" {
 		lines = append(lines, "Content-Type: "+contentType)
@@ -71,12 +82,23 @@ func (b *plainBrowser) ask(method, path, contentType, body string) *shown {
 }
 
 func (b *plainBrowser) keepCookie(r reply) {
-	line, _, found := strings.Cut(r.header.Get("Set-Cookie"), ";")
-	if _, value, _ := strings.Cut(line, "="); found && value == "" {
-		b.cookie = ""
-	} else if found {
-		b.cookie = "Cookie: " + line
-		b.st.secret(value)
+	if b.remembered == nil {
+		b.remembered = make(map[string]string)
+	}
+	for _, cookie := range r.header.Values("Set-Cookie") {
+		line, _, _ := strings.Cut(cookie, ";")
+		switch name, value, _ := strings.Cut(line, "="); {
+		case name != "shunt_session" && value == "":
+			delete(b.remembered, name)
+		case name != "shunt_session":
+			expect.That(b.st.t, strings.Contains(cookie, "; Path=/_; HttpOnly; SameSite=Strict"), "redirects would get %s", cookie)
+			b.remembered[name] = value
+		case value == "":
+			b.cookie = ""
+		default:
+			b.cookie = "Cookie: " + line
+			b.st.secret(value)
+		}
 	}
 }
 

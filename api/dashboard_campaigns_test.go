@@ -66,6 +66,26 @@ func TestALinkWaitsForItsTemplate(t *testing.T) {
 	expect.Equal(t, st.engine.Metrics().Links, 1, "in place of another template")
 }
 
+// A form that is refused keeps no template, whatever it is refused for.
+func TestATemplateWaitsForItsLink(t *testing.T) {
+	st, b := withAnn(t, nil)
+	b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "alias", "x"))
+	edited := b.open("/_/link/x/edit").form("/_/link/x/edit")
+	for name, form := range map[string]*htmlForm{
+		"a taken alias":  b.open("/_/links/new").form("/_/links/new").with("url", "https://b.example/", "alias", "x"),
+		"no target":      b.open("/_/links/new").form("/_/links/new"),
+		"a wrong target": edited.with("url", "ftp://b.example/"),
+		"a wrong expiry": edited.with("expires_at", "never"),
+	} {
+		page := b.submit(form.with("utm_source", "print", "utm_keep", "Weekly"))
+		expect.That(t, page.status/100 == 4, "%s: got %d", name, page.status)
+	}
+	b.open(campaigns).want("There is no template yet.")
+	b.follow(edited.with("title", "T", "utm_source", "print", "utm_keep", "Weekly")).want("The link is saved.")
+	b.open(campaigns).want("Weekly", "utm_source=print")
+	expect.Equal(t, st.object("x").URL, "https://a.example/?utm_source=print")
+}
+
 func TestFormsSuggestTheTagsThatMostLinksHave(t *testing.T) {
 	_, b := withAnn(t, nil)
 	for i, tags := range []string{"rare, b", "often", "often", `often, "a, b"`, `"a, b"`} {

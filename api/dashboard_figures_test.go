@@ -66,126 +66,134 @@ func (st *site) ownFigures() *plainBrowser {
 	return st.browse(email)
 }
 
-func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
-	st := newSite(t, nil)
-	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
-	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
-	today := time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
+// hitEachSpan returns a site with two links that have a tag, and hits in different spans before 20 March 2026, 05:00 UTC.
+func hitEachSpan(t *testing.T) (st *site, today time.Time) {
+	t.Helper()
+	st = newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["both"]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y","tags":["both"]}`)
+	today = time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
 	for i, at := range []time.Time{
-		today.AddDate(0, 0, -45), today.AddDate(0, 0, -30).Add(-time.Second), today.AddDate(0, 0, -29), today.AddDate(0, 0, -8),
-		today.AddDate(0, 0, -6), today.Add(-time.Second), today, today.Add(5 * time.Hour),
+		today.AddDate(0, 0, -59), today.AddDate(0, 0, -45), today.AddDate(0, 0, -30).Add(-time.Second), today.AddDate(0, 0, -29),
+		today.AddDate(0, 0, -8), today.AddDate(0, 0, -6), today.Add(-time.Second), today, today.Add(5 * time.Hour),
 	} {
 		st.visits(at, 1<<i, "x")
 		st.visits(at, 1, "y")
 	}
-	day := func(n int) string { return today.AddDate(0, 0, n).Format(time.RFC3339) }
-	for _, at := range []struct {
-		name, query string
-		page        []string
-	}{
-		{"today", "?from=" + day(0), []string{"Hits today (UTC) %d", "%d visitors"}},
-		{"a week", "?from=" + day(-7) + "&to=" + day(0), []string{"Hits in 7 days, without today %d", "%d visitors,"}},
-		{"a month", "?from=" + day(-30) + "&to=" + day(0), []string{"Hits in 30 days, without today %d", "%d visitors,"}},
-	} {
-		t.Run(at.name, func(t *testing.T) {
-			want := st.stats(at.query)
-			st.ownFigures().open("/_/").want(fmt.Sprintf(at.page[0], want.Hits), fmt.Sprintf(at.page[1], want.Unique))
-		})
-	}
+	return st, today
+}
+
+func TestPagesShowTheFiguresOfTheAPI(t *testing.T) {
+	st, _ := hitEachSpan(t)
 	b := st.ownFigures()
-	for period, query := range map[string]string{
-		"24h": "from=2026-03-19T06:00:00Z&interval=hour", "48h": "from=2026-03-18T06:00:00Z&interval=hour",
-		"30d": "from=" + day(-29) + "&interval=day", "400d": "from=" + day(-399) + "&interval=day",
+	for period, at := range map[string]struct{ title, query string }{
+		"today":      {"today", "from=2026-03-20&interval=hour"},
+		"7d":         {"7 days", "from=2026-03-14&interval=day"},
+		"30d":        {"30 days", "from=2026-02-19&interval=day"},
+		"month":      {"this month", "from=2026-03-01&interval=day"},
+		"last-month": {"last month", "from=2026-02-01&to=2026-02-28&interval=day"},
+		"all":        {"all that is kept", "from=2024-01-01&interval=day"},
 	} {
 		t.Run(period, func(t *testing.T) {
-			for path, of := range map[string]string{"/_/": "", "/_/link/x": "/x"} {
-				asked := query
-				if of != "" && period == "400d" { // the chart of a link begins with the link
-					asked = "from=2026-01-02&interval=day"
+			for path, of := range map[string]string{"/_/?": "?", "/_/link/x?": "/x?", "/_/tags/figures?tag=both&": "?tag=both&"} {
+				page, want := b.open(path+"period="+period), st.stats(of+at.query)
+				title := at.title
+				if path == "/_/?" && period == "today" {
+					page.want(fmt.Sprintf("Hits today (UTC) %d", want.Hits), fmt.Sprintf("Visitors today %d", want.Unique))
+				} else {
+					page.want(fmt.Sprintf("Hits, %s %d", title, want.Hits), fmt.Sprintf("Visitors, %s %d", title, want.Unique))
 				}
-				page, want := b.open(path+"?period="+period), st.stats(of+"?"+asked)
 				var rows []string
-				if period == "400d" {
-					want.Series = want.Series[len(want.Series)-46:] // the first hits were 45 days ago
+				if period == "all" {
+					want.Series = want.Series[len(want.Series)-60:] // the first hits were 59 days ago
 				}
 				for _, bucket := range want.Series {
 					rows = append(rows, fmt.Sprintf("%d %d", bucket.Hits, bucket.Unique))
 				}
 				got := chartOf(page)
-				expect.Equal(t, strings.Join(got, ", "), strings.Join(rows, ", "), "%s: the chart has %q, want %q", path, got, rows)
+				expect.Equal(t, strings.Join(got, ", "), strings.Join(rows, ", "), path)
 			}
-			for _, l := range st.stats("?" + query + "&top=10").Top {
+			for _, l := range st.stats("?" + at.query + "&top=10").Top {
 				b.open("/_/?period=" + period).want(fmt.Sprintf("%s %d %d", l.Code, l.Hits, l.Unique))
+				b.open("/_/tags/figures?tag=both&period=" + period).want(fmt.Sprintf("%s %d %d", l.Code, l.Hits, l.Unique))
 			}
 		})
 	}
+	want := st.stats("?from=2026-03-20")
+	b.open("/_/?period=30d").want(fmt.Sprintf("Hits today (UTC) %d %d visitors", want.Hits, want.Unique))
 }
 
 // Each day has the same hits, most of them in the evening. In the morning, that is no loss.
 func TestARunningDayIsNoLoss(t *testing.T) {
 	st := newSite(t, nil)
-	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t"]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y","tags":["t"]}`)
 	today := time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
-	for day := -60; day <= 0; day++ {
+	for day := -70; day <= 0; day++ {
 		st.visits(today.AddDate(0, 0, day).Add(2*time.Hour), 3, "x")
 		if day < 0 {
 			st.visits(today.AddDate(0, 0, day).Add(20*time.Hour), 7, "x")
 		}
 	}
 	b := st.ownFigures()
+	pages := []string{"/_/?", "/_/link/x?", "/_/tags/figures?tag=t&", "/_/compare?codes=x,y&"}
 	for _, at := range []struct {
 		hour int
 		want string
 	}{
-		{2, "Hits today (UTC) 3 none yesterday until 02:00 UTC either"},
-		{3, "Hits today (UTC) 3 as many as yesterday until 03:00 UTC"},
-		{20, "Hits today (UTC) 3 as many as yesterday until 20:00 UTC"},
-		{21, "Hits today (UTC) 3 ▼ 70% fewer than yesterday until 21:00 UTC"},
+		{2, "3 none yesterday until 02:00 UTC either"}, {3, "3 as many as yesterday until 03:00 UTC"},
+		{20, "3 as many as yesterday until 20:00 UTC"}, {21, "3 ▼ 70% fewer than yesterday until 21:00 UTC"},
 	} {
 		st.now.Store(today.Add(time.Duration(at.hour)*time.Hour + 30*time.Minute).UnixMilli())
-		b.open("/_/").want(at.want, "Hits in 7 days, without today 70 as many as in the 7 days before",
-			"Hits in 30 days, without today 300 as many as in the 30 days before")
+		for _, page := range pages {
+			if at.hour == 2 {
+				at.want = "3 none before this hour, and none yesterday until 02:00 UTC"
+			}
+			b.open(page + "period=today").want(at.want)
+			b.open(page+"period=7d").want("63 as many as a week earlier", "Compared: 14 to 19 March 2026 with 7 to 12 March 2026, days of UTC. Today is not over, so it is left out.")
+			b.open(page + "period=30d").want("293 as many as 30 days earlier")
+			b.open(page + "period=month").want("193 as many as in the same days of February")
+			b.open(page + "from=2026-03-10&to=2026-03-12").want("30 as many as in the 3 days before")
+		}
 	}
 	st.now.Store(today.Add(10 * time.Minute).UnixMilli())
-	page := b.open("/_/")
-	expect.That(t, !strings.Contains(page.text(), "yesterday"), "nothing of the day is over, and it is compared: %s", page.text())
+	for _, page := range pages {
+		b.open(page + "period=today").want("Nothing to compare yet: no hour of today is over.")
+		b.open(page + "period=all").want("All that is kept has no time before it.")
+	}
 }
 
-func TestPagesOfferThePeriodsThatAreKept(t *testing.T) {
+func TestPagesOfferTheSpansThatAreKept(t *testing.T) {
 	for _, kept := range []struct {
 		hours, days int
 		titles      string
-		compared    string
 	}{
-		{48, 400, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
-		{24, 10, "24 hours, 10 days", ""},
-		{1, 1, "1 hour, 1 day", ""},
-		{36, 14, "24 hours, 36 hours, 14 days", "yesterday, the 7 days before"},
-		{36, 13, "24 hours, 36 hours, 13 days", "yesterday"},
-		{744, 3660, "24 hours, 48 hours, 30 days, 400 days", "yesterday, the 7 days before, the 30 days before"},
+		{48, 400, "Today, 7 days, 30 days, 90 days, This month, Last month, All"}, {24, 10, "Today, 7 days, This month, All"},
+		{1, 1, "Today, This month, All"}, {744, 3660, "Today, 7 days, 30 days, 90 days, This month, Last month, All"},
 	} {
 		t.Run(fmt.Sprintf("%d hours and %d days", kept.hours, kept.days), func(t *testing.T) {
 			st := newSiteOn(t, func(o *engine.Options) { o.KeptHours, o.KeptDays = kept.hours, kept.days }, nil)
-			st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+			st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t"]}`)
+			st.shorten(`{"url":"https://a.example/","alias":"y"}`)
 			st.visits(time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC), 1, "x")
 			b := st.ownFigures()
-			for _, path := range []string{"/_/", "/_/link/x"} {
-				for _, period := range []string{"", "24h", "48h", "30d", "400d"} {
+			for _, path := range []string{"/_/?", "/_/link/x?", "/_/tags/figures?tag=t&", "/_/compare?codes=x,y&"} {
+				for _, period := range []string{"today", "7d", "30d", "90d", "month", "last-month", "all", "24h", "400d", "nothing"} {
 					var titles []string
-					for _, tabs := range b.open(path+"?period="+period).all("nav", "tabs") {
+					page := b.open(path + "period=" + period)
+					for _, tabs := range page.all("nav", "tabs") {
 						for n := range tabs.ChildNodes() {
 							titles = append(titles, textOf(n))
 						}
 					}
 					expect.Equal(t, strings.Join(titles, ", "), kept.titles, path)
+					if period != "last-month" || len(titles) < 7 {
+						page.want("1 ") // no choice leaves the hit out
+					}
 				}
 			}
-			overview := b.open("/_/")
-			for _, text := range []string{"yesterday", "the 7 days before", "the 30 days before"} {
-				expect.Equal(t, strings.Contains(overview.text(), text), strings.Contains(kept.compared, text), "compared with %s", text)
-			}
 			for _, from := range []string{"2026-03-19", "2026-03-20"} {
-				b.open("/_/link/x?from=" + from).want("1 hit and 1 visitor")
+				b.open("/_/link/x?from=" + from).want(" 2026 1 ")
 			}
 		})
 	}
@@ -201,18 +209,199 @@ func TestPagesOfFiguresBearAnyTime(t *testing.T) {
 		expect.OK(t, err)
 		st.now.Store(at.UnixMilli())
 		for _, path := range []string{"/_/", "/_/link/x"} {
-			for _, period := range []string{"24h", "48h", "30d", "400d"} {
-				rows := chartOf(b.open(path + "?period=" + period))
-				expect.That(t, len(rows) >= 24, "%s: %s has a chart of %d", now, path, len(rows))
+			for period, rows := range map[string]int{"today": at.Hour() + 1, "7d": 7, "30d": 30, "90d": 90, "month": at.Day(), "last-month": 31, "all": 30} {
+				switch {
+				case at.Month() == 12 && period == "last-month":
+					rows = 30
+				case at.Day() <= 2 && period == "month": // by the hour
+					rows = 24*(at.Day()-1) + at.Hour() + 1
+				}
+				if path == "/_/" && period == "all" {
+					rows = 401
+				}
+				got := len(chartOf(b.open(path + "?period=" + period)))
+				expect.Equal(t, got, rows, "%s: %s, %s", now, path, period)
 			}
 		}
 	}
-	for query, want := range map[string]string{
-		"from=2026-01-03": "From: must not be in the future", "from=x": "From: must be a time such as", "to=0000-01-01": "To: must be after",
-		"from=2026-01-01&to=2025-01-01": "From: must be before to", "to=9999-12-31": "0 hits and 0 visitors", "from=0001-01-01": "0 hits and 0 visitors",
-	} {
-		b.open("/_/link/x?" + query).want(want)
+}
+
+func TestDatesThatAreNoneAreClearErrors(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t"]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
+	b := st.ownFigures()
+	for _, path := range []string{"/_/?", "/_/link/x?", "/_/tags/figures?tag=t&", "/_/compare?codes=x,y&", "/_/figures.csv?code=x&"} {
+		for query, want := range map[string]string{
+			"from=2026-01-03": "“From” must not be in the future.", "from=x": "“From” must be a date such as 2026-11-21.", "to=0000-01-01": "No figures are kept of days before",
+			"from=2026-01-01&to=2025-12-31": "“To” must not be before “From”.", "period=7d&to=2026-02-30": "“To” must be a date",
+		} {
+			page := b.get(path + query)
+			expect.Equal(t, page.status, 422, path+query)
+			page.want(want)
+			expect.Equal(t, len(chartOf(page)), 0, "there are figures of %s%s", path, query)
+		}
+		if path != "/_/figures.csv?code=x&" {
+			b.open(path+"to=9999-12-31").want("2 January 2026", " 0 ")
+			b.open(path+"from=0001-01-01").want("figures of earlier days are not kept", "days are kept since")
+		}
 	}
+	expect.Equal(t, b.remembered["shunt_span"], "0001-01-01_", "what is remembered is no error")
+}
+
+func TestTheSpanIsRememberedOnAllPages(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t"]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
+	b := st.ownFigures()
+	pages := []string{"/_/", "/_/link/x", "/_/tags/figures?tag=t", "/_/compare?codes=x,y"}
+	current := func(p *shown) (titles string) {
+		for _, tabs := range p.all("nav", "tabs") {
+			for n := range tabs.ChildNodes() {
+				if has(n, "aria-current") {
+					titles += textOf(n)
+				}
+			}
+		}
+		return titles
+	}
+	for _, page := range pages {
+		expect.Equal(t, current(b.open(page)), "30 days", page)
+	}
+	b.open("/_/link/x?period=last-month")
+	for _, page := range pages {
+		expect.Equal(t, current(b.open(page)), "Last month", page)
+	}
+	b.open("/_/?from=2025-12-24&to=2025-12-26")
+	for _, page := range pages {
+		b.open(page).want("24 to 26 December 2025, days of UTC")
+	}
+	expect.Equal(t, current(b.open("/_/?period=today")), "Today", "one that is chosen")
+	other := st.browse("boss@example.com")
+	expect.Equal(t, current(other.open("/_/")), "30 days", "another browser")
+	b.remembered["shunt_span"] = "2026-01-02_%22x"
+	expect.Equal(t, current(b.open("/_/")), "30 days", "what nobody has set")
+	p := b.open("/_/?owner=all&period=7d")
+	expect.Contains(t, p.link("Today"), "owner=all&period=today", "the address keeps its other parameters")
+	expect.Equal(t, p.form("/_/").values.Get("owner"), "all", "so does the form")
+}
+
+// At 16:30 UTC, it is 01:30 of the next day in Tokyo.
+func TestDaysAreTheViewersWhereHoursAreKept(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t"]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
+	now := time.Date(2026, 3, 20, 16, 30, 0, 0, time.UTC)
+	st.visits(now.Add(-2*time.Hour), 1, "x") // 23:30, yesterday in Tokyo
+	st.visits(now, 2, "x")
+	b := st.ownFigures()
+	pages := []string{"/_/?", "/_/link/x?", "/_/tags/figures?tag=t&", "/_/compare?codes=x,y&"}
+	check := func(b *plainBrowser, zone string, today uint64, day, line string) {
+		t.Helper()
+		for _, page := range pages {
+			p := b.open(page + "period=today")
+			p.want(day+", hours of "+zone, fmt.Sprintf(" %d ", today), "("+zone+")", line)
+			b.open(page + "period=7d").want("days of " + zone)
+			b.open(page+"period=30d").want("19 February to 20 March 2026, days of UTC.", "Hits and visitors by day (UTC)"[:4])
+		}
+		file := b.get("/_/figures.csv?code=x&period=today")
+		from := time.Date(2026, 3, 20, 15, 0, 0, 0, time.UTC)
+		if zone == "UTC" {
+			from = time.Date(2026, 3, 20, 0, 0, 0, 0, time.UTC)
+		}
+		place, err := time.LoadLocation(zone)
+		expect.OK(t, err)
+		expect.Contains(t, file.body, fmt.Sprintf("total,,%s,", from.In(place).Format(time.RFC3339)), "the file")
+	}
+	check(b, "UTC", 3, "20 March 2026", "2026-03-20 14:00")
+	b.remembered = map[string]string{"shunt_zone": "Asia/Tokyo"} // as the script tells it
+	check(b, "Asia/Tokyo", 2, "21 March 2026", "2026-03-21 01:00")
+	b.remembered["shunt_zone"] = "Asia/Kolkata" // days that do not begin on the hour
+	check(b, "UTC", 3, "20 March 2026", "2026-03-20 14:00")
+	b.remembered["shunt_zone"] = "../../etc/passwd"
+	check(b, "UTC", 3, "20 March 2026", "2026-03-20 14:00")
+
+	// Without script it is chosen, and what is chosen comes first.
+	b.remembered["shunt_zone"] = "America/New_York"
+	account := b.open("/_/account")
+	account.want("Figures have days of America/New_York as long as their hours are kept, and of UTC before.")
+	for typed, want := range map[string]string{"Mars": "This is not the name of a time zone.", "Asia/Kolkata": "do not begin on the hour"} {
+		page := b.submit(account.form("/_/account/zone").with("zone", typed))
+		expect.Equal(t, page.status, 422, typed)
+		page.want(want)
+	}
+	b.fill(account, "/_/account/zone", "zone", " Asia/Tokyo ").want("Figures have days of Asia/Tokyo now")
+	check(b, "Asia/Tokyo", 2, "21 March 2026", "2026-03-21 01:00")
+	b.fill(b.open("/_/account"), "/_/account/zone", "zone", "").want("Days are those of the browser's time zone again.")
+	b.open("/_/?period=today").want("20 March 2026, hours of America/New_York")
+}
+
+func TestLinksAreComparedOnAPage(t *testing.T) {
+	st, _ := hitEachSpan(t)
+	st.shorten(`{"url":"https://a.example/","alias":"z"}`)
+	b := st.ownFigures()
+	page := b.open("/_/compare?codes=x,y,z&period=7d")
+	for _, code := range []string{"x", "y", "z"} {
+		f := st.stats("/" + code + "?from=2026-03-14&interval=day")
+		page.want(fmt.Sprintf("%s %d", code, f.Hits))
+		if code == "y" {
+			for i, row := range chartOf(page) { // of y and z, the last columns
+				expect.Equal(t, row, fmt.Sprintf("%d 0", f.Series[i].Hits), "row %d", i)
+			}
+		}
+	}
+	expect.Equal(t, len(chartOf(page)), 7, "days in the table")
+	whole := st.stats("?from=2026-03-14")
+	page.want(fmt.Sprintf("Together %d", whole.Hits), "z 0 none a week earlier either")
+	expect.Equal(t, len(page.all("svg", "sample")), 6, "each line has a name in the legend and in the table")
+	expect.Contains(t, page.body, `href="/_/compare?codes=x%2Cz"`, "the address without y")
+	b.open("/_/compare?" + page.form("/_/compare").with("codes", " http://127.0.0.1:8080/x, y ").values.Encode()).want("Together")
+	b.open("/_/compare?codes=x").want("Two to five links in one chart.")
+	expect.Equal(t, b.open("/_/compare?codes=x").form("/_/compare").values.Get("codes"), "x", "a link's page leads there")
+	for codes, want := range map[string]string{"x,nothing": "no link of yours has the code nothing", "x,x": "must not have a code twice", "a,b,c,d,e,f": "must be 2 to 5 codes"} {
+		page := b.get("/_/compare?codes=" + codes)
+		expect.Equal(t, page.status, 422, codes)
+		page.want(want)
+	}
+	other := st.browseAs("ann@example.com", account.RoleMember)
+	expect.Equal(t, other.get("/_/compare?codes=x,y").status, 422, "links of somebody else")
+	expect.Equal(t, other.get("/_/compare?codes=x,y&owner=all").status, 403, "links of all users")
+}
+
+func TestAFileHasWhatAPageShows(t *testing.T) {
+	st, _ := hitEachSpan(t)
+	b := st.ownFigures()
+	for path, of := range map[string]string{"/_/?": "?", "/_/link/x?": "/x?", "/_/tags/figures?tag=both&": "?tag=both&", "/_/compare?codes=x,y&": "?codes=x,y&"} {
+		for period, query := range map[string]string{
+			"period=today": "from=2026-03-20&interval=hour", "period=7d": "from=2026-03-14&interval=day",
+			"from=2026-02-01&to=2026-02-10": "from=2026-02-01&to=2026-02-10&interval=day", "period=last-month": "from=2026-02-01&to=2026-02-28&interval=day",
+		} {
+			if !strings.Contains(of, "codes") && of != "/x?" {
+				query += "&top=10"
+			}
+			want := st.call("GET", "/stats"+of+query+"&include=bots,referrers,countries,devices,browsers,error", "", "Accept: text/csv").body
+			file := b.get(b.open(path + period).link("CSV"))
+			expect.Equal(t, file.header.Get("Content-Type"), "text/csv; charset=utf-8", path)
+			expect.That(t, strings.HasPrefix(file.header.Get("Content-Disposition"), `attachment; filename="figures-`), "%s: %s", path, file.header.Get("Content-Disposition"))
+			got, before, compared := strings.Cut(file.body, "before,")
+			got, part, _ := strings.Cut(got, "compared,")
+			expect.Equal(t, got, want, "%s%s", path, period)
+			expect.That(t, compared && strings.Contains(before, "2026-"), "%s%s has no time before: %s", path, period, file.body)
+			expect.Equal(t, part != "", strings.HasPrefix(period, "period=7d") || period == "period=today", "%s%s: the part that is compared", path, period)
+		}
+	}
+	stranger := st.browseAs("ann@example.com", account.RoleMember)
+	expect.Equal(t, stranger.get("/_/figures.csv?code=x").status, 404, "a link of somebody else")
+	expect.Equal(t, stranger.get("/_/figures.csv?owner=all").status, 403, "links of all users")
+}
+
+func TestALinkThatIsYoungerIsComparedWithNothing(t *testing.T) {
+	st := newSite(t, nil)
+	st.now.Store(time.Date(2026, 3, 20, 5, 0, 0, 0, time.UTC).UnixMilli())
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	page := st.ownFigures().open("/_/link/x?period=7d")
+	page.want("No figures before: the link was made later.")
+	expect.That(t, !strings.Contains(page.text(), "earlier"), "it is compared: %s", page.text())
 }
 
 func TestALongWindowIsShownWithoutAChart(t *testing.T) {
@@ -224,7 +413,7 @@ func TestALongWindowIsShownWithoutAChart(t *testing.T) {
 	expect.Equal(t, len(chartOf(st.ownFigures().open("/_/link/x?from=2019-01-01"))) < chart.MaxBuckets, true, "a chart begins with the first hits")
 	st.visits(start.AddDate(3, 0, 0), 1, "x")
 	page := st.ownFigures().open("/_/link/x?from=2019-01-01")
-	page.want("A chart shows at most 1,000 days.", "3 hits and 1 visitor", "x.example")
+	page.want("A chart shows at most 1,000 days.", "2029 3 Visitors,", "x.example")
 	rows := chartOf(page)
 	expect.That(t, len(rows) == 0 && chart.MaxBuckets == 1000, "got a chart of %d days; a chart has at most %d", len(rows), chart.MaxBuckets)
 }
@@ -233,7 +422,7 @@ func TestThePageCanSayThatTheChartIsBehind(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	b := st.ownFigures()
-	for _, path := range []string{"/_/", "/_/link/x?period=24h"} {
+	for _, path := range []string{"/_/", "/_/link/x?period=7d"} {
 		b.open(path).expect(t, path, `data-newer hidden>Newer hits are not in the chart yet. <a class="underlined" href="`+path+`">Show them</a>`)
 	}
 }

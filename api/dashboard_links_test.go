@@ -216,7 +216,7 @@ func cellsOf(p *shown, code string) (cells []string) {
 		return nil
 	}
 	for n := range short.Parent.Parent.ChildNodes() {
-		if n.Data == "td" {
+		if n.Data == "td" && attribute(n, "class") != "pick" {
 			cells = append(cells, wordsOf(n))
 		}
 	}

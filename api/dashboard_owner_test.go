@@ -15,7 +15,7 @@ func TestFiguresAreResetOnAPageWithoutScript(t *testing.T) {
 	b := st.browseAs("owner@example.com", account.RoleAdmin)
 	b.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&key=k&max_hits=3")
 	st.get("/x", browser)
-	b.open("/_/link/x").want("Reset figures", "Hits 1")
+	b.open("/_/link/x").want("Reset figures", "Hits of all time 1")
 	page := b.open("/_/link/x/reset")
 	page.want("Reset the figures of x?", "Hits 1 Visitors 1", "It may be followed 3 times again", "The overview keeps what was counted for all links of yours.")
 	form := page.form("/_/link/x/reset")
@@ -25,12 +25,12 @@ func TestFiguresAreResetOnAPageWithoutScript(t *testing.T) {
 		t.Errorf("after an edit: got %d, want 412", changed.status)
 	}
 	last := changed.form("/_/link/x/reset")
-	b.follow(last).want("The figures of the link are zero now.", "Hits 0")
+	b.follow(last).want("The figures of the link are zero now.", "Hits of all time 0")
 	st.get("/x", browser)
 	if again := b.submit(last); again.status != 303 { // as by a double click
 		t.Errorf("once more: got %d, want 303", again.status)
 	}
-	b.open("/_/link/x").want("Hits 1")
+	b.open("/_/link/x").want("Hits of all time 1")
 }
 
 // TestAnAdminGivesALinkAwayOnAPage names the user by address and by number.

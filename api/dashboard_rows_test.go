@@ -25,6 +25,9 @@ func pathOf(p dashboard.Page, token string) string {
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}
+	if p.Path == "/_/by" {
+		path += "?country=DE"
+	}
 	return path
 }
 
@@ -133,7 +136,7 @@ func TestEveryFormOfAnotherSiteIsRefusedAndChangesNothing(t *testing.T) {
 			"another scheme":               {"Origin: https://any.example"}, "another port": {"Origin: http://any.example:81"},
 			"a name that begins like ours": {"Origin: http://any.example.evil.example"}, "two sources": {"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-origin"},
 		} {
-			from := &plainBrowser{st, admin.cookie, lines, st.publicAt}
+			from := &plainBrowser{st, admin.cookie, lines, st.publicAt, nil}
 			if got := from.post(path, formType, everyField); got.status != 403 || got.header.Get("Set-Cookie") != "" {
 				t.Errorf("%s: got %d %s", name, got.status, got.text())
 			} else {
@@ -154,7 +157,7 @@ func TestEveryPageOfUsersAsksToSignIn(t *testing.T) {
 			"nobody": "", "garbage": "Cookie: shunt_session=\x80%00;;=\";", "another server's": "Cookie: session=abc; __Host-shunt_session=" + strings.Repeat("A", 43),
 			"a hundred": "Cookie: " + strings.Repeat("a=b; ", 100) + "shunt_session=" + strings.Repeat("A", 43), "a long one": "Cookie: shunt_session=" + strings.Repeat("A", 3000),
 		} {
-			b := &plainBrowser{st, cookie, []string{ownPage}, st.publicAt}
+			b := &plainBrowser{st, cookie, []string{ownPage}, st.publicAt, nil}
 			if p.Method == "GET" {
 				got := b.get(path)
 				want := "/_/sign-in?next=" + url.QueryEscape(path)
@@ -204,7 +207,7 @@ func TestEveryPageRefusesOtherMethods(t *testing.T) {
 
 func TestEveryPageNeedsASafeConnection(t *testing.T) {
 	everyRow(t, func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string) {
-		b := &plainBrowser{st, admin.cookie, []string{ownPage}, st.from("192.0.2.1")}
+		b := &plainBrowser{st, admin.cookie, []string{ownPage}, st.from("192.0.2.1"), nil}
 		got := b.askFor(p, path)
 		if got.want("Use https://, or start the server with --allow-http."); got.status != 403 {
 			t.Errorf("got %d", got.status)

@@ -135,7 +135,7 @@ func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
 	} {
 		st := newSite(t, c.change)
 		st.person("ann@example.com", account.RoleMember)
-		b := &plainBrowser{st, "", c.lines, st.from(c.peer)}
+		b := &plainBrowser{st, "", c.lines, st.from(c.peer), nil}
 		form := b.open("/_/sign-in").form("/_/sign-in").with("email", "ann@example.com", "password", password)
 		b.submit(form).expect(t, name, c.want)
 		if c.want != 303 {

@@ -1,6 +1,6 @@
 // Package api is the HTTP front end of shunt, on fasthttp: redirects, public pages, the JSON API and the admin address.
-// It knows engine and the rooms below it, but not storage. cmd and bench use it: NewServer builds a Server of its parts.
-// A part is a type with its own fields, in a room of its subject, or in a file here if it ties rooms together.
+// It knows engine and the rooms below it, but not storage. cmd and bench use it: NewServer builds a Server of its
+// parts. A part is a type with its own fields, in a room of its subject, or in a file here if it ties rooms together.
 //
 //	routes.go, endpoint.go          the table of the API: a row for each call
 //	links                           the calls on links, tags and figures

@@ -9,7 +9,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestAListSortedByFiguresSaysAsOfWhen: nothing is rolled up yet, so all figures are as of the present hour's beginning.
+// TestAListSortedByFiguresSaysAsOfWhen: nothing is rolled up yet, so all figures are as of the present hour's
+// beginning.
 func TestAListSortedByFiguresSaysAsOfWhen(t *testing.T) {
 	st := newSite(t, nil)
 	st.now.Store(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixMilli())

@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"shunt/api/account"
+	"shunt/api/internal/seams"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/wire"
@@ -28,7 +29,8 @@ import (
 // TestMain also fails if the whole suite passes but has not seen each success and each problem of
 // the document.
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400)        // hundreds of servers with small heaps: a sixth of the time would be collections
+	debug.SetGCPercent(400) // hundreds of servers with small heaps: a sixth of the time would be collections
+	seams.Passwords = seams.CheapPasswords
 	wire.IdleWorkers = time.Second // so that the memory of ended servers is used again
 	code := m.Run()
 	if whole := flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""; code == 0 && whole {

@@ -82,8 +82,8 @@ type Cluster struct {
 	Links func(w io.Writer) error
 
 	// Outbox returns the records of this node's outbox after a position, for a node of that name, which
-	// has applied those through it, and will not need those through kept again. known is the id of the outbox that it knows. If that is not this
-	// outbox, the records begin with the first.
+	// has applied those through it, and will not need those through kept again. known is the id of the outbox that it
+	// knows. If that is not this outbox, the records begin with the first.
 	Outbox func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
 
 	// Caps is engine.GrantCaps in the cluster.

@@ -3,6 +3,7 @@ package api
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -69,4 +70,25 @@ func TestDaysAreThoseOfTheZoneThatIsAskedFor(t *testing.T) {
 	expect.That(t, strings.Contains(r.body, `"from":"2026-01-01T15:00:00Z"`), "a date: got %s", r.body)
 	r = st.call("GET", "/stats/a1?time_zone=Mars", "")
 	expect.That(t, r.status == 422 && r.fields() == "time_zone:range", "Mars: got %d %s", r.status, r.body)
+}
+
+// The hours of the first day are not kept any more, so its days can only be those of the store: the dates, too.
+func TestDatesAreDaysOfTheZoneInUse(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
+	for day, hits := range map[int]int{1: 1, 12: 2, 20: 4} {
+		st.visits(time.Date(2026, 3, day, 20, 0, 0, 0, time.UTC), hits, "x") // the next day in Tokyo
+	}
+	for query, want := range map[string]string{
+		"from=2026-03-12&to=2026-03-12&interval=day&time_zone=Asia/Tokyo": `{"hits":2,"unique":2,"from":"2026-03-12T00:00:00Z","to":"2026-03-13T00:00:00Z","time_zone":"UTC"`,
+		"from=2026-03-12&to=2026-03-12&time_zone=Asia/Tokyo":              `{"hits":2,"unique":2,"from":"2026-03-12T00:00:00Z","to":"2026-03-13T00:00:00Z","time_zone":"UTC"`,
+		"from=2026-03-21&to=2026-03-21&interval=day&time_zone=Asia/Tokyo": `{"hits":4,"unique":4,"from":"2026-03-20T15:00:00Z","to":"2026-03-21T15:00:00Z","time_zone":"Asia/Tokyo"`,
+		"from=2026-03-21&time_zone=Asia/Tokyo":                            `{"hits":4,"unique":4,"from":"2026-03-20T15:00:00Z","to":"2026-03-20T21:00:00Z","time_zone":"Asia/Tokyo"`,
+		"from=2026-03-20&to=2026-03-20&interval=day&time_zone=Asia/Tokyo": `{"hits":0,"unique":0,"from":"2026-03-19T15:00:00Z","to":"2026-03-20T15:00:00Z","time_zone":"Asia/Tokyo"`,
+	} {
+		for _, path := range []string{"/stats/x?", "/stats?"} {
+			r := st.call("GET", path+query, "")
+			expect.That(t, r.status == 200 && strings.HasPrefix(r.body, want), "%s%s: got %s, want %s", path, query, r.body, want)
+		}
+	}
 }

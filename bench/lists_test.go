@@ -39,8 +39,8 @@ func blockedHosts(b *testing.B, n int) *engine.BlockList {
 	return list
 }
 
-// BenchmarkListByState asks for links that there are none of, which reads all rows: with a state, which asks memory of each;
-// with words; and by an order, of which the row alone says that no link is wanted.
+// BenchmarkListByState asks for links that there are none of, which reads all rows: with a state, which asks memory of
+// each; with words; and by an order, of which the row alone says that no link is wanted.
 func BenchmarkListByState(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		f := newFigured(b, 0)
@@ -54,12 +54,14 @@ func BenchmarkListByState(b *testing.B) {
 			name := fmt.Sprintf("links=%s/owners=%s/", human(uint64(n)), of)
 			b.Run(name+"by=state", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Select: disabled}) })
 			words, _ := search.Parse("no link has this")
-			b.Run(name+"by=words", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Words: words}) })
+			wanted := r
+			wanted.Words = words
+			b.Run(name+"by=words", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: wanted, Limit: 50}) })
 			b.Run(name+"order=visitors", func(b *testing.B) {
-				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByVisitors, Skip: func(*engine.LinkEntry) bool { return true }})
+				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByVisitors, Judge: func(*engine.LinkEntry) engine.Choice { return engine.Unwanted }})
 			})
 			b.Run(name+"by=words/order=hits", func(b *testing.B) {
-				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByHits, Skip: func(*engine.LinkEntry) bool { return true }})
+				f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Order: engine.ByHits, Judge: func(*engine.LinkEntry) engine.Choice { return engine.Unwanted }})
 			})
 		}
 		f.stop()

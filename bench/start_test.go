@@ -19,12 +19,12 @@ import (
 )
 
 // BenchmarkStart loads links with their hits from a real store, as a start of the process does: once
-// with targets that compress (SHUNT_BENCH_URLS, or generated ones), once with the same ones that are kept plain, because
-// the table of symbols is switched off, and once with random bytes of the same lengths, which stay plain.
+// with targets that compress (SHUNT_BENCH_URLS, or generated ones), once with the same ones that are kept plain,
+// because the table of symbols is switched off, and once with random bytes of the same lengths, which stay plain.
 // It reports the links a second, the processor time of each, and the resident memory per link at its highest
-// during the load, after it, and when the cache of blocks is warm, each time after a collection. SHUNT_BENCH_STORE names the folder of the
-// stores, which are made if they do not exist and then kept, so that two programs can be compared on the
-// same ones.
+// during the load, after it, and when the cache of blocks is warm, each time after a collection. SHUNT_BENCH_STORE
+// names the folder of the stores, which are made if they do not exist and then kept, so that two programs can be
+// compared on the same ones.
 func BenchmarkStart(b *testing.B) {
 	for _, targets := range []kind{urls(), plain(urls()), random(urls())} {
 		b.Run("links="+human(links())+"/targets="+targets.label(), func(b *testing.B) {

@@ -57,7 +57,8 @@ func appendCode(dst []byte, i uint64) []byte {
 // idOf is the id of link i.
 func idOf(i uint64) uint64 { return i + 1 }
 
-// generate calls fn with n links with targets of kind k, some at a time, on two goroutines, as a store does when it starts.
+// generate calls fn with n links with targets of kind k, some at a time, on two goroutines, as a store does when it
+// starts.
 func generate(n uint64, k kind, fn func([]engine.HotView) error) error {
 	var wg sync.WaitGroup
 	var errs [2]error
@@ -210,6 +211,8 @@ func (n nothing) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
 	}
 	return nil
 }
+
+func (nothing) LastHits(uint32, func(id uint64, quiet bool) error) error { return nil }
 
 func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }
 

@@ -31,9 +31,9 @@
 //
 // A code is what follows the slash of a short address, an alias is a code that a person chose, and
 // the target is where a link leads. A redirect of a visitor is a hit; redirects of bots and of HEAD
-// requests are counted apart, and so are prefetches, which are not redirected. The journal is a set of rings of hit records. The fold takes
-// records out of the rings into deltas; the flush commits deltas to the store. A tally is counts, a
-// set of visitors, and hits by the values of dimensions. The roll-up adds closed hours to days and
+// requests are counted apart, and so are prefetches, which are not redirected. The journal is a set of rings of hit
+// records. The fold takes records out of the rings into deltas; the flush commits deltas to the store. A tally is
+// counts, a set of visitors, and hits by the values of dimensions. The roll-up adds closed hours to days and
 // to the whole life of a link. A window is a run of hours that a caller asks about; it is made of
 // spans, each of which the store can add up.
 //
@@ -65,8 +65,8 @@
 // # Concurrency
 //
 // Goroutines. Run has four. One folds every 10 ms, or, after 3 s without hits, once a hit wakes it. One
-// flushes every interval, and rolls up, purges deleted links and sweeps receipts in between: only it calls Store.Flush, Store.RollUp and
-// Store.SweepReceipts. One allocates ids. One keeps pages of the journal writable (journal.Keeper).
+// flushes every interval, and rolls up, purges deleted links and sweeps receipts in between: only it calls Store.Flush,
+// Store.RollUp and Store.SweepReceipts. One allocates ids. One keeps pages of the journal writable (journal.Keeper).
 // A fifth goroutine reports when the first three have ended, because a store or a disk may hang:
 // then Run and Close return without them, the process ends, and Close says what they may still do.
 //

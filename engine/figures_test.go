@@ -308,6 +308,52 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	}
 	f.checkTop(rt, q)
 	f.checkSeries(rt, q)
+	for d, value := range map[engine.Dimension]string{engine.Referrers: figuredHosts[1], engine.Devices: "\x02", engine.Countries: "\x01"} {
+		f.checkCounted(rt, q, d, value)
+	}
+}
+
+// checkCounted compares the figures of one value of a dimension, of owner 1 and of each of the most-hit links.
+func (f *figures) checkCounted(rt fatal, q engine.Query, d engine.Dimension, value string) {
+	q.Counted = func(x *engine.Dimensions) (hits uint64) {
+		for _, v := range x[d] {
+			if v.Value == value {
+				hits += v.Hits
+			}
+		}
+		return hits
+	}
+	r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
+	top, err2 := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 5)
+	if refused(err) || refused(err2) || f.farBehind(&r) {
+		return
+	}
+	if err := errors.Join(err, err2); err != nil {
+		rt.Fatalf("%v", err)
+	}
+	mine := func(_ figuredLink, owner uint32) bool { return owner == 1 }
+	if want := f.want(mine, r.From, f.end(&r)); r.Counted != want.values[d][value] || r.Hits != want.hits {
+		rt.Fatalf("dimension %d, %q: got %d of %d hits, want %d of %d", d, value, r.Counted, r.Hits, want.values[d][value], want.hits)
+	}
+	for i, b := range r.Series {
+		end := r.To
+		if i+1 < len(r.Series) {
+			end = r.Series[i+1].From
+		}
+		if want := f.want(mine, b.From, end).values[d][value]; b.Hits != want || b.Unique != 0 {
+			rt.Fatalf("dimension %d, %q, bucket %v: %d hits, %d unique, want %d, 0", d, value, b.From, b.Hits, b.Unique, want)
+		}
+	}
+	q.Interval = engine.NoSeries
+	if r, err = f.e.OwnerReport(context.Background(), []uint32{1}, "", q); err != nil {
+		return // without a series the window may be another, and impossible
+	}
+	for _, l := range top.Links {
+		want := f.want(func(x figuredLink, _ uint32) bool { return x.code == l.Code && !x.deleted }, r.From, f.end(&r))
+		if l.Counted != want.values[d][value] {
+			rt.Fatalf("dimension %d, %q, link %s: got %d, want %d", d, value, l.Code, l.Counted, want.values[d][value])
+		}
+	}
 }
 
 // checkSeries compares the series of all live links, asked for together.

@@ -32,7 +32,6 @@ import (
 const (
 	MaxCodeBytes   = limits.MaxCodeBytes
 	MaxTargetBytes = limits.MaxTargetBytes
-	MaxTitleBytes  = limits.MaxTitleBytes
 	MaxTags        = limits.MaxTags
 	MaxTagBytes    = limits.MaxTagBytes
 	TombstoneDays  = limits.TombstoneDays
@@ -65,6 +64,7 @@ type (
 	LinkList     = link.LinkList
 	LinkEntry    = link.LinkEntry
 	Order        = link.Order
+	Choice       = link.Choice
 	Part         = link.Part
 	ListRange    = link.ListRange
 	Listing      = link.Listing
@@ -100,6 +100,9 @@ const (
 const (
 	MaxBulk              = link.MaxBulk
 	MaxListed            = link.MaxListed
+	Unsure               = link.Unsure
+	Wanted               = link.Wanted
+	Unwanted             = link.Unwanted
 	ByID                 = link.ByID
 	ByCreation           = link.ByCreation
 	ByUpdate             = link.ByUpdate
@@ -304,6 +307,9 @@ const (
 
 // TextNamed is link.TextNamed.
 func TextNamed(name string) Text { return link.TextNamed(name) }
+
+// AppendSearched is link.AppendSearched.
+func AppendSearched(dst []byte, h *Hot, c *Cold) []byte { return link.AppendSearched(dst, h, c) }
 
 // StatusFlags is index.StatusFlags.
 func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }

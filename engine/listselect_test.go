@@ -62,7 +62,7 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 	}{
 		"of an owner":     {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}, 6},
 		"of all owners":   {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true}, Limit: 1000}, 6},
-		"with words":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Words: wordsOf("title-3"), Limit: 1000}, 1}, // 500 % 7
+		"with words":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf("title-3")}, Limit: 1000}, 1}, // 500 % 7
 		"by pages of two": {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 2}, 6},
 	} {
 		c.q.Select = isDisabled

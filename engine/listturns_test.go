@@ -46,7 +46,7 @@ func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 		"some":           {engine.LinkQuery{Limit: 70}, 2},
 		"exactly all":    {engine.LinkQuery{Limit: 230}, 5},
 		"few":            {engine.LinkQuery{Limit: 10}, 1},
-		"by words":       {engine.LinkQuery{Limit: 1000, Words: wordsOf("example.com")}, 7}, // one to begin, one for the rows, five for the links
+		"by words":       {engine.LinkQuery{Limit: 1000, ListRange: engine.ListRange{Words: wordsOf("example.com")}}, 7}, // one to begin, one for the rows, five for the links
 		"by tag":         {engine.LinkQuery{ListRange: engine.ListRange{Tag: "3"}, Limit: 20}, 1},
 		"with visitors":  {engine.LinkQuery{Limit: 60, Unique: true}, 2},
 		"of nobody":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 2}, Limit: 1000}, 1},

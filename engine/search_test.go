@@ -79,7 +79,7 @@ func (m *searchModel) selected(q *engine.LinkQuery, r *engine.Record) bool {
 }
 
 func hasWords(r *engine.Record, typed string) bool {
-	text := search.Fields{Code: r.Hot.Code, Title: r.Cold.Title, Tags: r.Cold.Tags, Note: r.Cold.Note, Target: r.Hot.Target}.AppendText(nil)
+	text := engine.AppendSearched(nil, &r.Hot, &r.Cold)
 	for word := range bytes.FieldsSeq(search.Append(nil, typed)) {
 		if !bytes.Contains(text, word) {
 			return false
@@ -161,8 +161,8 @@ func (m *searchModel) codes() (codes []string) {
 // query draws a query for typed words.
 func (m *searchModel) query(t *rapid.T, typed string) engine.LinkQuery {
 	q := engine.LinkQuery{
-		ListRange: engine.ListRange{Owner: uint32(rapid.IntRange(1, 2).Draw(t, "whose")), AnyOwner: rapid.Bool().Draw(t, "any")},
-		Limit:     rapid.IntRange(1, 30).Draw(t, "limit"), Total: rapid.Bool().Draw(t, "total"), Words: wordsOf(typed),
+		ListRange: engine.ListRange{Owner: uint32(rapid.IntRange(1, 2).Draw(t, "whose")), AnyOwner: rapid.Bool().Draw(t, "any"), Words: wordsOf(typed)},
+		Limit:     rapid.IntRange(1, 30).Draw(t, "limit"), Total: rapid.Bool().Draw(t, "total"),
 		Order:     rapid.SampledFrom([]engine.Order{engine.ByID, engine.ByCreation, engine.ByUpdate, engine.ByHits}).Draw(t, "order"),
 		Ascending: rapid.Bool().Draw(t, "ascending"),
 	}
@@ -220,7 +220,7 @@ func TestASearchOfTheNewestReadsNoMoreThanItNeeds(t *testing.T) {
 	e.fill(t, 1, 40_000, 40_000)
 	for words, links := range map[string]int{"title": 50, "no link has this": 0} {
 		turns := 0
-		page, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 50, Words: wordsOf(words)},
+		page, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf(words)}, Limit: 50},
 			func(step func() error) error {
 				turns++
 				return step()
@@ -236,7 +236,7 @@ func TestASearchEndsWithAnErrorOfItsTurns(t *testing.T) {
 	late := errors.New("late")
 	for fail := range 3 {
 		n := 0
-		_, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 5, Words: wordsOf("a")},
+		_, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf("a")}, Limit: 5},
 			func(step func() error) error {
 				if n++; n > fail {
 					return late

@@ -81,7 +81,8 @@ func TestTheMostHitLinksOfManyAreExact(t *testing.T) {
 	}
 }
 
-// TestATopListIsRightAlsoWhenTrafficMoves was wrong as long as only the links with the most hits of all time were looked at.
+// TestATopListIsRightAlsoWhenTrafficMoves was wrong as long as only the links with the most hits of all time were
+// looked at.
 func TestATopListIsRightAlsoWhenTrafficMoves(t *testing.T) {
 	engine.LimitScans(t, 12)
 	f := newTopLinks(t, 60)
@@ -104,6 +105,70 @@ func TestATopListIsRightAlsoWhenTrafficMoves(t *testing.T) {
 		life[x.Code] = x.Hits
 	}
 	expect.Slices(t, got.Links, f.wantTop(from, 3, func(i int) bool { return life[f.links[i].code] > 0 }))
+}
+
+// A million old links with more hits than those of today: only those that were hit since are read.
+func TestAListOfTodayReadsNoLinkThatWasNotHitSince(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 200)
+	old := len(f.links) - 20
+	for i := range old { // long ago, 3 hits each
+		for range 3 {
+			f.hit(i, engine.ClassHit, f.rng.Uint64N(1000))
+		}
+	}
+	f.now = f.now.AddDate(0, 0, 3)
+	f.closeHours()
+	from := f.now.Truncate(24 * time.Hour)
+	for i := old; i < old+10; i++ { // in hours that are over, one of them rolled up
+		f.hit(i, engine.ClassHit, 1)
+	}
+	f.now = f.now.Add(2 * time.Hour)
+	f.closeHours()
+	f.hit(old+10, engine.ClassHit, 1)
+	f.hit(old+10, engine.ClassHit, 2)
+	expect.OK(t, f.e.Flush())
+	f.hit(old+11, engine.ClassHit, 1) // pending
+	for _, tag := range []string{"", "t"} {
+		before := f.e.Metrics().LinksRead
+		got, err := f.e.TopLinks(context.Background(), []uint32{1}, tag, engine.Query{From: from}, 20)
+		expect.OK(t, err)
+		expect.That(t, got.Beyond == 0 && slices.Equal(got.Links, f.wantTop(from, 20, anyLink)), "tag %q: got %+v, want %+v", tag, got, f.wantTop(from, 20, anyLink))
+		expect.That(t, len(got.Links) >= 10, "tag %q: got %d links", tag, len(got.Links))
+		// The first ranking, and those that were hit today, over the day and then over its hours.
+		read := f.e.Metrics().LinksRead - before
+		expect.That(t, read <= 12+12+12, "tag %q: %d links were read", tag, read)
+	}
+}
+
+func TestAListSaysWhenItsLinksWereRanked(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	f.day()
+	from := f.now.AddDate(0, 0, -1).Truncate(24 * time.Hour)
+	expect.That(t, f.top(from, 3).Ranked.IsZero(), "a ranking for this list")
+	made := f.now
+	f.now = f.now.Add(time.Minute)
+	expect.Equal(t, f.top(from, 3).Ranked, made, "one that was kept")
+}
+
+// While flushes fail, hits of hours that are over are in no summary.
+func TestAListByVisitorsIsOfTheHourThatIsDurable(t *testing.T) {
+	f := newFigures(t)
+	t.Cleanup(f.close)
+	asOf := func() time.Time {
+		page, err := f.e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Order: engine.ByVisitors, Limit: 10})
+		expect.OK(t, err)
+		return time.Unix(int64(page.AsOfHour)*3600, 0)
+	}
+	hour := f.now.Truncate(time.Hour)
+	f.hit(0, engine.ClassHit, 1)
+	f.e.Fold()
+	f.now = f.now.Add(3 * time.Hour)
+	expect.Equal(t, asOf().UTC(), hour, "before a flush")
+	expect.OK(t, f.e.Flush())
+	f.closeHours()
+	expect.Equal(t, asOf().UTC(), hour.Add(3*time.Hour), "after the roll-up")
 }
 
 func TestADeletedLinkIsInNoTopList(t *testing.T) {

@@ -71,7 +71,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
 	large := rowtest.Link("large", 1, 1)
-	large.Cold.Title = string(make([]byte, engine.MaxTitleBytes))
+	large.Cold.Title = string(make([]byte, engine.TextNamed("title").Max))
 	var bulk engine.Bulk
 	for i := range engine.MaxBulk {
 		rec := large

@@ -17,9 +17,9 @@ const (
 	// memTableRoom is how many full memtables may reserve memory without taking it from the blocks,
 	// which is 1 GiB if they have the default size. It covers the queue (writes stall at
 	// maxQueuedMemTables full memtables), the one begun after those, one that Pebble keeps for
-	// reuse, and as many full ones again that are flushed and still being read. A batch of more than half a memtable (some 850,000 rows of a flush) also
-	// reserves its own size until it is flushed, which takes seconds; this number does not include
-	// that.
+	// reuse, and as many full ones again that are flushed and still being read. A batch of more than half a memtable
+	// (some 850,000 rows of a flush) also reserves its own size until it is flushed, which takes seconds; this number
+	// does not include that.
 	memTableRoom = 2*maxQueuedMemTables + 2
 
 	// settleInterval is the time between two runs of settle after a log was made. The room may be too

@@ -100,8 +100,8 @@
 // store is being opened, an operation fails after its second attempt, so that a failed start
 // reports the cause.
 //
-// To act before the disk is full, space checks the free space once a second while links are written. Below the floor, links
-// and accounts are refused with engine.ErrReadOnly, so that the rest is left for hits and for
+// To act before the disk is full, space checks the free space once a second while links are written. Below the floor,
+// links and accounts are refused with engine.ErrReadOnly, so that the rest is left for hits and for
 // compaction, which frees space. An operation that finds the disk full reports it at once, which
 // removes the ballast file.
 //

@@ -195,8 +195,8 @@ func (s *Store) removeStream() error {
 }
 
 // copyUnused makes the database of a backup from that of a store that is ReadOnly, and folds the
-// rows of Options.Fold into it. Tables never change, so the copy links to them: by hard links where that is possible, and by
-// symbolic ones in the folder of BackupToStream, which may be on another disk. It needs no Pebble that
+// rows of Options.Fold into it. Tables never change, so the copy links to them: by hard links where that is possible,
+// and by symbolic ones in the folder of BackupToStream, which may be on another disk. It needs no Pebble that
 // may write, as a checkpoint does.
 func (s *Store) copyUnused(ctx context.Context, to *disk.Folder) error {
 	names, err := s.folder.List(s.folder.Path(disk.DBName))

@@ -12,7 +12,6 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
-	"shunt/engine/search"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -39,20 +38,23 @@ func page(t testing.TB, l engine.Listing, r engine.ListRange, limit int) (entrie
 	return entries, last, more
 }
 
-// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that it
-// does not read at once.
+// readParts reads the rows of r in parts, rows at a time, and returns copies of the entries. It splits each part that
+// it does not read at once.
 func readParts(t testing.TB, l engine.Listing, r engine.ListRange, rows int) (all []engine.LinkEntry) {
 	t.Helper()
 	parts, err := l.Parts(r)
 	expect.OK(t, err)
 	for len(parts) > 0 {
 		p := parts[0]
-		more, err := p.Read(rows, func(e *engine.LinkEntry) {
+		given := 0
+		read, more, err := p.Read(rows, func(e *engine.LinkEntry) {
+			given++
 			copied := *e
 			copied.Code, copied.Text = slices.Clone(e.Code), slices.Clone(e.Text)
 			all = append(all, copied)
 		})
 		expect.OK(t, err)
+		expect.That(t, given <= read && read <= rows, "%d entries of %d rows, want at most %d", given, read, rows)
 		var rest []engine.Part
 		if more {
 			rest, err = p.Split(3)
@@ -78,7 +80,7 @@ func TestAListingIsReadInPartsOfAnySize(t *testing.T) {
 	}
 	l := openListing(t, s)
 	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 2, Tag: "tag"}, {AnyOwner: true}, {AnyOwner: true, Tag: "tag"}, {AnyOwner: true, Below: 1<<48 | 90}} {
-		r.Texts = true
+		r.Words, _ = search.Parse("tag") // all have it
 		var whole []engine.LinkEntry
 		for _, rows := range []int{1000, 1, 7, 64} {
 			got := readParts(t, l, r, rows)
@@ -96,9 +98,15 @@ func TestAListingIsReadInPartsOfAnySize(t *testing.T) {
 		expect.Equal(t, len(whole), n, "%+v: links", r)
 		for _, e := range whole {
 			rec := want[e.ID]
-			text := search.Fields{Code: rec.Hot.Code, Title: rec.Cold.Title, Tags: rec.Cold.Tags, Note: rec.Cold.Note, Target: rec.Hot.Target}.AppendText(nil)
+			text := engine.AppendSearched(nil, &rec.Hot, &rec.Cold)
 			expect.That(t, e.Own() == rec.Hot.Key && string(e.Text) == string(text) && e.CreatedAtMs == rec.Cold.CreatedAtMs && e.UpdatedAtMs == rec.Cold.UpdatedAtMs,
 				"%+v: got %+v of %+v", r, e, rec)
+		}
+		r.Words, _ = search.Parse("longlong")
+		wanted := slices.DeleteFunc(whole, func(e engine.LinkEntry) bool { return !r.Words.Matches(e.Text) })
+		for _, rows := range []int{1000, 7} {
+			got := slices.DeleteFunc(readParts(t, l, r, rows), func(e engine.LinkEntry) bool { return !r.Words.Matches(e.Text) })
+			expect.That(t, reflect.DeepEqual(got, wanted), "%+v, %d rows at a time: got %d entries with the words, want %d", r, rows, len(got), len(wanted))
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
-	"shunt/engine/search"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -67,7 +66,7 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 		"long target":            func(m *engine.Mutation) { m.Hot.Target = string(make([]byte, engine.MaxTargetBytes+1)) },
 		"tombstone with target":  func(m *engine.Mutation) { m.Hot.Flags = engine.FlagTombstone },
 		"another code when cold": func(m *engine.Mutation) { m.Cold.Code = "other" },
-		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, engine.MaxTitleBytes+1)) },
+		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, engine.TextNamed("title").Max+1)) },
 		"33 tags":                func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
 		"long tag":               func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
 	} {
@@ -89,7 +88,7 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	t.Helper()
 	want := map[string]string{}
 	for _, r := range links {
-		text := search.Fields{Code: r.Hot.Code, Title: r.Cold.Title, Tags: r.Cold.Tags, Note: r.Cold.Note, Target: r.Hot.Target}.AppendText(nil)
+		text := engine.AppendSearched(nil, &r.Hot, &r.Cold)
 		e := engine.LinkEntry{
 			KeyView: r.Hot.View(), Flags: r.Hot.Flags, CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs, ExpiresAtMs: r.Hot.ExpiresAtMs,
 			Text: text,

@@ -85,7 +85,7 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 	listed := 0
 	for _, p := range parts {
 		defer p.Close()
-		_, err := p.Read(100, func(e *engine.LinkEntry) {
+		_, _, err := p.Read(100, func(e *engine.LinkEntry) {
 			listed++
 			summed, err := l.SummedVisitors(e.ID)
 			expect.MustThat(rt, err == nil && summed == e.Visitors, "link %d by itself has %d visitors, among others %d: %v", e.ID, summed, e.Visitors, err)
@@ -100,6 +100,26 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 		expect.OK(rt, err)
 	}
 	expect.MustEqual(rt, listed, summarisedLinks, "links")
+	m.checkQuiet(rt, asOf)
+}
+
+// checkQuiet compares the links that a view says have no hit since an hour with the maps: none of them has one, and once
+// all hits are summarised, all that have none are named.
+func (m *summarised) checkQuiet(rt *rapid.T, asOf uint32) {
+	hour := m.hour - 60 + rapid.Uint32Max(70).Draw(rt, "quiet since")
+	view, err := m.s.View()
+	expect.OK(rt, err)
+	defer func() { expect.NoError(rt, view.Close()) }()
+	quiet := make(map[uint64]bool)
+	expect.OK(rt, view.LastHits(hour, func(id uint64, is bool) error {
+		quiet[id] = is
+		return nil
+	}))
+	for id := range m.hits {
+		last := m.lastBefore(id, math.MaxUint32)
+		expect.MustThat(rt, !quiet[id] || last < hour, "link %d has a hit in hour %d, not before %d", id, last, hour)
+		expect.MustThat(rt, asOf != math.MaxUint32 || quiet[id] == (last > 0 && last < hour), "all is summarised, link %d: quiet is %v, its last hit in hour %d, asked for %d", id, quiet[id], last, hour)
+	}
 }
 
 // TestSummariesFollowAnyHistory: flushes, late hits, chunks of roll-up and crashes leave each link the visitors of its
@@ -172,7 +192,7 @@ func TestSummariesOfManyLinksAreMadeInChunks(t *testing.T) {
 		expect.OK(t, err)
 		for len(parts) > 0 {
 			p := parts[0]
-			more, err := p.Read(700, func(e *engine.LinkEntry) {
+			_, more, err := p.Read(700, func(e *engine.LinkEntry) {
 				seen++
 				want := row.Summary{}
 				if e.ID%3 == 0 && e.ID%5 > 0 {

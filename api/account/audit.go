@@ -37,8 +37,8 @@ func auditOfToken(t Token) []engine.AuditChange {
 	return changes
 }
 
-// NoteCopy adds an entry to the audit log: a node of that name gets a copy of the data, without accounts and figures if it is an edge.
-// When it returns without an error, the entry is durable. Errors are those of a write.
+// NoteCopy adds an entry to the audit log: a node of that name gets a copy of the data, without accounts and figures if
+// it is an edge. When it returns without an error, the entry is durable. Errors are those of a write.
 func (a *Accounts) NoteCopy(node string, edge bool) error {
 	lock, err := a.lockWrites()
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alexedwards/argon2id"
 	"pgregory.net/rapid"
 
+	"shunt/api/internal/seams"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -71,9 +71,9 @@ type callersModel struct {
 // TestCallersFromMemoryAreThoseOfTheTable makes random calls, and after each, and while one halts
 // on its way to the table, compares what memory says of every credential with the table.
 func TestCallersFromMemoryAreThoseOfTheTable(t *testing.T) {
-	strong := passwordParams // takes 30 ms, this 20 µs
-	passwordParams = argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-	defer func() { passwordParams = strong }()
+	strong := seams.Passwords
+	seams.Passwords = seams.CheapPasswords
+	defer func() { seams.Passwords = strong }()
 	f := newFolder(t)
 	f.add(t, "keeper@example.com", RoleAdmin) // so that all others can be deleted
 	calls := map[string]int{}

@@ -12,8 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alexedwards/argon2id"
-
+	"shunt/api/internal/seams"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -96,9 +95,9 @@ func newWritten(t *testing.T) *written {
 }
 
 func TestEveryWriteIsInForceForTheNextRequest(t *testing.T) {
-	strong := passwordParams // takes 30 ms, this 20 µs
-	passwordParams = argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-	defer func() { passwordParams = strong }()
+	strong := seams.Passwords
+	seams.Passwords = seams.CheapPasswords
+	defer func() { seams.Passwords = strong }()
 	email, member, password := "new@example.com", RoleMember, "another password"
 	edit := func(e UserEdit) func(w *written) error {
 		return func(w *written) error { _, err := w.EditUser(Caller{}, w.admin.ID, e); return err }
@@ -169,10 +168,10 @@ func (w *written) wantKnown(t *testing.T, want int) {
 
 // outdatedLogin logs ann in when her hash has parameters that are not today's.
 func outdatedLogin(w *written) error {
-	passwordParams.Iterations++
-	defer func() { passwordParams.Iterations-- }()
+	seams.Passwords.Iterations++
+	defer func() { seams.Passwords.Iterations-- }()
 	_, _, err := w.LogIn(nobody, w.ann.Name, rightPassword)
-	if u, _ := w.readUser(w.ann.ID); err == nil && !strings.Contains(u.password, fmt.Sprint("t=", passwordParams.Iterations)) {
+	if u, _ := w.readUser(w.ann.ID); err == nil && !strings.Contains(u.password, fmt.Sprint("t=", seams.Passwords.Iterations)) {
 		err = fmt.Errorf("the hash is still %s", u.password)
 	}
 	return err

@@ -87,16 +87,27 @@ func (a *Accounts) Campaigns(user uint32) ([]Campaign, error) {
 // KeepCampaign keeps c for a user, in place of one of the same name in any case. Errors: engine.FieldError, ErrNoUser,
 // those of a write.
 func (a *Accounts) KeepCampaign(user uint32, c Campaign) error {
+	return a.changeCampaigns(user, func(all []Campaign) ([]Campaign, error) { return with(all, c) })
+}
+
+// CheckCampaign returns the engine.FieldError that KeepCampaign would return now.
+func (a *Accounts) CheckCampaign(user uint32, c Campaign) error {
+	all, err := a.Campaigns(user)
+	if err == nil {
+		_, err = with(all, c)
+	}
+	return err
+}
+
+func with(all []Campaign, c Campaign) ([]Campaign, error) {
 	c.Name = strings.TrimSpace(c.Name)
 	for _, p := range c.Params() {
 		*p.Value = strings.TrimSpace(*p.Value)
 	}
 	if err := c.check(); err != nil {
-		return err
+		return nil, err
 	}
-	return a.changeCampaigns(user, func(all []Campaign) ([]Campaign, error) {
-		return with(all, c, MaxCampaigns)
-	})
+	return withNamed(all, c, MaxCampaigns)
 }
 
 // DropCampaign forgets the campaign of that name, if there is one.
@@ -117,8 +128,8 @@ func without[V named](all []V, name string) []V {
 	return slices.DeleteFunc(all, func(v V) bool { return strings.EqualFold(v.name(), name) })
 }
 
-// with returns all and v, in place of the one of its name in any case, by name. most is how many there may be.
-func with[V named](all []V, v V, most int) ([]V, error) {
+// withNamed returns all and v, in place of the one of its name in any case, by name. most is how many there may be.
+func withNamed[V named](all []V, v V, most int) ([]V, error) {
 	all = append(without(all, v.name()), v)
 	if len(all) > most {
 		return nil, fieldError("name", "too_many", fmt.Sprintf("must be one of the %d that there are: delete some first", most))
@@ -168,7 +179,7 @@ func (a *Accounts) KeepFilter(user uint32, f Filter, was string) error {
 		if was != "" {
 			all = without(all, was)
 		}
-		return with(all, f, MaxFilters)
+		return withNamed(all, f, MaxFilters)
 	})
 }
 

@@ -54,7 +54,9 @@ func TestCampaignsAreBounded(t *testing.T) {
 		field := strings.Fields(want)[0]
 		err, is := f.KeepCampaign(user, c).(engine.FieldError)
 		expect.That(t, is && err.Field == field, "%+v: got %v, want an error of %s", c, err, field)
+		expect.Equal[error](t, f.CheckCampaign(user, c), err, "%+v: of the check", c)
 	}
+	expect.OK(t, f.CheckCampaign(user, Campaign{Name: "N1", Source: "again"}))
 	expect.OK(t, f.KeepCampaign(user, Campaign{Name: "N1", Source: "again"}))
 	expect.Error(t, f.KeepCampaign(99, Campaign{Name: "x", Source: "x"}), ErrNoUser, "a user who is not there")
 	f.wantSound(t)

@@ -222,8 +222,8 @@ func (a *Accounts) MayRemoveUser(id uint32) error {
 	return a.checkNotLast(u.User, "")
 }
 
-// RemoveUser deletes a user for the caller by, with all tokens, sessions and setup codes, at once. It calls mayGo last, and returns
-// its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
+// RemoveUser deletes a user for the caller by, with all tokens, sessions and setup codes, at once. It calls mayGo last,
+// and returns its error. The number is never given to another user. Errors: ErrNoUser, and an engine.FieldError
 // if it is the last admin.
 func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 	lock, err := a.lockWrites()

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alexedwards/argon2id"
 	"pgregory.net/rapid"
 
+	"shunt/api/internal/seams"
 	"shunt/engine/expect"
 )
 
@@ -49,9 +49,9 @@ type model struct {
 // TestWaysInFollowAPlainModel makes random calls about passwords, setup codes and sessions, and
 // compares every way in with a plain map after each.
 func TestWaysInFollowAPlainModel(t *testing.T) {
-	strong := passwordParams // takes 30 ms, this 20 µs
-	passwordParams = argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-	defer func() { passwordParams = strong }()
+	strong := seams.Passwords
+	seams.Passwords = seams.CheapPasswords
+	defer func() { seams.Passwords = strong }()
 	f := newFolder(t)
 	f.add(t, "keeper@example.com", RoleAdmin) // so that all others can be deleted
 	calls := map[string]int{}

@@ -9,6 +9,7 @@ import (
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/crypto/argon2"
 
+	"shunt/api/internal/seams"
 	"shunt/api/turnstile"
 )
 
@@ -20,14 +21,13 @@ const (
 	maxPasswordBytes = 1024
 )
 
-// passwordParams are the minimum of OWASP's cheat sheet on password storage (2024): 19 MiB, two
-// passes, one lane. A hash with other parameters is replaced when its user logs in.
-var passwordParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
-
-// noPassword is a hash that matches no password. Comparing with it takes as long as with any other,
+// noPassword returns a hash that matches no password. Comparing with it takes as long as with any other,
 // so the time of an answer does not show whether an address has a user.
-var noPassword = fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
-	passwordParams.Memory, passwordParams.Iterations, passwordParams.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
+func noPassword() string {
+	p := &seams.Passwords
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
+		p.Memory, p.Iterations, p.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))
+}
 
 // Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to
 // other work, at most 4 passwords are hashed at a time (76 MiB), on at most half of the cores. On a
@@ -77,7 +77,7 @@ func (h hashing) hash(from turnstile.Key, password string) (kept string, err err
 		return "", err
 	}
 	err = h.inTurn(from, func() (err error) {
-		if kept, err = argon2id.CreateHash(password, &passwordParams); err != nil {
+		if kept, err = argon2id.CreateHash(password, &seams.Passwords); err != nil {
 			err = fmt.Errorf("hash a password: %w", err)
 		}
 		return err
@@ -96,14 +96,14 @@ func validPassword(password string) error {
 }
 
 // matches reports whether kept is the hash of password, which the caller from has sent, and whether
-// it has other parameters than passwordParams. An empty kept matches nothing, in the same time.
+// it has other parameters than new ones. An empty kept matches nothing, in the same time.
 func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdated bool, err error) {
 	if len(password) > maxPasswordBytes { // nobody has such a password, so no hash is needed
 		return false, false, nil
 	}
 	has := kept != ""
 	if !has {
-		kept = noPassword
+		kept = noPassword()
 	}
 	err = h.inTurn(from, func() error {
 		var params *argon2id.Params
@@ -111,7 +111,7 @@ func (h hashing) matches(from turnstile.Key, password, kept string) (ok, outdate
 		if ok, params, err = argon2id.CheckHash(password, kept); err != nil {
 			return errors.Join(errFormat, err) // neither error holds the password
 		}
-		outdated = *params != passwordParams
+		outdated = *params != seams.Passwords
 		return nil
 	})
 	return ok && has, outdated, err

@@ -166,8 +166,8 @@ func (a *Accounts) sessionUse(s session, hash [sha256.Size]byte) (time.Time, err
 	return used, err
 }
 
-// expired reports whether a session is not valid now. One that begins later than now by its whole life is not, either: it
-// was made while the clock was ahead, or the clock is behind, and it would be valid for as long as that is so.
+// expired reports whether a session is not valid now. One that begins later than now by its whole life is not, either:
+// it was made while the clock was ahead, or the clock is behind, and it would be valid for as long as that is so.
 func (s session) expired(now, used time.Time) bool {
 	return now.Sub(s.CreatedAt) >= SessionLifetime || now.Sub(used) >= sessionIdle || now.Before(s.begins())
 }

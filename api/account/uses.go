@@ -61,8 +61,8 @@ func (u *uses) forget(hashes [][sha256.Size]byte, written map[[sha256.Size]byte]
 	}
 }
 
-// Run writes the last uses of tokens and sessions once a minute and when ctx ends, and counts the sessions. A crash loses at
-// most a minute of them. It logs errors, and tries again to write the rest.
+// Run writes the last uses of tokens and sessions once a minute and when ctx ends, and counts the sessions. A crash
+// loses at most a minute of them. It logs errors, and tries again to write the rest.
 func (a *Accounts) Run(ctx context.Context, log *slog.Logger) error {
 	a.countSessions(log)
 	tick := time.NewTicker(useInterval)

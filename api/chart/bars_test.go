@@ -33,11 +33,15 @@ func TestSharesAreExactAtTheirEnds(t *testing.T) {
 }
 
 func TestBarsHaveLabelValueAndShare(t *testing.T) {
-	got := string(Bars([]Row{{"<news>", 1500, false}, {"other", 500, true}, {"news.example.org", 0, false}}, 2000))
+	got := string(Bars([]Row{
+		{Label: "<news>", Value: 1500}, {Label: "other", Value: 500, Rest: true}, {Label: "news.example.org"},
+		{Label: "Germany", Flag: "🇩🇪", Path: "/by?country=DE&x", Note: "a <note>"},
+	}, 2000))
 	for _, want := range []string{
-		`<bdi class="label">news<wbr>.example<wbr>.org</bdi>`,
-		`<bdi class="label">&lt;news&gt;</bdi> <span class="num">1,500</span> <span class="share">75%</span>`,
+		`<bdi>news<wbr>.example<wbr>.org</bdi>`,
+		`<span class="label"><bdi>&lt;news&gt;</bdi></span> <span class="num">1,500</span> <span class="share">75%</span>`,
 		`<rect width="75%" height="100%"/>`, `<li class="rest">`,
+		`<a href="/by?country=DE&amp;x"><span class="flag" aria-hidden="true">🇩🇪</span> <bdi>Germany</bdi></a> <bdi class="note">a &lt;note&gt;</bdi></span>`,
 	} {
 		expect.That(t, strings.Contains(got, want), "lacks %s:\n%s", want, got)
 	}

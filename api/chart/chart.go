@@ -65,10 +65,14 @@ type Chart struct {
 	ID       string // of the figure, unique in its page; its parts have ids that begin with it
 	Caption  string // what the chart shows
 	Interval Interval
-	Zone     *time.Location // of days; nil: UTC, and hours are always UTC
+	Zone     *time.Location // of days, and of hours as they are written; nil: UTC, and the script writes hours in its own
 	Now      time.Time      // a bucket that has not ended by then is drawn as open; zero: none is
 	Height   int            // of the drawing, in pixels; 0: 224; at least 120
 	Buckets  []Bucket       // each begins where the one before it ends
+	HitsOnly bool           // visitors are not known
+
+	// Day returns the address of the figures of a date; nil: they have none. Of at most maxLinked days.
+	Day func(date string) string
 }
 
 // HTML returns the chart as a <figure>. Texts are escaped. On an error it returns nothing.
@@ -82,8 +86,14 @@ func (c Chart) HTML() (template.HTML, error) {
 	c.Height = max(c.Height, 120)
 	b := new(strings.Builder)
 	peak := c.peak()
-	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`,
-		escape(c.ID), c.local(c.Buckets[0].From).Unix(), int(c.Interval.duration().Seconds()))
+	from := c.local(c.Buckets[0].From) // the script counts days as those of UTC
+	if c.Interval == Hour {
+		from = c.Buckets[0].From
+	}
+	fmt.Fprintf(b, `<figure class="chart-box" id="%s" data-from="%d" data-step="%d"`, escape(c.ID), from.Unix(), int(c.Interval.duration().Seconds()))
+	if c.Interval == Hour && c.Zone != nil {
+		fmt.Fprintf(b, ` data-zone="%s"`, escape(c.zone()))
+	}
 	if c.Buckets[peak].Hits > 0 {
 		fmt.Fprintf(b, ` data-peak="%d"`, peak)
 	}
@@ -117,13 +127,18 @@ func (c Chart) check() error {
 	return nil
 }
 
-// local returns a time as labels show it: an hour, or the beginning of the date, which need not be midnight in its zone.
+// local returns a time as labels show it, as if it were one of UTC: an hour, or the beginning of the date, which need not
+// be midnight in its zone.
 func (c Chart) local(t time.Time) time.Time {
-	if c.Interval == Hour || c.Zone == nil {
+	if c.Zone == nil {
 		return t.UTC()
 	}
-	year, month, date := t.In(c.Zone).Date()
-	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+	t = t.In(c.Zone)
+	hour := t.Hour()
+	if c.Interval == Day {
+		hour = 0
+	}
+	return time.Date(t.Year(), t.Month(), t.Day(), hour, 0, 0, 0, time.UTC)
 }
 
 // begins reports whether an hour or a day begins at t.
@@ -175,12 +190,25 @@ func (c Chart) name(i int) string {
 	if c.Interval == Day {
 		return c.local(c.Buckets[i].From).Format("2006-01-02")
 	}
-	return c.Buckets[i].From.UTC().Format("2006-01-02 15:04")
+	return c.local(c.Buckets[i].From).Format("2006-01-02 15:04")
+}
+
+// maxLinked is how many days lead to their figures: of 400, the addresses would take 2.5 KB compressed, as much as the
+// table without them.
+const maxLinked = 100
+
+// linkedName returns the time of a bucket, which leads to its figures if they have an address.
+func (c Chart) linkedName(i int) string {
+	name := c.name(i)
+	if c.Day == nil || c.Interval != Day || len(c.Buckets) > maxLinked {
+		return name
+	}
+	return `<a href="` + escape(c.Day(name)) + `">` + name + "</a>"
 }
 
 // zone names the zone of what name returns.
 func (c Chart) zone() string {
-	if c.Interval == Hour || c.Zone == nil {
+	if c.Zone == nil {
 		return "UTC"
 	}
 	return c.Zone.String()
@@ -188,7 +216,10 @@ func (c Chart) zone() string {
 
 func (c Chart) writeCaption(b *strings.Builder) {
 	fmt.Fprintf(b, `<figcaption><span><span id="%s-caption">%s</span> <span class="chart-zone">(%s)</span></span>`, escape(c.ID), escape(c.Caption), escape(c.zone()))
-	b.WriteString(`<span class="legend"><span class="key hits">Hits</span> <span class="key visitors">Visitors</span>`)
+	b.WriteString(`<span class="legend"><span class="key hits">Hits</span>`)
+	if !c.HitsOnly {
+		b.WriteString(` <span class="key visitors">Visitors</span>`)
+	}
 	if c.hasOpen() && c.most() > 0 {
 		fmt.Fprintf(b, ` <span class="key hits open">This %s, so far</span>`, c.Interval)
 	}
@@ -198,8 +229,11 @@ func (c Chart) writeCaption(b *strings.Builder) {
 // writeReadout writes the line in which the script says what is pointed at.
 func (c Chart) writeReadout(b *strings.Builder, peak int) {
 	if p := c.Buckets[peak]; p.Hits > 0 {
-		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s, %s (most hits)</p>`,
-			c.name(peak), counted(p.Hits, "hit"), counted(p.Unique, "visitor"))
+		figures := counted(p.Hits, "hit")
+		if !c.HitsOnly {
+			figures += ", " + counted(p.Unique, "visitor")
+		}
+		fmt.Fprintf(b, `<p class="chart-readout" role="status">%s: %s (most hits)</p>`, c.name(peak), figures)
 		return
 	}
 	b.WriteString(`<p class="chart-readout" role="status">No hits in this time</p>`)
@@ -220,13 +254,20 @@ func (c Chart) writeTable(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
 		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(%s)</span></caption>`+
-		"<thead><tr><th scope=col>%s<th scope=col>Hits<th scope=col>Visitors<tbody>", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+		"<thead><tr><th scope=col>%s<th scope=col>Hits", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+	if !c.HitsOnly {
+		b.WriteString("<th scope=col>Visitors")
+	}
+	b.WriteString("<tbody>")
 	for i, bucket := range c.Buckets {
-		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.name(i))
+		fmt.Fprintf(b, "\n<tr><th scope=row>%s", c.linkedName(i))
 		if c.open(i) {
 			b.WriteString(" (so far)")
 		}
-		fmt.Fprintf(b, "<td>%s<td>%s", Grouped(bucket.Hits), Grouped(bucket.Unique))
+		fmt.Fprintf(b, "<td>%s", Grouped(bucket.Hits))
+		if !c.HitsOnly {
+			fmt.Fprintf(b, "<td>%s", Grouped(bucket.Unique))
+		}
 	}
 	b.WriteString("</table></div></details>")
 }

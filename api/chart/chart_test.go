@@ -275,10 +275,36 @@ func FuzzTextsAreEscaped(f *testing.F) {
 		c.ID, c.Caption = text, text
 		expect.Equal(t, count(mustDraw(t, c)), want, `of < > "`)
 		rows := func(label string) [3]int {
-			return count(strings.ReplaceAll(string(Bars([]Row{{label, 1, false}}, 2)), "<wbr>", ""))
+			row := Row{Label: label, Value: 1, Flag: "x" + label, Note: "x" + label, Path: "x" + label}
+			return count(strings.ReplaceAll(string(Bars([]Row{row}, 2)), "<wbr>", ""))
 		}
 		got, want := rows(text), rows("x")
 		expect.Equal(t, got, want, `bars of < > "`)
-		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{text, 1, true}}, 2)), 0), "a zero byte is left")
+		expect.That(t, !strings.ContainsRune(string(Bars([]Row{{Label: text, Value: 1, Rest: true}}, 2)), 0), "a zero byte is left")
 	})
+}
+
+func TestDaysLeadToTheirFigures(t *testing.T) {
+	c := chartOf(Day, 3, 4)
+	c.Day = func(date string) string { return "/x?from=" + date + "&to=" + date }
+	expect.Contains(t, mustDraw(t, c), `<tr><th scope=row><a href="/x?from=2026-02-28&amp;to=2026-02-28">2026-02-28</a><td>3<td>1`)
+	hours := chartOf(Hour, 3, 4)
+	hours.Day = c.Day
+	long := chartOf(Day, make([]uint64, maxLinked+1)...)
+	long.Day = c.Day
+	expect.That(t, !strings.Contains(mustDraw(t, long), "href"), "a long chart has its addresses")
+	expect.That(t, !strings.Contains(mustDraw(t, hours), "href"), "an hour has no figures of its own")
+}
+
+func TestAChartOfHitsAloneHasNoVisitors(t *testing.T) {
+	c := chartOf(Day, 30, 40)
+	c.Caption, c.HitsOnly = "Hits", true
+	for i := range c.Buckets {
+		c.Buckets[i].Unique = 0
+	}
+	got := mustDraw(t, c)
+	expect.That(t, !strings.Contains(strings.ToLower(got), "visitor"), "%s", got)
+	for _, want := range []string{"<th scope=col>Hits<tbody>", "<tr><th scope=row>2026-02-28<td>30\n", "2026-03-01: 40 hits (most hits)"} {
+		expect.Contains(t, got, want)
+	}
 }

@@ -1,10 +1,10 @@
 // Package chart draws figures as HTML and SVG: a Chart of hits and visitors over time with the
-// table behind it, and Bars of a breakdown. It is a leaf: it imports none of our
+// table behind it, Lines of several links, and Bars of a breakdown. It is a leaf: it imports none of our
 // packages, knows no HTTP, and returns the same bytes for the same input.
 //
 // # How a chart is laid out
 //
-//	figure.chart-box             data-from, data-step, data-peak, data-open: for the script
+//	figure.chart-box             data-from, data-step, data-peak, data-open, data-zone: for the script
 //	  figcaption                 what it shows, and .legend
 //	  svg.chart                  as wide as the page, Height pixels high; lengths in pixels and %
 //	    g.grid                   a line and a number for each tick of the y axis
@@ -17,6 +17,9 @@
 // be half as large on a phone. So only the bars are scaled: they are in an inner svg whose unit is
 // one bucket across and a thousandth of the axis upwards. Texts keep their size, and there are two
 // sets of labels of the x axis, one for a narrow and one for a wide drawing.
+//
+// Lines are laid out alike, without readout and without anything for the script. Each line has a colour and a pattern
+// of its own, so that nobody needs to tell colours apart.
 //
 // Nothing needs a script or a style attribute. Every value is in the table; the script reads it
 // there, row by row, so no value is sent twice.

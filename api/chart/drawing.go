@@ -143,7 +143,7 @@ func writeRun(path *strings.Builder, run int) {
 }
 
 // writeLabels writes the labels for drawings of at least width pixels. Those of hours name their
-// bucket for the script, which puts the visitor's time in.
+// bucket for the script, which puts the visitor's time in unless the chart has a zone.
 func (c Chart) writeLabels(b *strings.Builder, class string, width float64) {
 	first := roomAbove + c.plotHeight() + firstLine
 	second := roomAbove + c.plotHeight() + secondLine

@@ -25,8 +25,9 @@ type Options struct {
 	UserAgent string
 	// Header is sent with every request. It must not have fields that the package sets itself.
 	Header http.Header
-	// Timeout limits one attempt of a call, from its beginning to the last byte of the answer. For
-	// Export and Lines it limits how long the server may be silent. Default: 30 s. The context
+	// Timeout limits one attempt of a call, from its beginning to the last byte of the answer. Each
+	// 16 KiB of the body and of the answer add a second, so that a slow line of 128 kbit/s is not cut.
+	// For Export and Lines it limits how long the server may be silent. Default: 30 s. The context
 	// limits all attempts together.
 	Timeout time.Duration
 	// Retry says how calls are repeated.

@@ -127,6 +127,7 @@ func (c *Client) openStream(ctx context.Context, asked call, options []Option, p
 		if err != nil {
 			return nil, err
 		}
+		reply.streams.Store(true)
 		reply.timer.Stop()
 		if reply.status != http.StatusOK {
 			return nil, errors.Join(fmt.Errorf("the server's answer is not a stream: status %d", reply.status), reply.Close())

@@ -27,8 +27,8 @@ type LinksQuery struct {
 
 var errSameCursor = errors.New("client: the server's list goes in circles")
 
-// Links lists links, the newest first unless q has another order. It fetches a page when the consumer asks for its first
-// link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
+// Links lists links, the newest first unless q has another order. It fetches a page when the consumer asks for its
+// first link, and stops when the consumer does. An error ends the list. Links that are made or deleted between
 // pages neither repeat nor hide others; in the order of hits or of updates, a link may change its place between pages.
 func (c *Client) Links(ctx context.Context, q LinksQuery, options ...Option) iter.Seq2[Link, error] {
 	return pages(func(cursor string) (list[Link], error) { return c.linkPage(ctx, q, cursor, options) })

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -93,20 +94,52 @@ func (s silence) Error() string   { return fmt.Sprintf("nothing was heard for %v
 func (s silence) Timeout() bool   { return true } // as net.Error has it
 func (s silence) Temporary() bool { return true }
 
+// minRate is the number of bytes of a body or an answer that add a second to the time of an attempt. The server gives a
+// request as much (api/wire/conns), so a slow line is cut by neither.
+const minRate = 16 << 10
+
 // An attempt is one try of a call: how long it lasts, and why it has ended.
 type attempt struct {
-	asker  context.Context // the caller's
-	ctx    context.Context // of the attempt
-	cancel context.CancelCauseFunc
-	timer  *time.Timer // cancels ctx, because of silence
+	asker    context.Context // the caller's
+	ctx      context.Context // of the attempt
+	cancel   context.CancelCauseFunc
+	began    time.Time
+	patience time.Duration
+	moved    atomic.Int64 // bytes of the body that were sent, and of the answer that have come
+	streams  atomic.Bool  // what follows is a stream, which has a time limit of its own
+	timer    *time.Timer  // cancels ctx, because of silence
 }
 
-// begin begins an attempt that may be silent for patience.
+// begin begins an attempt that may last for patience, and longer for what moves.
 func begin(asker context.Context, patience time.Duration) *attempt {
-	a := &attempt{asker: asker}
+	a := &attempt{asker: asker, began: time.Now(), patience: patience}
 	a.ctx, a.cancel = context.WithCancelCause(asker)
-	a.timer = time.AfterFunc(patience, func() { a.cancel(silence(patience)) })
+	a.timer = time.AfterFunc(patience, a.judge)
 	return a
+}
+
+// judge ends an attempt that has lasted too long for what has moved. It runs on a timer's goroutine.
+func (a *attempt) judge() {
+	allowed := a.patience + time.Duration(a.moved.Load()/minRate)*time.Second
+	switch left := allowed - time.Since(a.began); {
+	case a.streams.Load(), a.ctx.Err() != nil:
+	case left <= 0:
+		a.cancel(silence(allowed))
+	default:
+		time.AfterFunc(left, a.judge)
+	}
+}
+
+// A counted is a body whose bytes count as moved.
+type counted struct {
+	io.ReadCloser
+	moved *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.moved.Add(int64(n))
+	return n, err
 }
 
 // A reply is a successful answer with an unread body. It must be closed.
@@ -122,12 +155,13 @@ type reply struct {
 // body.
 func (c *Client) open(asker context.Context, r *request) (*reply, error) {
 	reply := &reply{attempt: begin(asker, c.timeout)}
-	response, err := c.send(reply.ctx, r)
+	response, err := c.send(reply.attempt, r)
 	if err != nil {
 		reply.end()
 		return nil, reply.explain("no answer", err)
 	}
-	reply.status, reply.header, reply.body, reply.bytes = response.StatusCode, response.Header, response.Body, response.ContentLength
+	reply.status, reply.header, reply.bytes = response.StatusCode, response.Header, response.ContentLength
+	reply.body = counted{response.Body, &reply.moved}
 	if reply.status/100 == 2 {
 		return reply, nil
 	}
@@ -139,14 +173,21 @@ func (c *Client) open(asker context.Context, r *request) (*reply, error) {
 	return nil, readProblem(reply.status, reply.header, text)
 }
 
-func (c *Client) send(ctx context.Context, r *request) (*http.Response, error) {
+func (c *Client) send(a *attempt, r *request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
 		body = bytes.NewReader(r.body)
 	}
-	request, err := http.NewRequestWithContext(ctx, r.method, c.origin+apiRoot+r.target, body)
+	request, err := http.NewRequestWithContext(a.ctx, r.method, c.origin+apiRoot+r.target, body)
 	if err != nil {
 		return nil, err
+	}
+	if again := request.GetBody; again != nil {
+		request.Body = counted{request.Body, &a.moved}
+		request.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			return counted{body, &a.moved}, err
+		}
 	}
 	for _, fields := range []http.Header{c.header, r.header} {
 		for name, values := range fields {

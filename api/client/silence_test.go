@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,4 +82,46 @@ func TestCommentsKeepALiveStreamOpen(t *testing.T) {
 			t.Errorf("got %d figures in %v and %v, want 2, and 45 s of silence", seen, took, ended)
 		}
 	})
+}
+
+// takes is a transport that reads the body of a request a piece at a time, each after a pause, and answers.
+type takes time.Duration
+
+func (pause takes) RoundTrip(request *http.Request) (*http.Response, error) {
+	for {
+		select {
+		case <-time.After(time.Duration(pause)): // of a bubble
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		}
+		switch _, err := io.CopyN(io.Discard, request.Body, 16<<10); err {
+		case nil:
+		case io.EOF:
+			return says(200, `{"created":1,"existing":0,"failed":0,"results":[]}`)(request)
+		default:
+			return nil, err
+		}
+	}
+}
+
+func TestASlowLineThatMovesIsNotCut(t *testing.T) {
+	link := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`) // 64 pieces, and one more for its end
+	for name, c := range map[string]struct {
+		pause, took time.Duration
+		late        bool
+	}{
+		"128 kbit/s": {time.Second, 65 * time.Second, false},
+		"64 kbit/s":  {2 * time.Second, 59 * time.Second, true}, // of 58 s 29 are for what has moved
+		"nothing":    {time.Hour, 30 * time.Second, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			to, err := client.New("https://sho.rt", "shunt_secret", &client.Options{Transport: takes(c.pause), Retry: client.Retry{Attempts: 1}})
+			expect.OK(t, err)
+			begun := time.Now()
+			_, err = to.Import(t.Context(), []json.RawMessage{link})
+			late := net.Error(nil)
+			expect.That(t, (err == nil) == !c.late && errors.As(err, &late) == c.late, "%s: got %v, want a timeout: %v", name, err, c.late)
+			expect.Equal(t, time.Since(begun), c.took, name)
+		})
+	}
 }

@@ -111,8 +111,8 @@ func (f *Forwarder) client(p Place) *peer {
 	return c
 }
 
-// Forward answers ctx with the leader's answer, or that of another full node. local says that the request came from a local command.
-// here is true if this node leads by now, and must answer itself. Errors are problems.
+// Forward answers ctx with the leader's answer, or that of another full node. local says that the request came from a
+// local command. here is true if this node leads by now, and must answer itself. Errors are problems.
 func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, err error) {
 	req := fasthttp.AcquireRequest()
 	resp := fasthttp.AcquireResponse()

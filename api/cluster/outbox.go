@@ -85,8 +85,8 @@ type Outbox struct {
 	Settled uint64
 }
 
-// AppendTo appends the encoding of o: id 16, first 8, left 8, bytes left 8, settled 8, more 1, and each record after its
-// length 4, in big-endian.
+// AppendTo appends the encoding of o: id 16, first 8, left 8, bytes left 8, settled 8, more 1, and each record after
+// its length 4, in big-endian.
 func (o *Outbox) AppendTo(dst []byte) []byte {
 	dst = append(dst, o.ID[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, o.First)

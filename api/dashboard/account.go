@@ -1,10 +1,14 @@
 package dashboard
 
 import (
+	"errors"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/dashboard/visit"
+	"shunt/engine/zone"
 )
 
 // accountView is what the page of the visitor's own account shows.
@@ -15,6 +19,10 @@ type accountView struct {
 	CurrentErr string
 	NewErr     string
 	Error      string
+
+	Chosen, ZoneErr string // the zone of days that this browser has chosen, or what was typed, and why it is none
+	Days            string // the zone of days now, where hours are kept
+	StoreDays       string // the zone of days of which only days are kept
 }
 
 type sessionView struct {
@@ -31,6 +39,13 @@ func (r *request) showAccount(status int, view accountView) error {
 		return err
 	}
 	view.Name, view.Admin = r.Caller.User.Name, r.Admin()
+	if view.ZoneErr == "" {
+		view.Chosen = r.Remembered(visit.ChosenZone)
+	}
+	view.StoreDays = r.Engine.Zone().Name()
+	if view.Days = view.StoreDays; r.Zone() != nil {
+		view.Days = r.Zone().Name()
+	}
 	for _, s := range sessions {
 		view.Sessions = append(view.Sessions, sessionView{s, s.ID == r.Caller.SessionID})
 	}
@@ -47,6 +62,25 @@ func (r *request) changePassword() error {
 		return err
 	}
 	r.Say("done", "Your password is changed. All other sessions have ended.")
+	return r.SeeOther(Root + "account")
+}
+
+// chooseZone is POST /_/account/zone: it chooses whose days figures have in this browser.
+func (r *request) chooseZone() error {
+	name := strings.TrimSpace(r.Sent("zone"))
+	if name == "" {
+		r.Remember(visit.ChosenZone, "", -1)
+		r.Say("done", "Days are those of the browser's time zone again.")
+		return r.SeeOther(Root + "account")
+	}
+	switch _, err := zone.Load(name); {
+	case errors.Is(err, zone.ErrOffTheHour):
+		return r.showAccount(fasthttp.StatusUnprocessableEntity, accountView{Chosen: name, ZoneErr: "Days of this time zone do not begin on the hour, and figures are kept by the hour. Figures have days of " + r.Engine.Zone().Name() + "."})
+	case err != nil:
+		return r.showAccount(fasthttp.StatusUnprocessableEntity, accountView{Chosen: name, ZoneErr: "This is not the name of a time zone."})
+	}
+	r.Remember(visit.ChosenZone, name, rememberedFor)
+	r.Say("done", "Figures have days of "+name+" now, where hours are kept.")
 	return r.SeeOther(Root + "account")
 }
 

@@ -186,8 +186,8 @@ func (r *request) createRows(key string, rows []sheet.Row, tagText string) (ops.
 	})
 }
 
-// itemsOf returns the rows as the items of a bulk, each with tags beside its own. A row that could not be read becomes an
-// item that is refused.
+// itemsOf returns the rows as the items of a bulk, each with tags beside its own. A row that could not be read becomes
+// an item that is refused.
 func itemsOf(rows []sheet.Row, tags []string) (text []byte) {
 	for i := range rows {
 		item := []byte{0xff}
@@ -218,8 +218,8 @@ func (v *bulkView) refuse(err error) (status int, ok bool) {
 	return p.Kind.Status, true
 }
 
-// tagError returns the error that all rows have because of the tags for all of them; "": none. A row with tags of its own
-// is refused because of those.
+// tagError returns the error that all rows have because of the tags for all of them; "": none. A row with tags of its
+// own is refused because of those.
 func tagError(rows []sheet.Row, results ops.Results) string {
 	for i := range results {
 		if rows[i].Has("tags") {

@@ -16,8 +16,8 @@ import (
 
 const campaignsPath = Root + "campaigns"
 
-// A campaignForm is the part of a form of a link that marks its target with the parameters of a campaign. A parameter that
-// is empty leaves the target as it is.
+// A campaignForm is the part of a form of a link that marks its target with the parameters of a campaign. A parameter
+// that is empty leaves the target as it is.
 type campaignForm struct {
 	Fields []*field           // of the parameters
 	Chosen string             // the template whose values fields that are empty get
@@ -86,18 +86,35 @@ func (f *campaignForm) campaign(name string) account.Campaign {
 	return c
 }
 
-// keepCampaign keeps the values of a form of a link as a template, if that is wanted.
-func (r *request) keepCampaign(f *campaignForm) error {
+// checkCampaign returns why the values of a form of a link cannot be kept as a template, if that is wanted.
+func (r *request) checkCampaign(f *campaignForm) error {
 	if f.Keep.Value == "" {
 		return nil
 	}
-	err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
+	err := r.Accounts.CheckCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
 	var at engine.FieldError
 	if errors.As(err, &at) && at.Field == "name" {
 		at.Field = f.Keep.Name
 		return at
 	}
 	return err
+}
+
+// keepCampaign keeps the values of a form of a link, which is saved by now, as a template, if that is wanted, and says
+// what became of both. said is what became of the link.
+func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
+	if f.Keep.Value != "" {
+		err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
+		p, known := problem.Of(err)
+		switch {
+		case err != nil && !known:
+			return err
+		case err != nil:
+			kind, said = "info", said+" Its template is not kept. "+visit.Sentence(p.Detail)
+		}
+	}
+	r.Say(kind, said)
+	return nil
 }
 
 // campaignsView is what the page of templates shows.
@@ -157,8 +174,8 @@ func (r *request) deleteCampaign() error {
 	return r.SeeOther(campaignsPath)
 }
 
-// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it has none
-// while the server cannot list them.
+// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it has
+// none while the server cannot list them.
 func (r *request) usedTags() (tags []string, err error) {
 	err = r.Heavily(func() error {
 		names, err := r.Calls.UsedTags(r.Caller)

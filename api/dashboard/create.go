@@ -57,8 +57,8 @@ func (r *request) newLink() error {
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
 }
 
-// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or a
-// target and an alias.
+// given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or
+// a target and an alias.
 func (r *request) given() (map[string]string, error) {
 	like := r.Query("like")
 	if like == "" {
@@ -106,10 +106,12 @@ func (r *request) createLink() error {
 		}
 		return r.Show(status, "link-new", "New link", form)
 	}
+	kind, said := "done", "The link is ready."
 	if existed {
-		r.Say("info", "You already had this link, so no other was created.")
-	} else {
-		r.Say("done", "The link is ready.")
+		kind, said = "info", "You already had this link, so no other was created."
+	}
+	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
+		return err
 	}
 	return r.SeeOther(linksPath + "?made=" + link.Code)
 }
@@ -122,7 +124,7 @@ func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) 
 	}
 	key, err := creationKey(form.Key, body)
 	if err == nil {
-		err = r.keepCampaign(&form.Campaign)
+		err = r.checkCampaign(&form.Campaign)
 	}
 	if err != nil {
 		return l, false, err

@@ -92,7 +92,7 @@ func (r *request) saveLink() error {
 	body, err := f.body(true, f.touched)
 	var l ops.Link
 	if err == nil {
-		err = r.keepCampaign(&f.Campaign)
+		err = r.checkCampaign(&f.Campaign)
 	}
 	if err == nil {
 		l, err = r.Calls.Update(r.Caller, code, guard, []uint64{version}, body)
@@ -102,10 +102,13 @@ func (r *request) saveLink() error {
 		return r.showCrossed(&view, guard)
 	case err != nil:
 		return r.refuseEdit(&view, err)
-	case l.Version == version:
-		r.Say("info", "Nothing was changed.")
-	default:
-		r.Say("done", "The link is saved.")
+	}
+	kind, said := "done", "The link is saved."
+	if l.Version == version {
+		kind, said = "info", "Nothing was changed."
+	}
+	if err := r.keepCampaign(&f.Campaign, kind, said); err != nil {
+		return err
 	}
 	return r.SeeOther(view.Back)
 }

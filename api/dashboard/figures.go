@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"html/template"
 	"slices"
 	"time"
@@ -8,96 +9,202 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/shares"
+	"shunt/api/dashboard/span"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/engine"
+	"shunt/engine/zone"
 )
 
-// A period is a window of time that a page offers: the last hours or days, with the present one.
-type period struct {
-	Name     string // in the query
-	Title    string
-	Interval string // hour or day
-	buckets  int
+// A figuresView is what all pages with figures show.
+type figuresView struct {
+	ClockNote string // see clockNote
+	Here      string // the address of the page
+	Picker    picker
+	Span      *span.Span    // nil: the dates that were asked for are none
+	Window    ops.Figures   // of the span
+	Part      *ops.Figures  // of the part of the span that is compared; nil: the whole, or nothing is
+	Then      *ops.Figures  // of the equal time before; nil: nothing is compared
+	Chart     template.HTML // empty: there is nothing to draw
+	TooLong   bool          // the span is too long for a chart
+	Lists     shares.Lists
+	scope     []string // parameters by which other pages show the same figures
+	hitsOnly  bool     // visitors are not known
 }
 
-const day = 24 * time.Hour
-
-// periods are the windows of all pages with figures, the shorter before the longer.
-var periods = []period{
-	{Name: "24h", Interval: "hour", buckets: 24},
-	{Name: "48h", Interval: "hour", buckets: 48},
-	{Name: "30d", Interval: "day", buckets: 30},
-	{Name: "400d", Interval: "day", buckets: 400},
+// A picker is the choice of a span.
+type picker struct {
+	Choices  []tab
+	Path     string      // of the page
+	Kept     []parameter // parameters of the page that stay
+	Custom   bool        // dates were chosen
+	From, To string      // as typed, or those of the span
+	Zone     string      // of the days
+	Error    string      // why the dates cannot be shown
+	CSV      string      // address of the figures as a file
 }
 
-// keptPeriods returns the periods for which figures are kept. One that is kept in part is cut, and
-// left out if a shorter one shows as much.
-func (r *request) keptPeriods() (all []period) {
-	hour, day := r.Engine.KeptSince()
-	now, longest := r.Now(), make(map[string]int)
-	for _, p := range periods {
-		first := day
-		if p.Interval == "hour" {
-			first = hour
-		}
-		whole := int(r.beginning(p.Interval, now, 0).Sub(first).Round(p.width()) / p.width()) // without the present one
-		p.buckets = min(p.buckets, max(whole, 1))
-		if p.buckets <= longest[p.Interval] {
-			continue
-		}
-		longest[p.Interval] = p.buckets
-		p.Title = visit.Plural(uint64(p.buckets), p.Interval, p.Interval+"s")
-		all = append(all, p)
-	}
-	return all
-}
-
-// width returns the width of the period's buckets.
-func (p period) width() time.Duration {
-	if p.Interval == "hour" {
-		return time.Hour
-	}
-	return day
-}
-
-// since returns the beginning of the period that ends now.
-func (r *request) since(p period) time.Time { return r.beginning(p.Interval, r.Now(), 1-p.buckets) }
-
-// beginning returns the beginning of the hour that is n hours after that of t, or of such a day of the store's zone.
-func (r *request) beginning(interval string, t time.Time, n int) time.Time {
-	if interval == "hour" {
-		return t.UTC().Truncate(time.Hour).Add(time.Duration(n) * time.Hour)
-	}
-	return r.Engine.Zone().DayOf(t, n)
-}
-
-// periodNamed returns the period of that name, or the one that a page shows without a name, or the
-// first.
-func periodNamed(all []period, name, otherwise string) period {
-	found := all[0]
-	for _, p := range all {
-		if p.Name == name {
-			return p
-		}
-		if p.Name == otherwise {
-			found = p
-		}
-	}
-	return found
-}
-
-// A tab is one choice of a period.
+// A tab is one choice of a span.
 type tab struct {
 	Title, Path string
 	Current     bool
 }
 
-// tabs returns the choices of periods; path is the page's, and ends in "period=".
-func tabs(periods []period, path, current string) (all []tab) {
-	for _, p := range periods {
-		all = append(all, tab{p.Title, path + p.Name, p.Name == current})
+// A parameter is one of an address.
+type parameter struct{ Name, Value string }
+
+// rememberedFor is how long a browser keeps which choice was made last. Dates are kept until it is closed.
+const rememberedFor = 365 * 24 * time.Hour
+
+// calendar returns what spans depend on now.
+func (r *request) calendar() *span.Calendar {
+	hour, day := r.Engine.KeptSince()
+	return &span.Calendar{Now: r.Now(), FirstHour: hour, FirstDay: day, Store: r.Engine.Zone(), Viewer: r.Zone()}
+}
+
+// asked returns the span that the address asks for, or else the one that was chosen last.
+func (r *request) asked() span.Asked {
+	asked := span.Ask(r.Query("period"), r.Query("from"), r.Query("to"))
+	if asked == (span.Asked{}) {
+		return span.ReadText(r.Remembered(visit.LastSpan))
+	}
+	return asked
+}
+
+// figuresView returns the view of a page of figures without its figures, and has the browser remember the span. made is when
+// the subject was made; zero: it has been there for ever. pairs are the parameters of the figures as a file.
+func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
+	calendar, asked := r.calendar(), r.asked()
+	v = figuresView{ClockNote: r.clockNote(), Here: r.Here(), Picker: picker{Path: string(r.Ctx.Path())}}
+	p := &v.Picker
+	for name, value := range r.Ctx.QueryArgs().All() {
+		if !slices.Contains([]string{"period", "from", "to"}, string(name)) {
+			p.Kept = append(p.Kept, parameter{string(name), string(value)})
+		}
+	}
+	s, err := calendar.Of(asked, made)
+	var wrong span.Error
+	if errors.As(err, &wrong) {
+		p.Error, p.Custom, p.From, p.To, p.Zone = wrong.Text, true, asked.From, asked.To, r.Engine.Zone().Name()
+	} else {
+		v.Span = s
+		p.Custom, p.Zone = s.Name == span.Custom, s.Zone.Name()
+		p.From, p.To = s.Dates()
+		v.scope = append(pairs, "period", s.Name, "from", s.Asked.From, "to", s.Asked.To)
+		p.CSV = visit.Address(csvPath, v.scope...)
+		r.rememberSpan(s)
+	}
+	for _, c := range calendar.Offered() {
+		p.Choices = append(p.Choices, tab{c.Title, p.address("period", c.Name), v.Span != nil && c.Name == s.Name})
+	}
+	return v
+}
+
+// address returns the address of the page with another span.
+func (p *picker) address(pairs ...string) string {
+	for _, kept := range p.Kept {
+		pairs = append(pairs, kept.Name, kept.Value)
+	}
+	return visit.Address(p.Path, pairs...)
+}
+
+// rememberSpan has the browser remember a span that the address names.
+func (r *request) rememberSpan(s *span.Span) {
+	text, age := s.Text(), rememberedFor
+	if s.Name == span.Custom {
+		age = 0
+	}
+	if r.Query("period")+r.Query("from")+r.Query("to") != "" && text != r.Remembered(visit.LastSpan) {
+		r.Remember(visit.LastSpan, text, age)
+	}
+}
+
+// A window is one of the times whose figures a page reads, and where they go.
+type window struct {
+	from, to time.Time
+	zone     *zone.Zone
+	pairs    []string // further parameters of the call
+	figures  *ops.Figures
+}
+
+// windows returns the times whose figures the view shows; pairs are the parameters of the span itself.
+func (v *figuresView) windows(pairs ...string) []window {
+	s := v.Span
+	interval := "day"
+	if s.Hourly {
+		interval = "hour"
+	}
+	all := []window{{s.From, s.To, s.Zone, append(pairs, "interval", interval), &v.Window}}
+	if b := s.Before; b != nil {
+		if !b.Whole {
+			v.Part = new(ops.Figures)
+			all = append(all, window{b.From, b.To, nil, nil, v.Part})
+		}
+		v.Then = new(ops.Figures)
+		all = append(all, window{b.Since, b.Till, nil, nil, v.Then})
 	}
 	return all
+}
+
+// parameters returns the parameters of the call for w.
+func (w *window) parameters(pairs ...string) *fasthttp.Args {
+	return parameters(slices.Concat([]string{"from", moment(w.from), "to", moment(w.to)}, w.pairs, pairs)...)
+}
+
+// readOwner reads the figures of windows for all links of the caller, or of those that pairs name, in one turn.
+func (r *request) readOwner(windows []window, pairs ...string) error {
+	queries := make([]ops.FiguresQuery, len(windows))
+	for i := range windows {
+		var err error
+		if queries[i], err = ops.ParseOwnerFigures(r.Caller, windows[i].parameters(pairs...)); err != nil {
+			return err
+		}
+		queries[i].Zone = windows[i].zone
+		queries[i].MaxLinks = engine.MaxScannedLinks // a page has no time for more
+	}
+	figures, err := r.Calls.SeveralOwnerFigures(r.Caller, queries)
+	for i := range figures {
+		*windows[i].figures = figures[i]
+	}
+	return err
+}
+
+// fillFigures fills in what follows from the figures.
+func (r *request) fillFigures(v *figuresView) (err error) {
+	v.Lists = r.lists(v)
+	series := v.Window.Series
+	if !v.Span.Hourly {
+		series = fromFirstHit(series)
+	}
+	v.TooLong = len(series) > chart.MaxBuckets
+	v.Chart, err = r.drawn(v, series)
+	return err
+}
+
+// Hits and Visitors say how the part of the span that is compared differs from the time before.
+func (v *figuresView) Hits() visit.Delta {
+	return v.delta(func(f *ops.Figures) uint64 { return f.Hits })
+}
+
+func (v *figuresView) Visitors() visit.Delta {
+	return v.delta(func(f *ops.Figures) uint64 { return f.Unique })
+}
+
+func (v *figuresView) delta(of func(*ops.Figures) uint64) visit.Delta {
+	part := v.Part
+	if part == nil {
+		part = &v.Window
+	}
+	return compared(of(&v.Window), of(part), of(v.Then), v.Span.Before)
+}
+
+// compared says how a figure of part, which is whole or the part of it that is compared, differs from that of then.
+func compared(whole, part, then uint64, b *span.Before) visit.Delta {
+	if whole > 0 && part == 0 && then == 0 && b.Open != "" {
+		return visit.Delta{Text: "none before " + b.Open + ", and none " + b.Words}
+	}
+	return visit.Compare(part, then, b.Words)
 }
 
 // parameters returns names and values as parameters of a call; empty values are left out.
@@ -122,95 +229,62 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
-// A breakdown is the hits of a window by one dimension.
-type breakdown struct {
-	Title  string
-	Bars   template.HTML
-	More   template.HTML // bars that are folded at first; empty: none
-	Folded int           // how many More has
-	None   string        // why there is nothing to show; empty: there is
-}
-
-// breakdowns returns the lists of figures.
-func (r *request) breakdowns(f *ops.Figures) []breakdown {
-	var all []breakdown
-	for _, d := range []struct {
-		title  string
-		values []ops.ValueFigures
-	}{{"Referrers", f.Referrers}, {"Countries", f.Countries}, {"Devices", f.Devices}, {"Browsers", f.Browsers}} {
-		shown := breakdown{Title: d.title}
-		switch {
-		case len(d.values) == 0:
-			shown.None = "No hits in this time."
-		case d.title == "Countries" && allOther(d.values):
-			shown.None = r.noCountries()
-		default:
-			shown.Bars, shown.More = bars(d.values, f.Hits)
-			shown.Folded = len(d.values) - unfolded
-		}
-		all = append(all, shown)
-	}
-	return all
-}
-
-// A breakdown with more than maxUnfolded values shows the first unfolded ones, and has the others
-// folded.
-const (
-	maxUnfolded = 15
-	unfolded    = 10
-)
-
-// bars draws the values of a breakdown; more are those that are folded at first.
-func bars(values []ops.ValueFigures, hits uint64) (first, more template.HTML) {
-	rows := make([]chart.Row, len(values))
-	for i, v := range values {
-		rows[i] = chart.Row{Label: v.Value, Value: v.Hits, Rest: i == len(values)-1 && v.Value == ops.OtherValues}
-	}
-	if len(rows) <= maxUnfolded {
-		return chart.Bars(rows, hits), ""
-	}
-	return chart.Bars(rows[:unfolded], hits), chart.Bars(rows[unfolded:], hits)
-}
-
-// allOther reports whether no value of a breakdown is known.
-func allOther(values []ops.ValueFigures) bool {
-	return len(values) == 1 && values[0].Value == ops.OtherValues
-}
-
-// noCountries says why no country is known.
-func (r *request) noCountries() string {
-	if r.Admin() {
-		return "No country is known. The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
-	}
-	return "No country is known."
-}
-
 // leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
 const leastDays = 30
 
 // fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond leastDays.
-func fromFirstHit(interval string, series []ops.Bucket) []ops.Bucket {
+func fromFirstHit(series []ops.Bucket) []ops.Bucket {
 	first := slices.IndexFunc(series, func(b ops.Bucket) bool { return b.Hits > 0 })
-	if interval != "day" || first < 0 || len(series) <= leastDays {
+	if first < 0 || len(series) <= leastDays {
 		return series
 	}
 	return series[min(first, len(series)-leastDays):]
 }
 
-// drawn returns the chart of a series; "" if that is empty, or too long for a chart.
-func (r *request) drawn(interval string, series []ops.Bucket) (template.HTML, error) {
-	c := chart.Chart{ID: "hits", Caption: "Hits and visitors by " + interval, Now: r.Now()}
-	if interval == "day" {
-		c.Interval, c.Zone = chart.Day, r.Engine.Zone().Place()
-	}
-	for _, b := range fromFirstHit(interval, series) {
-		c.Buckets = append(c.Buckets, chart.Bucket(b))
-	}
-	if len(c.Buckets) < len(series) && c.Buckets[0].Hits > 0 {
-		c.Caption += ", since the first of them"
-	}
-	if n := len(c.Buckets); n == 0 || n > chart.MaxBuckets {
+// drawn returns the chart of a series, which may lack the beginning of the window's; "" if it is empty, or too long for a chart.
+func (r *request) drawn(v *figuresView, series []ops.Bucket) (template.HTML, error) {
+	if n := len(series); n == 0 || n > chart.MaxBuckets {
 		return "", nil
 	}
+	c := r.chartOf(v)
+	for _, b := range series {
+		c.Buckets = append(c.Buckets, chart.Bucket(b))
+	}
+	if len(series) < len(v.Window.Series) && series[0].Hits > 0 {
+		c.Caption += ", since the first of them"
+	}
 	return c.HTML()
+}
+
+// chartOf returns the chart of a view without its buckets.
+func (r *request) chartOf(v *figuresView) chart.Chart {
+	c := chart.Chart{ID: "hits", Caption: "Hits and visitors", Now: r.Now(), Interval: chart.Day, HitsOnly: v.hitsOnly}
+	if v.hitsOnly {
+		c.Caption = "Hits"
+	}
+	if v.Span.Hourly {
+		c.Caption, c.Interval = c.Caption+" by hour", chart.Hour
+	} else {
+		c.Caption += " by day"
+		c.Day = func(date string) string { return v.Picker.address("from", date, "to", date) }
+	}
+	if zone := r.zoneOf(v); zone.Name() != "UTC" || !v.Span.Hourly {
+		c.Zone = zone.Place()
+	}
+	return c
+}
+
+// zoneOf returns the zone whose days the window of a view has: the moment when its hours were kept may have passed.
+func (r *request) zoneOf(v *figuresView) *zone.Zone {
+	if v.Window.Zone == v.Span.Zone.Name() {
+		return v.Span.Zone
+	}
+	return r.Engine.Zone()
+}
+
+func labelled(label, text string) string {
+	if text == "" {
+		return ""
+	}
+	return label + ": " + text
 }

@@ -212,8 +212,8 @@ func (f linkForm) Texts() (texts []*field) {
 	return texts
 }
 
-// fill sets the fields to what was typed, or else to the text that shown returns. In a form that was sent, the target is
-// marked with its campaign.
+// fill sets the fields to what was typed, or else to the text that shown returns. In a form that was sent, the target
+// is marked with its campaign.
 func (f *linkForm) fill(r *request, shown func(name string) string) (err error) {
 	f.Fields = make(map[string]*field, len(linkFields))
 	for _, of := range linkFields {

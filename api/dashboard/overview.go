@@ -1,59 +1,35 @@
 package dashboard
 
 import (
-	"fmt"
-	"html/template"
-	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/span"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
-	"shunt/engine"
+	"shunt/engine/zone"
 )
 
 // overviewView is what the overview shows.
 type overviewView struct {
-	ClockNote string   // see clockNote
-	Here      string   // the address of the page
-	Form      linkForm // creates a link
-	Owner     string   // the parameter owner: empty (one's own links) or all
-	Zone      string   // of days
-	Admin     bool
-	Today     comparison
-	Unused    bool // no link was hit lately: the page says how to begin
-	Others    []comparison
-	Tabs      []tab
-	Period    period
-	Chart     template.HTML
-	Window    ops.Figures
-	Lists     []breakdown
-	Top       []topLink
-	TopBeyond uint64 // other links have at most that many hits in the window; 0: Top is certain
-	Live      string // the path of the live figures of today
+	figuresView
+	Form   linkForm // creates a link
+	Owner  string   // the parameter owner: empty (one's own links) or all
+	Admin  bool
+	Unused bool         // no link was hit lately: the page says how to begin
+	Today  *ops.Figures // nil: the span is today
+	Zone   string       // of today
+	Top    topView
+	Live   string // the path of the live figures of today
 }
 
-// A comparison is the figures of some days, beside those of an equal span before: the day that is not over is compared
-// with yesterday until the same hour, and is not in longer spans.
-type comparison struct {
-	Title, Before string
-	Now           ops.Figures  // what is shown
-	Part          *ops.Figures // what is compared; nil: Now
-	Then          *ops.Figures // of the span before; nil: it is not kept, or nothing of the day is over
-
-	from, to    time.Time // of Now; to is zero: up to now
-	since, till time.Time // of Then
-	partly      time.Time // where Part ends, which begins as Now does
-}
-
-// Delta returns the difference between the hits of two equal spans in words.
-func (c comparison) Delta() visit.Delta {
-	now := c.Now.Hits
-	if c.Part != nil {
-		now = c.Part.Hits
-	}
-	return visit.Compare(now, c.Then.Hits, c.Before)
+// A topView is the links with the most hits in a span.
+type topView struct {
+	Span   string
+	Links  []topLink
+	Beyond uint64    // other links have at most that many hits; 0: Links is certain
+	Ranked time.Time // hits until then decided which links were looked at; zero: hits until now
 }
 
 // A topLink is one of the most-hit links.
@@ -62,132 +38,59 @@ type topLink struct {
 	Path string
 }
 
-// comparedDays are the spans that the overview compares, after today.
-var comparedDays = []int{7, 30}
-
-// keptComparisons returns the comparisons whose days are kept, without their figures. The first one is today's.
-func (r *request) keptComparisons() []comparison {
-	hours, first := r.Engine.KeptSince()
-	all := []comparison{r.today(hours)}
-	now := r.Now()
-	for _, days := range comparedDays {
-		c := comparison{
-			Title: fmt.Sprintf("Hits in %d days, without today", days), Before: fmt.Sprintf("in the %d days before", days),
-			from: r.beginning("day", now, -days), to: all[0].from, since: r.beginning("day", now, -2*days), till: r.beginning("day", now, -days),
-		}
-		if c.from.Before(first) {
-			break
-		}
-		if !c.since.Before(first) {
-			c.Then = new(ops.Figures)
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
-// today returns the comparison of today with yesterday until the same hour; hours are kept since then.
-func (r *request) today(hours time.Time) comparison {
-	now := r.Now()
-	c := comparison{Title: "Hits today", from: r.beginning("day", now, 0), partly: r.beginning("hour", now, 0)}
-	c.since = r.beginning("day", now, -1)
-	c.till = c.since.Add(c.partly.Sub(c.from))
-	zone := r.Engine.Zone()
-	c.Before = "yesterday until " + c.till.In(zone.Place()).Format("15:04") + " " + zone.Name()
-	if c.since.Before(c.till) && !c.since.Before(hours) {
-		c.Part, c.Then = new(ops.Figures), new(ops.Figures)
-	}
-	return c
-}
-
-// A span is a part of a comparison, and where its figures go.
-type span struct {
-	from, to time.Time
-	figures  *ops.Figures
-}
-
-func (c *comparison) spans() []span {
-	all := []span{{c.from, c.to, &c.Now}}
-	if c.Part != nil {
-		all = append(all, span{c.from, c.partly, c.Part})
-	}
-	if c.Then != nil {
-		all = append(all, span{c.since, c.till, c.Then})
-	}
-	return all
-}
-
 // overview is GET /_/.
 func (r *request) overview() error {
-	view := overviewView{ClockNote: r.clockNote(), Here: r.Here(), Owner: r.Query("owner"), Zone: r.Engine.Zone().Name(), Admin: r.Admin()}
-	view.Live = visit.Address(livePath, "owner", view.Owner)
+	owner := r.Query("owner")
+	view := overviewView{figuresView: r.figuresView(time.Time{}, "owner", owner), Owner: owner, Admin: r.Admin(), Live: visit.Address(livePath, "owner", owner)}
 	var err error
 	if view.Form, err = r.newForm(linksPath, nil); err != nil {
 		return err
 	}
-	periods := r.keptPeriods()
-	view.Period = periodNamed(periods, r.Query("period"), "30d")
-	view.Tabs = tabs(periods, r.With("period"), view.Period.Name)
+	if view.Span == nil {
+		return r.Show(fasthttp.StatusUnprocessableEntity, "overview", "Overview", &view)
+	}
 	if err := r.Heavily(func() error { return r.readOverview(&view) }); err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "overview", "Overview", view)
+	return r.Show(fasthttp.StatusOK, "overview", "Overview", &view)
 }
 
 // readOverview reads the figures of the overview, all in one turn.
 func (r *request) readOverview(view *overviewView) error {
-	p := view.Period
-	window, err := r.ownerQuery(view.Owner, "from", moment(r.since(p)), "interval", p.Interval, "include", allLists, "top", topShown)
-	if err != nil {
+	windows := view.windows("include", allLists, "top", topShown)
+	if view.Span.Name != span.Today {
+		from, zone := r.today()
+		view.Today, view.Zone = new(ops.Figures), zone.Name()
+		windows = append(windows, window{from: from, figures: view.Today})
+	}
+	if err := r.readOwner(windows, "owner", view.Owner); err != nil {
 		return err
 	}
-	window.MaxLinks = engine.MaxScannedLinks // a page has no time for more
-	queries := []ops.FiguresQuery{window}
-	compared := r.keptComparisons()
-	for i := range compared {
-		for _, span := range compared[i].spans() {
-			q, err := r.ownerQuery(view.Owner, "from", moment(span.from), "to", moment(span.to))
-			if err != nil {
-				return err
-			}
-			queries = append(queries, q)
-		}
-	}
-	figures, err := r.Calls.SeveralOwnerFigures(r.Caller, queries)
-	if err != nil {
-		return err
-	}
-	return r.fillOverview(view, figures, compared)
+	view.Top = topOf(&view.figuresView, view.Owner)
+	view.Unused = view.Window.Hits == 0 && (view.Today == nil || view.Today.Hits == 0) && (view.Then == nil || view.Then.Hits == 0)
+	return r.fillFigures(&view.figuresView)
 }
 
-// fillOverview puts the figures into the view: those of the window, and then those of each
-// comparison.
-func (r *request) fillOverview(view *overviewView, figures []ops.Figures, compared []comparison) (err error) {
-	view.Window = figures[0]
-	view.Lists = r.breakdowns(&view.Window)
-	view.TopBeyond = view.Window.TopBeyond
-	for _, l := range view.Window.Top {
-		view.Top = append(view.Top, topLink{l, linkPath(l.Code, view.Owner)})
+// topOf returns the most-hit links of a view.
+func topOf(v *figuresView, owner string) (top topView) {
+	top.Span, top.Beyond, top.Ranked = v.Span.Label(), v.Window.TopBeyond, v.Window.TopRanked
+	for _, l := range v.Window.Top {
+		top.Links = append(top.Links, topLink{l, linkPath(l.Code, owner)})
 	}
-	figures = figures[1:]
-	for i := range compared {
-		for _, span := range compared[i].spans() {
-			*span.figures, figures = figures[0], figures[1:]
-		}
+	return top
+}
+
+// today returns when today began for the visitor, and where.
+func (r *request) today() (begin time.Time, days *zone.Zone) {
+	c := r.calendar()
+	if s, err := c.Of(span.Asked{Name: span.Today}, time.Time{}); err == nil {
+		return s.From, s.Zone
 	}
-	view.Today, view.Others = compared[0], compared[1:]
-	view.Unused = view.Window.Hits == 0 && !slices.ContainsFunc(compared, func(c comparison) bool { return c.Now.Hits > 0 })
-	view.Chart, err = r.drawn(view.Period.Interval, view.Window.Series)
-	return err
+	return c.Store.DayOf(c.Now, 0), c.Store
 }
 
 // topShown is the number of links in the list of the most-hit ones.
 const topShown = "10"
-
-// ownerQuery returns a query for figures of all links of the caller, or of owner.
-func (r *request) ownerQuery(owner string, pairs ...string) (ops.FiguresQuery, error) {
-	return ops.ParseOwnerFigures(r.Caller, parameters(append(pairs, "owner", owner)...))
-}
 
 // linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
 // of somebody else; empty: none.
@@ -200,13 +103,14 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
-	q, err := r.ownerQuery(r.Query("owner"), "from", moment(r.beginning("day", r.Now(), 0)))
+	from, _ := r.today()
+	q, err := ops.ParseOwnerFigures(r.Caller, parameters("owner", r.Query("owner"), "from", moment(from)))
 	if err != nil {
 		return err
 	}
 	read := func() (hits, unique uint64, err error) {
 		err = r.Heavily(func() error {
-			q.From = r.beginning("day", r.Now(), 0)
+			q.From, _ = r.today()
 			f, err := r.Calls.OwnerFigures(r.Caller, q)
 			hits, unique = f.Hits, f.Unique
 			return err

@@ -9,7 +9,7 @@ input[data-utc=ID]      a datetime-local, sent in UTC, is typed in local time   
 input[data-day=ID]      a date is sent with its end in local time               #ID names the zone
 form[data-search]       sends itself as one types, and replaces #results            #results[data-say]: "12 links", is announced
 [data-live=URL]         shows events {"hits":n,"unique":n}                          [data-live-value=hits|unique], [data-live-state]; [data-newer] is shown once hits differ
-figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart)
+figure[data-from]       svg.chart: values by pointer and arrow keys, local hours    .chart-readout, .chart-zone, the table (api/chart); [data-zone]: whose hours
 form[data-once]         can be sent once; leaving it asks first, once it is changed
 select[data-template]   fills the fields utm_… of its form                          option[data-source], [data-medium] …
 input[data-tags]        suggests for the last of several tags                       its datalist
@@ -205,12 +205,13 @@ function search(form) {
 
 // Live figures. A browser has six connections to a server, so all of its pages share one stream: that of the page
 // that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
-// hidden page has no stream.
+// hidden page has no stream. The page with the stream repeats its last event, so that the others notice if it is gone
+// without a word.
 function live(root) {
-	const url = root.dataset.live;
+	const url = root.dataset.live, pulse = 4000, patience = 3 * pulse; // milliseconds
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
-	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
+	let source, timer, beat, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
 		state.textContent = on ? 'live' : 'paused';
@@ -225,7 +226,7 @@ function live(root) {
 			if (Number.isFinite(figure)) value.textContent = number(figure);
 		}
 	};
-	const close = () => { clearTimeout(timer); source?.close(); source = null; fed = false; tell(false); };
+	const close = () => { clearTimeout(timer); clearInterval(beat); source?.close(); source = null; fed = false; tell(false); };
 	const retry = () => {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
@@ -236,7 +237,14 @@ function live(root) {
 		rank = Date.now() + Math.random();
 		channel?.postMessage({ rank });
 		source = new EventSource(url);
-		source.onmessage = e => { failures = 0; show(e.data); channel?.postMessage({ url, text: e.data }); };
+		source.onmessage = ({ data: text }) => {
+			const feed = () => channel?.postMessage({ url, text });
+			failures = 0;
+			show(text);
+			feed();
+			clearInterval(beat);
+			beat = setInterval(feed, pulse);
+		};
 		source.onerror = retry;
 		source.addEventListener('end', e => {
 			const { reason } = JSON.parse(e.data);
@@ -256,6 +264,8 @@ function live(root) {
 		} else if (data.url === url && !rank) {
 			fed = true;
 			show(data.text);
+			clearTimeout(timer);
+			timer = setTimeout(() => { fed = false; open(); }, patience);
 		}
 	}
 	const leave = () => {
@@ -287,14 +297,14 @@ function chart(figure) {
 	const { from, step, peak, open } = figure.dataset, hourly = step < 86400, one = q => figure.querySelector(q);
 	const svg = one('svg.chart'), plot = svg.querySelector('svg'), readout = one('.chart-readout');
 	const rows = all('tbody tr', figure), last = rows.length - 1;
-	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' };
-	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, options);
+	const day = { day: 'numeric', month: 'short' }, hour = { hour: 'numeric', minute: '2-digit' }, timeZone = figure.dataset.zone;
+	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, { timeZone, ...options });
 	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
 	const soFar = i => open !== undefined && i === last;
-	const values = i => [1, 2].map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
+	const values = i => [1, 2].filter(j => rows[i].cells[j]).map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
 
 	// The server's ticks are at round hours of UTC. As many are put at round hours of the visitor.
-	const hourAt = i => new Date((+from + i * step) * 1000).getHours();
+	const clock = new Intl.DateTimeFormat('en', { hour: 'numeric', hourCycle: 'h23', timeZone }), hourAt = i => +clock.format(new Date((+from + i * step) * 1000));
 	function localTicks(axis) {
 		const old = all('text', axis), every = old[1] ? old[1].dataset.bucket - old[0].dataset.bucket : 24;
 		const y = old[0].getAttribute('y'), least = axis.classList.contains('dense') ? 560 : 240, end = 15; // pixels, as in api/chart
@@ -312,7 +322,7 @@ function chart(figure) {
 	if (hourly) {
 		for (const axis of all('.axis', svg)) localTicks(axis);
 		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
-		const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short' }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
+		const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short', timeZone }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
 		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
 	}
 	if (!plot) return;
@@ -330,6 +340,8 @@ function chart(figure) {
 		const box = svg.getBoundingClientRect(), i = Math.floor((e.clientX - box.left) / box.width * rows.length);
 		if (i !== current && i >= 0 && i <= last) show(i);
 	};
+	const openDay = () => { const link = current < 0 ? null : rows[current].querySelector('a'); if (link) location = link.href; };
+	svg.onclick = e => { if (e.pointerType === 'mouse') openDay(); };
 	svg.onpointerleave = e => { if (e.pointerType === 'mouse') show(-1); };
 	figure.tabIndex = 0;
 	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. Arrow keys read each value.';
@@ -338,6 +350,7 @@ function chart(figure) {
 		const to = {
 			ArrowLeft: current < 0 ? last : Math.max(current - 1, 0), ArrowRight: Math.min(current + 1, last), Home: 0, End: last, Escape: -1,
 		}[e.key];
+		if (e.key === 'Enter' && e.target === figure) openDay();
 		if (to === undefined || e.target !== figure || e.ctrlKey || e.altKey || e.metaKey) return;
 		e.preventDefault();
 		show(to);
@@ -596,6 +609,10 @@ function enhance(root) {
 	each('form[data-import]', importFile);
 	each('a[data-export]', exportLinks);
 }
+// The zone of the visitor's days, for the next page of figures.
+const told = 'shunt_zone=' + Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (!document.cookie.split('; ').includes(told)) document.cookie = told + ';path=/_;max-age=31536000;samesite=strict';
+
 document.body.append(announcer);
 enhance(document);
 })();

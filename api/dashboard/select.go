@@ -29,7 +29,6 @@ const (
 	selectedPath = find.Path + "/selected"
 	changePath   = selectedPath + "/change"
 	exportPath   = find.Path + "/export"
-	comparePath  = Root + "compare"
 )
 
 // A choice is what can be done with several links.

@@ -12,6 +12,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/chart"
 	"shunt/api/dashboard/visit"
+	"shunt/engine"
 )
 
 // systemView is what the page of the server shows.
@@ -103,4 +104,109 @@ func seconds(n float64) string {
 		return strconv.FormatFloat(n, 'f', 1, 64) + " s"
 	}
 	return (time.Duration(n) * time.Second).String()
+}
+
+// A summary says on top of the page of the server whether all is well.
+type summary struct {
+	Problems []string // each with what to do; empty: everything works
+	Disk     *diskUse // nil: the store does not report it
+	Version  string
+	Since    template.HTML // when the server started; empty: unknown
+}
+
+// diskUse is how much disk space the data takes.
+type diskUse struct {
+	All, Parts string
+	Free       string // empty: unknown
+}
+
+// summary returns the summary of the server; groups are its metrics.
+func (r *request) summary(groups []admin.Group) summary {
+	m := r.Engine.Metrics()
+	s := summary{Problems: append(r.problemsNow(), problemsSince(&m)...), Disk: diskUseOf(groups, m.JournalBytes)}
+	if v, ok := valueOf(groups, "shunt_build_info"); ok {
+		s.Version = v.Text
+	}
+	if v, ok := valueOf(groups, "process_start_time_seconds"); ok {
+		s.Since = valueText(admin.Moment, v)
+	}
+	return s
+}
+
+// problemsNow are the conditions that may pass.
+func (r *request) problemsNow() (all []string) {
+	for _, c := range r.Health().Wrong() {
+		all = append(all, c.Detail)
+	}
+	return all
+}
+
+// clockNote says that the clock has jumped lately, by so much that figures show it; else it is empty.
+func clockNote(m *engine.Metrics) string {
+	const least = 12 * time.Hour // a computer that slept for a night is not to be told so
+	if m.ClockJumpBy.Abs() < least {
+		return ""
+	}
+	way := "ahead"
+	if m.ClockJumpBy < 0 {
+		way = "back"
+	}
+	by := visit.Plural(uint64(m.ClockJumpBy.Abs().Round(24*time.Hour)/(24*time.Hour)), "day", "days")
+	return "The server's clock jumped " + way + " by about " + by + ", and showed " + m.ClockJumpAt.UTC().Format("2 January 2006, 15:04") +
+		" UTC then. Hits count on the days that the clock showed. Nothing was deleted too early. If the time is wrong now, set the clock."
+}
+
+func (r *request) clockNote() string {
+	m := r.Engine.Metrics()
+	return clockNote(&m)
+}
+
+// problemsSince are what has happened since the start. They stay until the next one.
+func problemsSince(m *engine.Metrics) (all []string) {
+	add := func(n uint64, one, many, text string) {
+		if n > 0 {
+			all = append(all, visit.Plural(n, one, many)+text)
+		}
+	}
+	add(m.FlushErrors, "write of figures has", "writes of figures have", " failed since the start. The server tried again. If the number grows, check the disk and the server's log.")
+	add(m.HitsMissing, "hit", "hits", " could not be kept for the disk, because it did not answer for too long. They count until the server stops, and are lost then. Check the disk.")
+	add(m.VisitorsDropped+m.ValuesDropped+m.ReferrersRefused, "detail of a hit", "details of hits",
+		" (visitors, referrers, countries, devices, browsers) dropped since the start, because memory was full. The hits themselves count. Check whether the disk is slow.")
+	add(m.FlushesReduced, "write of figures was", "writes of figures were", " too large and left out breakdowns or visitors. The hits themselves count. Check whether the disk is slow.")
+	if note := clockNote(m); note != "" {
+		all = append(all, note)
+	}
+	add(m.JournalMissing, "file", "files", " of the journal could not be recovered whole at the start, so some of the last hits before it may be missing. Check the disk.")
+	return all
+}
+
+// diskUseOf adds up what the data takes; the journal's files are mapped into memory.
+func diskUseOf(groups []admin.Group, journal uint64) *diskUse {
+	number := func(name string) float64 {
+		v, _ := valueOf(groups, "shunt_storage_"+name)
+		return v.N
+	}
+	database, log, ballast := number("disk_bytes"), number("log_disk_bytes"), number("ballast_bytes")
+	if database == 0 {
+		return nil
+	}
+	use := &diskUse{All: bytesText(database + ballast + float64(journal))}
+	use.Parts = "tables " + bytesText(max(database-log, 0)) + ", log of writes with the room reserved for it " + bytesText(log) +
+		", journal of hits " + bytesText(float64(journal)) + ", reserve for a full disk " + bytesText(ballast)
+	if free := number("free_bytes"); free > 0 {
+		use.Free = bytesText(max(free-ballast, 0)) // the metric includes the ballast
+	}
+	return use
+}
+
+// valueOf returns the first value of a metric.
+func valueOf(groups []admin.Group, metric string) (v admin.Value, ok bool) {
+	for _, g := range groups {
+		for _, f := range g.Facts {
+			if f.Metric == metric && len(f.Values) > 0 {
+				return f.Values[0], true
+			}
+		}
+	}
+	return v, false
 }

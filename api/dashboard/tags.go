@@ -20,6 +20,7 @@ const (
 	tagsPath      = Root + "tags"
 	renameTagPath = Root + "tags/rename"
 	deleteTagPath = Root + "tags/delete"
+	tagFigurePath = Root + "tags/figures"
 )
 
 // listedTags is how many tags a page has, as text for the call.
@@ -38,7 +39,7 @@ type tagsView struct {
 // A tagRow is a tag in the list.
 type tagRow struct {
 	ops.Tag
-	Found, Rename, Delete string // paths
+	Found, Figures, Rename, Delete string // paths
 }
 
 // tagView is what the pages show that rename or delete a tag.
@@ -70,8 +71,9 @@ func (r *request) tagsPage() error {
 	for _, tag := range page.Data {
 		view.Rows = append(view.Rows, tagRow{
 			Tag: tag, Found: (&find.Search{Tag: tag.Name, Owner: view.Owner}).Address(),
-			Rename: visit.Address(renameTagPath, "tag", tag.Name, "owner", view.Owner),
-			Delete: visit.Address(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
+			Figures: visit.Address(tagFigurePath, "tag", tag.Name, "owner", view.Owner),
+			Rename:  visit.Address(renameTagPath, "tag", tag.Name, "owner", view.Owner),
+			Delete:  visit.Address(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
 		})
 	}
 	if page.NextCursor != nil {

@@ -135,9 +135,9 @@ type refusedLine struct {
 	Problem string
 }
 
-// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may have:
-// exports have the newest link first, and the list shows the link that was made last first. If it cannot go on after some,
-// the outcome says so.
+// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may
+// have: exports have the newest link first, and the list shows the link that was made last first. If it cannot go on
+// after some, the outcome says so.
 func (r *request) importLines(f upload) (*imported, error) {
 	guard, err := ownerOf(f)
 	if err != nil {

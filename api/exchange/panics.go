@@ -70,7 +70,8 @@ type panics struct {
 	unlogged int
 }
 
-// Log logs a panic with v in the request that id names. It must be called below the deferred function that recovered it.
+// Log logs a panic with v in the request that id names. It must be called below the deferred function that recovered
+// it.
 func (l *PanicLog) Log(v any, id slog.Attr) {
 	if repeats, first := l.count(siteOfPanic(), time.Now()); first {
 		l.Out.Error("panic in a request", slog.Any("cause", v), slog.Int("repeated_unlogged", repeats), id,

@@ -12,8 +12,8 @@ import (
 	"shunt/engine"
 )
 
-// Limits of IssueToken, in all and for each caller: a request under way delays every other change of accounts while it reads
-// the up to thousand tokens of the caller. Above all, a thief with a stolen token must not be able
+// Limits of IssueToken, in all and for each caller: a request under way delays every other change of accounts while it
+// reads the up to thousand tokens of the caller. Above all, a thief with a stolen token must not be able
 // to block its revocation.
 const (
 	maxIssues       = 32
@@ -68,8 +68,8 @@ type LinksOfRemoved struct {
 }
 
 // RemoveUser deletes a user with all tokens and sessions. A user who has links is deleted only if links says
-// whether to delete, keep or move them; otherwise the error is about the field "links". Links that are kept go on redirecting
-// and counting under the user's number, which no other user ever gets, and admins reach them by
+// whether to delete, keep or move them; otherwise the error is about the field "links". Links that are kept go on
+// redirecting and counting under the user's number, which no other user ever gets, and admins reach them by
 // owner=ID.
 func (c *Calls) RemoveUser(caller account.Caller, id uint32, links LinksOfRemoved) error {
 	moved := uint64(0)

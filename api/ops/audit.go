@@ -38,8 +38,8 @@ type AuditQuery struct {
 	Limit    int    // 0: defaultAudited
 	Before   uint64 // the stamp after which the page goes on; 0: from the newest on
 
-	// The link that had Code at Before, as far as it is known; its id is 0 if there was none. Several links that were made
-	// at once are an entry of that link only if it is one of them.
+	// The link that had Code at Before, as far as it is known; its id is 0 if there was none. Several links that were
+	// made at once are an entry of that link only if it is one of them.
 	linkKnown bool
 	link      uint64
 }
@@ -198,8 +198,8 @@ func (q *AuditQuery) stamps() (from, before uint64) {
 	return from, before
 }
 
-// findAudited finds the link that has the code of q now. Which one had it at an earlier time is known only once an entry
-// of its own has come: until then, all requests that may have made it are listed.
+// findAudited finds the link that has the code of q now. Which one had it at an earlier time is known only once an
+// entry of its own has come: until then, all requests that may have made it are listed.
 func (c *Calls) findAudited(q *AuditQuery) error {
 	if q.Code == "" || q.linkKnown || !q.To.IsZero() || q.Before != 0 {
 		return nil

@@ -29,6 +29,7 @@ type Figures struct {
 	Top        []LinkFigures  `json:"top,omitzero"`
 	Links      []ComparedLink `json:"links,omitzero"`
 	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
+	TopRanked  time.Time      `json:"-"` // when the links were ranked; zero: for this answer. See engine.TopLinks
 }
 
 // A ComparedLink is one of the links whose figures were asked for together.
@@ -101,7 +102,7 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		q.useDays(c.o.Engine.Zone())
+		q.useDays(c.o.Engine)
 		r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
@@ -208,7 +209,7 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 }
 
 func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
-	q.useDays(c.o.Engine.Zone())
+	q.useDays(c.o.Engine)
 	if len(q.codes) > 0 {
 		return c.compared(q)
 	}
@@ -222,7 +223,7 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	}
 	f = q.answer(&r)
 	if q.top > 0 {
-		f.Top, f.TopBeyond, err = c.topLinks(q, owners, &r)
+		err = c.addTopLinks(&f, q, owners, &r)
 	}
 	return f, err
 }
@@ -274,11 +275,12 @@ func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
 	return owners, nil
 }
 
-// topLinks returns the links with the most hits in the window of r. Others have at most beyond hits, if it is not 0:
-// see FiguresQuery.MaxLinks.
-func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (top []LinkFigures, beyond uint64, err error) {
+// addTopLinks adds the links with the most hits in the window of r to f. Others have at most f.TopBeyond hits, if it is
+// not 0: see FiguresQuery.MaxLinks.
+func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *engine.Report) error {
+	f.Top = []LinkFigures{}
 	if !r.From.Before(r.To) {
-		return []LinkFigures{}, 0, nil
+		return nil
 	}
 	asked := q.Query
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
@@ -286,13 +288,13 @@ func (c *Calls) topLinks(q *FiguresQuery, owners []uint32, r *engine.Report) (to
 	}
 	found, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	top = make([]LinkFigures, len(found.Links))
-	for i, l := range found.Links {
-		top[i] = LinkFigures{Code: l.Code, Hits: l.Hits, Unique: l.Unique}
+	for _, l := range found.Links {
+		f.Top = append(f.Top, LinkFigures{Code: l.Code, Hits: l.Hits, Unique: l.Unique})
 	}
-	return top, found.Beyond, nil
+	f.TopBeyond, f.TopRanked = found.Beyond, found.Ranked
+	return nil
 }
 
 // answer returns the figures of r that q asks for.
@@ -329,14 +331,23 @@ const (
 	unknownValue = "unknown"
 )
 
-// shownValues returns the values with the most hits and their names, and last the hits that have
-// another value or no known one. A host that is called like one of these two names is not shown,
+// namedValue returns the name of a value; "" if it has none. A host that is called like the sum of others is not named,
 // because anybody can send such a name in a Referer.
+func namedValue(d engine.Dimension, value string) string {
+	name := d.Name(value)
+	if name == OtherValues || name == unknownValue || name == engine.DirectReferrer && value != "" {
+		return ""
+	}
+	return name
+}
+
+// shownValues returns the values with the most hits and their names, and last the hits that have
+// another value or no known one.
 func shownValues(d engine.Dimension, values engine.Breakdown, hits uint64) []ValueFigures {
 	shown := make([]ValueFigures, 0, engine.ShownValues+1)
 	for _, v := range values.Top(len(values)) {
-		name := d.Name(v.Value)
-		if name == OtherValues || name == unknownValue || name == engine.DirectReferrer && v.Value != "" {
+		name := namedValue(d, v.Value)
+		if name == "" {
 			continue
 		}
 		if len(shown) == engine.ShownValues || v.Hits > hits {

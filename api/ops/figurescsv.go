@@ -14,19 +14,44 @@ var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "uni
 
 // CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins
 // with an apostrophe, because anybody can send a Referer.
-func (f *Figures) CSV() []byte {
+func (f *Figures) CSV() []byte { return f.CSVIn(time.UTC, nil, nil) }
+
+// CSVIn returns what CSV returns, with times of a place. then is of an earlier time, and part of the part of f that is
+// compared with it: of both there are rows "before" and "compared". nil: then nothing is compared, or the whole of f.
+func (f *Figures) CSVIn(place *time.Location, part, then *Figures) []byte {
 	var b bytes.Buffer
-	w := figuresWriter{csv.NewWriter(&b)}
+	w := figuresWriter{csv.NewWriter(&b), place}
 	w.row(figuresHeader...)
 	w.figures("", f)
 	for i := range f.Links {
 		w.figures(f.Links[i].Code, &f.Links[i].Figures)
 	}
+	if part != nil && then != nil {
+		w.totals("compared", part)
+	}
+	if then != nil {
+		w.totals("before", then)
+	}
 	w.csv.Flush()
 	return b.Bytes()
 }
 
-type figuresWriter struct{ csv *csv.Writer }
+type figuresWriter struct {
+	csv   *csv.Writer
+	place *time.Location
+}
+
+// totals writes the totals of f, and those of its links.
+func (w *figuresWriter) totals(name string, f *Figures) {
+	w.total(name, "", f)
+	for i := range f.Links {
+		w.total(name, f.Links[i].Code, &f.Links[i].Figures)
+	}
+}
+
+func (w *figuresWriter) total(name, code string, f *Figures) {
+	w.row(name, code, w.time(f.From), w.time(f.To), "", csvNumber(f.Hits), csvNumber(f.Unique))
+}
 
 func (w *figuresWriter) row(cells ...string) {
 	for i, cell := range cells {
@@ -38,7 +63,7 @@ func (w *figuresWriter) row(cells ...string) {
 }
 
 func (w *figuresWriter) figures(code string, f *Figures) {
-	w.row("total", code, csvTime(f.From), csvTime(f.To), "", csvNumber(f.Hits), csvNumber(f.Unique))
+	w.total("total", code, f)
 	if f.Imported > 0 {
 		w.row("imported", code, "", "", "", csvNumber(f.Imported), "")
 	}
@@ -47,7 +72,7 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 		if i+1 < len(f.Series) {
 			to = f.Series[i+1].From
 		}
-		w.row("series", code, csvTime(b.From), csvTime(to), "", csvNumber(b.Hits), csvNumber(b.Unique))
+		w.row("series", code, w.time(b.From), w.time(to), "", csvNumber(b.Hits), csvNumber(b.Unique))
 	}
 	if f.Bots != nil {
 		w.row("bots", code, "", "", "bots", csvNumber(f.Bots.Bots), "")
@@ -66,9 +91,9 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 
 func csvNumber(n uint64) string { return strconv.FormatUint(n, 10) }
 
-func csvTime(t time.Time) string {
+func (w *figuresWriter) time(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339)
+	return t.In(w.place).Format(time.RFC3339)
 }

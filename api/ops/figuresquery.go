@@ -34,7 +34,7 @@ type FiguresQuery struct {
 	Guard    engine.Guard // whose link, or links
 	windowed bool         // from, to or interval is given
 	include  included
-	days     [2]bool // whether from and to are dates, which are days of the zone in use
+	days     [2]bool // whether from and to are dates, which are days of the zone in use: see useDays
 	tag      string
 	top      int      // 0: no list
 	codes    []string // links to compare; none: all of the owner, or of the tag
@@ -131,18 +131,28 @@ func readZone(q *FiguresQuery, value string) (err error) {
 	return nil
 }
 
-// useDays makes the dates of q days of its zone, or of the store's.
-func (q *FiguresQuery) useDays(store *zone.Zone) {
-	days := store
+// useDays makes the dates of q days of the zone whose days its window has: its own, or, where hours are not kept for
+// that, the store's.
+func (q *FiguresQuery) useDays(e *engine.Engine) {
+	days := e.Zone()
 	if q.Zone != nil {
-		days = q.Zone
+		asked := *q
+		asked.setDays(q.Zone)
+		if e.DaysOf(asked.Query) == q.Zone {
+			days = q.Zone
+		}
 	}
+	q.setDays(days)
+	q.days = [2]bool{}
+}
+
+// setDays makes the dates of q, which were read in UTC, days of a zone.
+func (q *FiguresQuery) setDays(days *zone.Zone) {
 	for i, at := range []*time.Time{&q.From, &q.To} {
 		if q.days[i] && at.Unix() > 0 {
 			*at = time.Unix(int64(days.Begin(uint32(at.Unix()/86400)))*3600, 0)
 		}
 	}
-	q.days = [2]bool{}
 }
 
 // readMoment reads a bound of a window with when.Begin or when.End, so that a date is a whole day, for now in

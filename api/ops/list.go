@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -214,7 +215,7 @@ func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed) {
 		asked.CreatedBeforeMs = cmp.Or(l.To.UnixMilli(), -1)
 	}
 	if l.State != "" {
-		asked.Skip, asked.Select = c.inState(l.State)
+		asked.Judge, asked.Select = c.inState(l.State)
 	}
 	if l.NeverHit {
 		asked.WantHits = func(hits uint64) bool { return hits == 0 }
@@ -241,34 +242,50 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	return words, words
 }
 
-// storedAddress returns a pasted address as it may be stored: its host in ASCII, and no slash at its end, which the stored
-// one may lack.
+// storedAddress returns a pasted address as texts of links have it: its host in ASCII, and no slash at its end, which
+// the stored one may lack. Bytes beyond ASCII are stored as they were typed, or percent-encoded as browsers show them.
+// A text has both without the encoding, so an address with such bytes is looked for like that.
 func storedAddress(pasted string) string {
 	pasted = strings.TrimRight(pasted, "/")
 	u, err := url.Parse(pasted)
 	if err != nil || u.Hostname() == "" {
 		return pasted
 	}
-	host, err := idna.Lookup.ToASCII(u.Hostname())
-	if err != nil {
-		return pasted
+	if host, err := idna.Lookup.ToASCII(u.Hostname()); err == nil {
+		pasted = strings.Replace(pasted, u.Hostname(), host, 1)
 	}
-	return strings.Replace(pasted, u.Hostname(), host, 1)
+	plain := search.Decoded(pasted)
+	if _, few := search.Parse(plain); few && strings.ContainsFunc(plain, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return plain
+	}
+	return pasted
 }
 
-// inState returns functions that choose the links that are in a state at this moment: skip by what the store has beside
-// their ids, and choose by what memory has of them.
-func (c *Calls) inState(state engine.State) (skip func(*engine.LinkEntry) bool, choose func(index.Link) bool) {
+// inState returns functions that choose the links that are in a state at this moment: judge by what the store has
+// beside their ids, and choose by what memory has of them, which takes three times as long. Only memory has targets,
+// which the block list is asked about, and the hits of a capped link.
+func (c *Calls) inState(state engine.State) (judge func(*engine.LinkEntry) engine.Choice, choose func(index.Link) bool) {
 	nowMs := c.o.Now().UnixMilli()
-	switch state {
-	case engine.StateDisabled:
-		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagDisabled == 0 }
-	case engine.StateExhausted:
-		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagCapped == 0 }
-	case engine.StateExpired:
-		skip = func(e *engine.LinkEntry) bool { return e.Flags&engine.FlagExpires == 0 || e.ExpiresAtMs > nowMs }
+	blocks := c.o.Targets.Blocked != nil && c.o.Targets.Blocked.Len() > 0
+	judge = func(e *engine.LinkEntry) engine.Choice {
+		could := engine.StateActive // the state, or else StateBlocked
+		switch {
+		case e.Flags&engine.FlagDisabled != 0:
+			could = engine.StateDisabled
+		case e.Flags&engine.FlagExpires != 0 && e.ExpiresAtMs <= nowMs:
+			could = engine.StateExpired
+		case e.Flags&engine.FlagCapped != 0 && (state == engine.StateActive || state == engine.StateExhausted):
+			return engine.Unsure
+		}
+		switch {
+		case blocks && (could == state || state == engine.StateBlocked):
+			return engine.Unsure
+		case could == state:
+			return engine.Wanted
+		}
+		return engine.Unwanted
 	}
-	return skip, func(l index.Link) bool { return c.o.StateNow(l, nowMs) == state }
+	return judge, func(l index.Link) bool { return c.o.StateNow(l, nowMs) == state }
 }
 
 // A Page is a page of a list of links. It has at most as many links as were asked

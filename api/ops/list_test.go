@@ -1,7 +1,9 @@
 package ops
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -53,10 +55,80 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 		"sho.rt/spring?x=1":          {"spring", "spring"},
 		"https://sho.rt/_/links":     {"https://sho.rt/_/links", ""},
 		"https://bücher.example/a/":  {"https://xn--bcher-kva.example/a", ""},
+		"https://a.example/é?x=%20":  {"https://a.example/é?x= ", ""},
+		"https://a.example/%C3%A9":   {"https://a.example/é", ""},
+		"https://a.example/%E9%20":   {"https://a.example/%E9%20", ""}, // not UTF-8
+		"https://a.example/%20b":     {"https://a.example/%20b", ""},
 		"https://example.com:8080/ü": {"https://example.com:8080/ü", ""},
 		"https://":                   {"https:", ""},
 	} {
 		words, code := c.looksFor(typed)
 		expect.That(t, words == want[0] && code == want[1], "%q: got %q and the code %q, want %q", typed, words, code, want)
+	}
+}
+
+// However an address with bytes beyond ASCII was stored, and in whichever form it is pasted, it is found.
+func TestAPastedAddressIsFoundInEachForm(t *testing.T) {
+	c := &Calls{}
+	forms := []string{"https://a.example/café/x%20y/", "https://a.example/caf%C3%A9/x%20y", "https://a.example/caf%c3%a9/x%20y/"}
+	for _, stored := range forms {
+		text := search.Fields{Target: stored}.AppendText(nil)
+		for _, pasted := range forms {
+			words, _ := c.looksFor(pasted)
+			q, ok := search.Parse(words)
+			expect.That(t, ok && q.Matches(text), "%s is not found by %s", stored, pasted)
+		}
+	}
+	many := "https://a.example/é" + strings.Repeat("%20b", search.MaxWords)
+	words, _ := c.looksFor(many)
+	expect.Equal(t, words, many, "too many words would match every link")
+}
+
+// TestAStateIsJudgedByItsRowOnlyIfTheRowDecides has every combination of what decides a state. Without a block list
+// only capped links need memory.
+func TestAStateIsJudgedByItsRowOnlyIfTheRowDecides(t *testing.T) {
+	const nowMs = 1000
+	list := new(engine.BlockList)
+	expect.OK(t, expect.Err(list.Replace([]byte("blocked.example\n"))))
+	for _, blocks := range []*engine.BlockList{nil, new(engine.BlockList), list} {
+		for bits := range 1 << 5 {
+			disabled, expires, isPast, capped, usedUp := bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0, bits&16 != 0
+			e := engine.LinkEntry{}
+			if disabled {
+				e.Flags |= engine.FlagDisabled
+			}
+			if capped {
+				e.Flags |= engine.FlagCapped
+			}
+			if expires {
+				e.Flags |= engine.FlagExpires
+				if e.ExpiresAtMs = nowMs + 1; isPast {
+					e.ExpiresAtMs = nowMs
+				}
+			}
+			is := engine.StateActive
+			switch {
+			case disabled:
+				is = engine.StateDisabled
+			case expires && isPast:
+				is = engine.StateExpired
+			case capped && usedUp:
+				is = engine.StateExhausted
+			}
+			c := &Calls{o: Options{Now: func() time.Time { return time.UnixMilli(nowMs) }, Targets: engine.TargetPolicy{Blocked: blocks}}}
+			for _, asked := range []engine.State{engine.StateActive, engine.StateDisabled, engine.StateExpired, engine.StateExhausted, engine.StateBlocked} {
+				judge, _ := c.inState(asked)
+				got, mayBeBlocked := judge(&e), blocks == list
+				want := engine.Unwanted
+				switch {
+				case mayBeBlocked && (is == asked || asked == engine.StateBlocked),
+					capped && !disabled && !(expires && isPast) && (asked == engine.StateActive || asked == engine.StateExhausted):
+					want = engine.Unsure
+				case is == asked:
+					want = engine.Wanted
+				}
+				expect.Equal(t, got, want, "%05b, a link that is %s, asked for %s, block list %v", bits, is, asked, mayBeBlocked)
+			}
+		}
 	}
 }

@@ -135,8 +135,8 @@ const (
 	maxUsedTagRows = 40_000 // links with a tag, each of its tags counted; an owner of more gets those of the first tags
 )
 
-// UsedTags returns the tags of the caller that most of the caller's links have, those first. The handler must take a place
-// with BeginHeavy before.
+// UsedTags returns the tags of the caller that most of the caller's links have, those first. The handler must take a
+// place with BeginHeavy before.
 func (c *Calls) UsedTags(caller account.Caller) (names []string, err error) {
 	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows}
 	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, c.turns(caller))

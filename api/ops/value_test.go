@@ -24,7 +24,7 @@ func FuzzFields(f *testing.F) {
 		if err := fieldNamed[name].read(&r, value); err != nil {
 			return
 		}
-		expect.MustThat(t, len(r.Title) <= engine.MaxTitleBytes && len(r.Tags) <= engine.MaxTags && len(r.Target) <= engine.MaxTargetBytes &&
+		expect.MustThat(t, len(r.Title) <= engine.TextNamed("title").Max && len(r.Tags) <= engine.MaxTags && len(r.Target) <= engine.MaxTargetBytes &&
 			(name != "max_hits" || r.MaxHits != 0) && (name != "alias" || engine.ValidCode([]byte(r.Alias))), "%s %s: taken as %+v", name, value, r.Draft)
 	})
 }

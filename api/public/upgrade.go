@@ -36,8 +36,8 @@ func NewUpgrader(baseURL string, pages Pages, challenges http.Handler) *upgrader
 	return u
 }
 
-// Answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the request,
-// which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
+// Answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the
+// request, which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
 // an operator can still go back to plain HTTP.
 func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())

@@ -97,8 +97,8 @@ func headed(headings []string) ([]*column, error) {
 	return found, nil
 }
 
-// known returns how many of the headings are known; 0 if one is an address: then it is a row, of which a cell happens to
-// be such a word.
+// known returns how many of the headings are known; 0 if one is an address: then it is a row, of which a cell happens
+// to be such a word.
 func known(headings []string) (n int) {
 	for _, heading := range headings {
 		switch {

@@ -21,9 +21,10 @@ type botGroup struct {
 // here, since people open short links with QR scanners; nor are "bot" and "spider" without what
 // follows them, since there are Cubot phones and games about spiders. The words of the first group do not
 // count in the name of a device, such as the tablets M BOT TAB (inModel). Rocket.Chat's server puts its
-// name at the end of a browser's, its app in the middle of one. Feishu's app (Lark) names itself last in the browser that it opens for people. Discord fetches what a page shows as a
-// Firefox: no Firefox says Mac OS X 11, and 38 on 10.10 is from 2015. Of 10,200 User-Agents of
-// browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a bot.
+// name at the end of a browser's, its app in the middle of one. Feishu's app (Lark) names itself last in the browser
+// that it opens for people. Discord fetches what a page shows as a Firefox: no Firefox says Mac OS X 11, and 38 on
+// 10.10 is from 2015. Of 10,200 User-Agents of browsers (npm: user-agents 2.1.198, top-user-agents 2.1.138) none is a
+// bot.
 var KnownBots = []botGroup{
 	{"Any that name themselves so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",

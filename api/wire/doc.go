@@ -12,8 +12,8 @@
 // in it. Two doors answer plain requests: the loops, which own connections, and the lane of a
 // connection that fasthttp owns. A loop hands a connection over to fasthttp when it sends anything
 // else. The gate refuses requests that could be read in two ways. A row of a listener's table
-// describes one connection, whether a loop or fasthttp owns it. The sweep checks every connection once a second, while there are any;
-// the health of a connection is the result, and Patience has the times that it may take. An idle
+// describes one connection, whether a loop or fasthttp owns it. The sweep checks every connection once a second, while
+// there are any; the health of a connection is the result, and Patience has the times that it may take. An idle
 // connection is evicted when a new one needs its slot. A large
 // body has more than MaxBodyBytes; it needs a place, and a slow one is cut when another waits. A
 // Drain is the shutdown that groups share.

@@ -224,8 +224,8 @@ func (g *Group) door() loop.Door {
 	}
 }
 
-// IdleWorkers is how long a goroutine of fasthttp waits for another connection, and how often fasthttp looks for such ones.
-// It keeps a server that has ended in memory for as long. Only tests change it.
+// IdleWorkers is how long a goroutine of fasthttp waits for another connection, and how often fasthttp looks for such
+// ones. It keeps a server that has ended in memory for as long. Only tests change it.
 var IdleWorkers = time.Minute
 
 // server returns the HTTP server of the group.

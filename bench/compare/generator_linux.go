@@ -12,8 +12,8 @@ import (
 	"shunt/bench/compare/load"
 )
 
-// loadArgument makes this program the generator, in a process of its own. It reads a Spec from standard input and prints a
-// Report.
+// loadArgument makes this program the generator, in a process of its own. It reads a Spec from standard input and
+// prints a Report.
 const loadArgument = "load"
 
 // generate is the generator's process.

@@ -29,6 +29,7 @@ type Metrics struct {
 	ValuesDropped      uint64                   // values of hits (referrers and so on) that are shown as "other" for the same reason
 	ReferrersRefused   uint64                   // hits whose referrer is shown as "other", because there were too many new ones
 	Rankings           uint64                   // made of all links in memory since start
+	LinksRead          uint64                   // for lists of the most-hit links since start: of each, the hits in a window
 	Flushes            uint64
 	FlushErrors        uint64
 	FlushesReduced     uint64    // flushes that were too large, and left out breakdowns, or visitors too
@@ -52,8 +53,8 @@ func (hs *Hits) Metrics() Metrics {
 		JournalNameless: hs.replayed.nameless, JournalStandby: hs.journal.OnStandby(),
 		JournalWaits: f.waits.Load(), ReferrersRefused: hs.journal.Referrers.Refused(),
 		JournalBytes: hs.journal.SizeBytes(), JournalFillRatio: hs.journal.FillRatio(),
-		Rankings: hs.rankings.made.Load(),
-		Flushes:  f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
+		Rankings: hs.rankings.made.Load(), LinksRead: hs.rankings.read.Load(),
+		Flushes: f.count.Load(), FlushErrors: f.failures.Load(), FlushesReduced: f.reduced.Load(),
 		ClockTrusted:  hs.clock.Trusts(),
 		FlushInterval: hs.options.FlushInterval, LastFlushTook: time.Duration(f.lastNanos.Load()), FlushSeconds: time.Duration(f.sumNanos.Load()).Seconds(),
 	}

@@ -32,9 +32,13 @@ type Query struct {
 	From     time.Time   // zero: the link's creation; with an Interval 48 hours or 30 days back; never before days are kept
 	To       time.Time   // zero or in the future: now
 	Interval Interval    // of the series; NoSeries: none
-	Zone     *zone.Zone  // of the days of a Daily series whose hours are all kept; nil, and if some are not: the store's
+	Zone     *zone.Zone  // of the days of a window that has a From and whose hours are all kept; else: the store's; see DaysOf
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
+
+	// Counted, if set, returns how many hits of a tally count: those of a value of a dimension, say, with Parts Breakdowns.
+	// The series is of these alone and without visitors, who are not kept by value. It may be too low, as a Breakdown is.
+	Counted func(*tally.Dimensions) uint64
 
 	// MaxLinks is how many links a query for the most-hit ones need read at most, in whole rankings; 0: all.
 	MaxLinks int
@@ -104,7 +108,7 @@ func (q *Query) window(k kept, now, created time.Time) (window, error) {
 		return window{}, err
 	}
 	to := k.hour + 1
-	if !q.To.IsZero() && q.To.Before(now) {
+	if !q.To.IsZero() && !q.To.After(now) {
 		to = clock.HourOf(q.To.Add(time.Hour - 1))
 	}
 	switch {
@@ -189,15 +193,22 @@ func (w *window) cut(from, to, step uint32) {
 	}
 }
 
-// useZone has k count days of q's zone, if all days of the series are in kept hours: only hours can be added up to
+// useZone has k count days of q's zone, if all days of the window are in kept hours: only hours can be added up to
 // other days than the store's.
 func (q *Query) useZone(k *kept) {
-	if q.Zone == nil || q.Interval != Daily || q.From.IsZero() {
+	if q.Zone == nil || q.From.IsZero() {
 		return
 	}
 	if from := q.Zone.Floor(clock.HourOf(q.From)); from >= k.firstHour && from >= k.days.Begin(k.firstDay) {
 		k.firstDay, k.days = q.Zone.Day(from), q.Zone
 	}
+}
+
+// DaysOf returns the zone whose days the window of q has now: that of q, or the store's.
+func (hs *Hits) DaysOf(q Query) *zone.Zone {
+	k := hs.kept(hs.now())
+	q.useZone(&k)
+	return k.days
 }
 
 func windowError(field, code, format string, args ...any) error {

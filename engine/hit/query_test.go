@@ -92,6 +92,22 @@ func checkSpans(t *testing.T, name string, w window) {
 	expect.That(t, at >= w.to, "%s: spans end at %d, the window at %d", name, at, w.to)
 }
 
+// At midnight, a window that ends then has nothing of the day that begins.
+func TestAWindowToThisMomentEndsWithIt(t *testing.T) {
+	k, now := windowKept, at("2026-11-21")
+	k.hour = clock.HourOf(now)
+	for interval, want := range map[Interval]int{Daily: 2, Hourly: 0, NoSeries: 1} {
+		q := Query{Interval: interval, From: at("2026-11-19"), To: now}
+		if interval == Hourly {
+			q.From, want = at("2026-11-20 12:00"), 12
+		}
+		w, err := q.window(k, now, time.Time{})
+		expect.OK(t, err)
+		expect.Equal(t, clock.HourTime(w.to), now, "%v: the end", interval)
+		expect.Equal(t, len(w.spans), want, "%v: spans", interval)
+	}
+}
+
 func TestImpossibleWindowsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		q           Query

@@ -41,12 +41,15 @@ type ranking struct {
 
 // rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
 // are listed from the store; otherwise it goes over all links in memory.
-func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking, err error) {
+//
+// ranked is when a ranking that was kept was made; zero: it is new.
+func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking, ranked time.Time, err error) {
 	if tag != "" {
-		return hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, pause)
+		r, err = hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, nil, pause)
+		return r, ranked, err
 	}
-	if r, ok := hs.rankings.kept(owners, hs.now()); ok {
-		return r, nil
+	if r, ranked, ok := hs.rankings.kept(owners, hs.now()); ok {
+		return r, ranked, nil
 	}
 	n := 0
 	few := newRanker(nil, seams.MaxScannedLinks)
@@ -56,12 +59,12 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 		return n <= seams.MaxScannedLinks
 	})
 	if err != nil || n <= seams.MaxScannedLinks {
-		return few.ranking(), err
+		return few.ranking(), ranked, err
 	}
-	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, pause); err == nil {
+	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, nil, pause); err == nil {
 		hs.rankings.keep(owners, r, hs.now())
 	}
-	return r, err
+	return r, ranked, err
 }
 
 // eachLink calls fn for the links of owners in the store, with a tag for those that have it, until it returns false.
@@ -85,10 +88,12 @@ func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index
 // linksAtOnce is how many links are looked at between two calls of pause: some 100 µs.
 const linksAtOnce = 4096
 
-// rankAfter ranks the links of owners that come after one, nil: all, and returns the first most of them. With a tag
+// rankAfter ranks the links of owners that come after one, nil: all, and returns the first most of them, but for those
+// in without. With a tag
 // it lists those of the store, without it goes over all links in memory. It calls pause often.
-func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most int, pause func()) (ranking, error) {
+func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most int, without idSet, pause func()) (ranking, error) {
 	ranker, seen := newRanker(after, most), 0
+	ranker.without = without
 	look := func() {
 		if seen++; seen%linksAtOnce == 0 {
 			pause()
@@ -121,11 +126,12 @@ func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most i
 
 // A ranker finds the links of a ranking among many, with memory for twice as many as it has.
 type ranker struct {
-	after  *rankedLink // no link up to this one is wanted; nil: all are
-	most   int
-	found  []rankedLink // cut to most when there are twice as many
-	last   *rankedLink  // the last of the first most, when it was cut; nil: it was not
-	beyond uint64       // the most hits of a link that was cut off
+	after   *rankedLink // no link up to this one is wanted; nil: all are
+	most    int
+	without idSet        // not wanted
+	found   []rankedLink // cut to most when there are twice as many
+	last    *rankedLink  // the last of the first most, when it was cut; nil: it was not
+	beyond  uint64       // the most hits of a link that was cut off
 }
 
 func newRanker(after *rankedLink, most int) *ranker { return &ranker{after: after, most: most} }
@@ -133,7 +139,7 @@ func newRanker(after *rankedLink, most int) *ranker { return &ranker{after: afte
 // add adds a link, if it has hits and may be in the ranking.
 func (r *ranker) add(id, hits uint64, key func() index.Key) {
 	x := rankedLink{id: id, hits: hits}
-	if hits == 0 || r.after != nil && !r.after.before(&x) {
+	if hits == 0 || r.after != nil && !r.after.before(&x) || r.without.has(id) {
 		return
 	}
 	if r.last != nil && !x.before(r.last) {
@@ -172,6 +178,7 @@ type rankings struct {
 		recent []keptRanking // at most maxRankings, the one that was asked for last is the last
 	}
 	made atomic.Uint64 // rankings of all links in memory
+	read atomic.Uint64 // links whose hits in a window were read
 }
 
 type keptRanking struct {
@@ -198,17 +205,17 @@ const (
 )
 
 // kept returns the ranking of owners, if there is one that is not too old. It must not be changed.
-func (k *rankings) kept(owners []uint32, now time.Time) (ranking, bool) {
+func (k *rankings) kept(owners []uint32, now time.Time) (r ranking, made time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	at := k.findLocked(owners)
 	if at < 0 || now.Sub(k.mu.recent[at].made).Abs() > rankingAge {
-		return ranking{}, false
+		return ranking{}, made, false
 	}
 	found := k.mu.recent[at]
 	found.asked = now
 	k.mu.recent = append(slices.Delete(k.mu.recent, at, at+1), found)
-	return found.ranking, true
+	return found.ranking, found.made, true
 }
 
 func (k *rankings) findLocked(owners []uint32) int {
@@ -274,7 +281,7 @@ func (hs *Hits) RefreshRankings(ctx context.Context) {
 func (hs *Hits) refreshRanking(ctx context.Context, owners []uint32) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	r, err := hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, func() {
+	r, err := hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, nil, func() {
 		pause.Reset(rankingPause)
 		select {
 		case <-ctx.Done():

@@ -28,6 +28,7 @@ type Report struct {
 	Zone         string    // the zone of days in this window and its series; "" with AllTime
 	Stats                  // of the window
 	ImportedHits uint64    // not in Hits; see importedHits
+	Counted      uint64    // the hits that Query.Counted counts
 	UniqueError  float64   // relative standard error of Unique; 0: exact
 	Series       []Bucket  // empty buckets included; nil without Interval
 	Dimensions   tally.Dimensions
@@ -214,7 +215,8 @@ func (hs *Hits) SeriesOf(ctx context.Context, ids []uint64, q Query) (each [][]B
 	return each, nil
 }
 
-// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of MaxScannedLinks.
+// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of
+// MaxScannedLinks.
 func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {
 	if s.tag == "" {
 		return fn(s)
@@ -247,9 +249,16 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 	buckets := make([]bucket, len(w.spans))
 	add := func(_, j int, t *tally.Tally, durable bool) {
 		total.Add(t)
+		hits := t.Hits
+		if q.Counted != nil {
+			hits = q.Counted(&t.Dimensions)
+			r.Counted += hits
+		}
 		if q.Interval != NoSeries {
-			buckets[j].hits += t.Hits
-			buckets[j].visitors.Unite(t.Visitors)
+			buckets[j].hits += hits
+			if q.Counted == nil {
+				buckets[j].visitors.Unite(t.Visitors)
+			}
 		}
 		if durable {
 			r.DurableHits += t.Hits

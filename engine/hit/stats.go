@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/errs"
@@ -74,6 +76,18 @@ func (hs *Hits) life(ctx context.Context, id uint64, wanted tally.Parts) (t tall
 		t.Add(&beyond[i])
 	}
 	return t, durableHits, nil
+}
+
+// PendingSince returns the hour of the first folded hit that the store does not have, math.MaxUint32: there is none.
+func (hs *Hits) PendingSince() (hour uint32) {
+	first := func(p *pair) uint32 {
+		if hours := p.links.Hours(); len(hours) > 0 {
+			return slices.Min(hours)
+		}
+		return math.MaxUint32
+	}
+	gathering, flushing, _, _ := readPending(hs.pending, first)
+	return min(gathering, flushing)
 }
 
 // openView returns a view of the store, and the results of read for the pending deltas that the

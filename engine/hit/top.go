@@ -25,6 +25,12 @@ import (
 // (Query.MaxLinks), and is told how many hits another link may have. A link that is hit while the list is made may be
 // missing.
 //
+// Once a ranking has not sufficed, those after it leave out links whose last hit was before the window, which the summaries
+// of links say: one pass over a small row of each link that was ever hit, and over the hours that are not summarised yet. So
+// a list of a day, of an owner whose links are many and old, reads the figures of those that were hit since, not of all.
+// Pages do not pay for that pass: they say how many hits a link may have that they have not read (Beyond), and when
+// links were ranked (Ranked).
+//
 // A window by the hour has many rows for each link that is read. So there, the links are read over
 // the whole days around the window, which takes a row or two for each; and over the window itself
 // only those that had enough hits in these days.
@@ -37,6 +43,7 @@ import (
 type LinkHits struct {
 	index.Key
 	Hits, Unique uint64
+	Counted      uint64 // the hits that Query.Counted counts
 }
 
 // TopLinks is a list of the most-hit links of a window.
@@ -45,6 +52,10 @@ type TopLinks struct {
 
 	// Beyond is not 0 if Query.MaxLinks kept links from being read: these have at most that many hits.
 	Beyond uint64
+
+	// Ranked is when the links were ranked by their hits of all time, in which order they are read. A link that was hit
+	// much since then may be missing. Zero: they were ranked for this list.
+	Ranked time.Time
 }
 
 // TopLinks returns the n live links of owners with the most hits in the window; with a tag, only
@@ -63,7 +74,7 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 		return TopLinks{}, err
 	}
 	var paused error
-	r, err := hs.rankLinks(owners, tag, func() {
+	r, ranked, err := hs.rankLinks(owners, tag, func() {
 		if paused == nil {
 			paused = q.pause(ctx)
 		}
@@ -71,7 +82,7 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err = errors.Join(err, paused); err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{hits: hs, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
+	t := topSearch{hits: hs, ranked: ranked, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -83,8 +94,10 @@ type topSearch struct {
 	hits    *Hits
 	owners  []uint32
 	tag     string
-	ranking ranking // the links to read next; those of the rankings before were read
-	passed  int     // links of the rankings before
+	ranking ranking   // the links to read next; those of the rankings before were read
+	ranked  time.Time // when ranking was made; zero: for this list
+	passed  int       // links of the rankings before
+	quiet   idSet     // links without hits in the window, as far as it is known; nil: nobody asked
 	query   *Query
 	spans   []Span
 	days    []Span // around spans, if these are of hours: see daysAround
@@ -149,9 +162,14 @@ func (t *topSearch) limited() bool {
 
 // rankMore ranks links after those that were ranked. Rankings grow, since each looks at all links.
 func (t *topSearch) rankMore(ctx context.Context) (err error) {
+	if t.quiet == nil {
+		if t.quiet, err = t.hits.quietLinks(ctx, t.query, t.spans[0].FromHour); err != nil {
+			return err
+		}
+	}
 	var paused error
 	links := t.ranking.links
-	next, err := t.hits.rankAfter(t.owners, t.tag, &links[len(links)-1], min(rankingGrowth*len(links), maxRanking), func() {
+	next, err := t.hits.rankAfter(t.owners, t.tag, &links[len(links)-1], min(rankingGrowth*len(links), maxRanking), t.quiet, func() {
 		if paused == nil {
 			paused = t.query.pause(ctx)
 		}
@@ -160,6 +178,50 @@ func (t *topSearch) rankMore(ctx context.Context) (err error) {
 	t.ranking, t.read = next, 0
 	return errors.Join(err, paused)
 }
+
+// quietLinks returns links that have no hits in hour or later. A link that is not among them may have none either.
+func (hs *Hits) quietLinks(ctx context.Context, q *Query, hour uint32) (quiet idSet, err error) {
+	quiet = make(idSet)
+	view, beyond, err := openView(ctx, hs, func(p *pair) (hit []uint64) {
+		for id := range p.links.LinksSince(hour) {
+			hit = append(hit, id)
+		}
+		return hit
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	n := 0
+	err = view.LastHits(hour, func(id uint64, is bool) error {
+		quiet.set(id, is)
+		if n++; n%linksAtOnce != 0 {
+			return nil
+		}
+		return q.pause(ctx)
+	})
+	for _, ids := range beyond {
+		for _, id := range ids {
+			quiet.set(id, false)
+		}
+	}
+	return quiet, err
+}
+
+// An idSet is a set of ids: a bit for each in words of 64, which a map has by the id of the first. Ids are dense.
+type idSet map[uint64]uint64
+
+func (s idSet) set(id uint64, in bool) {
+	bit := uint64(1) << (id % 64)
+	switch word, found := s[id/64]; {
+	case in:
+		s[id/64] = word | bit
+	case found:
+		s[id/64] = word &^ bit
+	}
+}
+
+func (s idSet) has(id uint64) bool { return s[id/64]>>(id%64)&1 != 0 }
 
 // readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it, and
 // are in the order of these.
@@ -192,6 +254,7 @@ func (t *topSearch) readInto(ctx context.Context, links []windowHits, spans []Sp
 	for at := range links {
 		ids[at] = links[at].link.id
 	}
+	t.hits.rankings.read.Add(uint64(len(ids)))
 	return t.hits.readSpans(ctx, t.query, linkSource(ids...), spans, 0, func(at, _ int, x *tally.Tally, _ bool) { links[at].hits += x.Hits })
 }
 
@@ -238,19 +301,30 @@ func (t *topSearch) list(ctx context.Context) (found TopLinks, err error) {
 	if !t.certain() {
 		found.Beyond = t.next()
 	}
+	found.Ranked = t.ranked
 	ids := make([]uint64, len(t.top))
 	for at := range t.top {
 		ids[at] = t.top[at].link.id
 	}
-	totals := make([]tally.Tally, len(ids))
-	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, tally.Visitors, func(i, _ int, x *tally.Tally, _ bool) { totals[i].Add(x) })
+	found.Links = make([]LinkHits, len(ids))
+	wanted := tally.Visitors
+	if t.query.Counted != nil {
+		wanted |= t.query.Parts
+	}
+	visitors := make([]tally.Sketch, len(ids))
+	err = t.hits.readSpans(ctx, t.query, linkSource(ids...), t.spans, wanted, func(i, _ int, x *tally.Tally, _ bool) {
+		found.Links[i].Hits += x.Hits
+		visitors[i].Unite(x.Visitors)
+		if t.query.Counted != nil {
+			found.Links[i].Counted += t.query.Counted(&x.Dimensions)
+		}
+	})
 	if err != nil {
 		return TopLinks{}, fmt.Errorf("visitors of the links of owners: %w", err)
 	}
-	found.Links = make([]LinkHits, len(ids))
-	for at := range totals {
-		x := &totals[at]
-		found.Links[at] = LinkHits{Key: t.top[at].link.key, Hits: x.Hits, Unique: min(x.Visitors.Count(), x.Hits)}
+	for at := range found.Links {
+		l := &found.Links[at]
+		l.Key, l.Unique = t.top[at].link.key, min(visitors[at].Count(), l.Hits)
 	}
 	return found, nil
 }

@@ -45,15 +45,17 @@
 // shards, because 64 would evict the first-level cache. It is trained on the first 4,096 targets that
 // are put, and again when recent targets code 20 % worse than its samples did. It hangs on the arena:
 // an arena keeps the table that it began with, and so do its Links. Put codes a target before it
-// takes the shard's mutex; PutAll, with which nobody competes for long, codes it with the mutex held. It is coded again only when its shard is rewritten while it has at most 4 MiB: for its
-// garbage, or because the shard is still plain when the first table is ready. A larger shard keeps its
-// table, so that no rewrite locks it for long; the next start codes everything by a new one.
+// takes the shard's mutex; PutAll, with which nobody competes for long, codes it with the mutex held. It is coded again
+// only when its shard is rewritten while it has at most 4 MiB: for its garbage, or because the shard is still plain
+// when the first table is ready. A larger shard keeps its table, so that no rewrite locks it for long; the next start
+// codes everything by a new one.
 //
 // A link takes 16 bytes of record, its target (coded to about half), half a byte that keeps the word
 // that a look-up compares in one cache line, 8 bytes of counter, and 10.2 to 11.5 bytes of index. With
 // real addresses of 50.4 bytes on average that is 59.1 to 59.8 bytes at 5 to 12 M links; before records
 // were narrow and targets coded it was 100.6. Random bytes, which no table can make shorter, took
-// 87.8; now they go out percent-encoded, in wide records, which take 18 bytes more. (BenchmarkMemory of bench, commit and machine in its RESULTS.md.)
+// 87.8; now they go out percent-encoded, in wide records, which take 18 bytes more. (BenchmarkMemory of bench, commit
+// and machine in its RESULTS.md.)
 //
 // # Concurrency
 //
@@ -78,8 +80,8 @@
 // Admit is exact about the cap in force: see Admit, and "Caps" in the comment of engine/hit.
 //
 // An entry is stored in this order: rest of the tag, offset, control word. On amd64 these stores, and those of the
-// numbers that metrics read, are plain (mmap.StoreHalf, StoreLast, StoreWord): the processor keeps their order, and a locked
-// instruction would wait until the record's bytes have reached the cache. Elsewhere offset and control word are
+// numbers that metrics read, are plain (mmap.StoreHalf, StoreLast, StoreWord): the processor keeps their order, and a
+// locked instruction would wait until the record's bytes have reached the cache. Elsewhere offset and control word are
 // atomic stores. The numbers are in no order with entries. The release of the shard's mutex completes
 // all of it, so a link is found everywhere once its Put has returned.
 //
@@ -124,12 +126,13 @@
 //     that any number of groups will do. An entry is copied eight times on average as its shard fills,
 //     in order of memory; a load that knows how many records come (Expect) copies it about once. Shards
 //     begin with different sizes, so that they grow at different times. Arenas that rewrites leave behind
-//     wait for a collection, which the index begins itself after each 8 MiB (memory.go). Tables waited for it too, which was 3 to 5 % of all memory while links are loaded.
+//     wait for a collection, which the index begins itself after each 8 MiB (memory.go). Tables waited for it too,
+//     which was 3 to 5 % of all memory while links are loaded.
 //   - Huge pages: an arena asks for each one when it has filled it (MADV_COLLAPSE), a slab of
-//     counters when another follows (the last one had up to 2 MB that no link used), tables lie in huge pages together (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of
-//     4 KB, with the first 2 MB of each arena as well, Resolve took 1.06 to 1.2 of the time. Rejected:
-//     advising whole chunks beforehand, which makes half a huge page a shard resident for nothing, 6 bytes a
-//     link at 10 M links.
+//     counters when another follows (the last one had up to 2 MB that no link used), tables lie in huge pages together
+//     (mmap.Shared). At 10 M links a table has 1.7 MB; on pages of 4 KB, with the first 2 MB of each arena as well,
+//     Resolve took 1.06 to 1.2 of the time. Rejected: advising whole chunks beforehand, which makes half a huge page a
+//     shard resident for nothing, 6 bytes a link at 10 M links.
 //   - Our own hash (wyhash's folded multiplication under a random key) instead of hash/maphash:
 //     inlined eight-byte steps instead of a call and a copy. The instructions saved are part of the
 //     same overlap.

@@ -258,8 +258,8 @@ func (t *table) probe(tag uint64) iter.Seq[*atomic.Uint32] {
 }
 
 // tombstoneVariant returns the tombstone of a code that differs from h's only by case and had the
-// same owner, and so the same domain. h takes over its slot: as a rule, h blocks the same codes for the same time or longer
-// (see type hidden for the rest). So a folded code has at most one slot per owner, in addition to links
+// same owner, and so the same domain. h takes over its slot: as a rule, h blocks the same codes for the same time or
+// longer (see type hidden for the rest). So a folded code has at most one slot per owner, in addition to links
 // that are or were imported (maxVariants), and nobody can fill a probe sequence by making and deleting
 // variants of one code. superseded reports that h itself is a tombstone that adds nothing to what the
 // index already blocks, as may happen on loading. The shard's mutex is held.

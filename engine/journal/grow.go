@@ -9,10 +9,11 @@ import (
 )
 
 // A start fills small rings only, so that a new folder is small. The larger rings are sparse files. When
-// the small ones fill up between two flushes that succeed, a goroutine fills the larger ones with zeros, as a start does with the
-// small ones, and then hits go there until the process ends. If there is no room for them, hits stay in the small
-// ones, which are as safe: a ring that is full waits for a flush. Rings that fill up because a flush hangs are no reason
-// to grow: the disk would get 16 MiB a ring when it does not answer, and then its file system makes hits wait.
+// the small ones fill up between two flushes that succeed, a goroutine fills the larger ones with zeros, as a start
+// does with the small ones, and then hits go there until the process ends. If there is no room for them, hits stay in
+// the small ones, which are as safe: a ring that is full waits for a flush. Rings that fill up because a flush hangs
+// are no reason to grow: the disk would get 16 MiB a ring when it does not answer, and then its file system makes hits
+// wait.
 
 const (
 	// growShare is the part of a ring that one flush must free to make the journal grow.

@@ -21,8 +21,8 @@ type Positions struct {
 	Rings []uint64 // per ring: records with sequence numbers below it are in the store; empty: the epoch has no rings
 }
 
-// OnDisk returns how many rings have files: the first half, or two thirds if there are larger rings (see RingCount). The
-// others are standby rings.
+// OnDisk returns how many rings have files: the first half, or two thirds if there are larger rings (see RingCount).
+// The others are standby rings.
 func (p Positions) OnDisk() int {
 	if n := len(p.Rings); n%3 == 0 {
 		return n / 3 * 2
@@ -63,8 +63,8 @@ func (j *Journal) RingOf(linkID uint64) *Ring {
 	return j.active.Load()[linkID*0x9e3779b97f4a7c15>>(64-ringHashBits)]
 }
 
-// startRecords is how many records the rings have that a start fills, unless Spec asks for fewer: 2 MiB a ring. Those of
-// the full size are sparse files until hits need them.
+// startRecords is how many records the rings have that a start fills, unless Spec asks for fewer: 2 MiB a ring. Those
+// of the full size are sparse files until hits need them.
 const startRecords = 1 << 16
 
 // RingCount returns how many rings Create makes, those in memory included.

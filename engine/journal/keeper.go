@@ -28,8 +28,8 @@ import (
 // because both make the disk write. The first hit after that waits until the keeper has asked.
 //
 // One gap is left: the time from the disk's last answer to the switch, at most keepInterval and
-// answerWithin. Redirects go on in that time only if the kernel does not write back the pages that hits store into, which it does
-// every 30 s, and if no more new referrers come than fit into the pages kept for them. A freeze of
+// answerWithin. Redirects go on in that time only if the kernel does not write back the pages that hits store into,
+// which it does every 30 s, and if no more new referrers come than fit into the pages kept for them. A freeze of
 // the file system begins with such a write-back, so it does delay redirects. Only a journal in
 // memory (a tmpfs) has no such gap.
 const (

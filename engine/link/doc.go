@@ -6,9 +6,9 @@
 //
 // A write of a code locks the code (and its case variants) in the index, reads and checks, and
 // hands one Mutation to the store. The index knows of every record that the store has, so a create
-// reads the store only if the index knows a record of the code or of a variant (claim.go). When that is durable, the store's callback publishes it and
-// unlocks the code. So writers of one code have one order and one winner, nothing is visible before
-// it is durable, and all this still happens after a caller has stopped waiting (ErrOutcomeUnknown
+// reads the store only if the index knows a record of the code or of a variant (claim.go). When that is durable, the
+// store's callback publishes it and unlocks the code. So writers of one code have one order and one winner, nothing is
+// visible before it is durable, and all this still happens after a caller has stopped waiting (ErrOutcomeUnknown
 // after CommitTimeout).
 //
 // The answer to a write, or to a read of one link, is of one moment: hits and version are read

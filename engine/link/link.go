@@ -12,6 +12,7 @@ import (
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
+	"shunt/engine/search"
 )
 
 // State is the state of a link at a moment, in the words of the API.
@@ -75,8 +76,9 @@ type Text struct {
 	Lines bool   // it may have several, with a line feed between them
 }
 
-// texts are all fields that are text for people.
-var texts = [...]Text{{"title", limits.MaxTitleBytes, false}, {"note", limits.MaxNoteBytes, true}}
+// texts are all fields that are text for people, the most relevant to a search first: the title. Their limits are part
+// of the contract with clients, and only rise, because stored links must stay valid.
+var texts = [...]Text{{"title", 512, false}, {"note", 2000, true}}
 
 // TextNamed returns the Text of that name, which must be one.
 func TextNamed(name string) Text {
@@ -100,6 +102,15 @@ func (c *Cold) TextBytes() (n int) {
 		n += len(*c.Text(text.Name))
 	}
 	return n
+}
+
+// AppendSearched appends to dst the text in which a search finds the words of a link.
+func AppendSearched(dst []byte, h *Hot, c *Cold) []byte {
+	var more [len(texts) - 1]string
+	for i, text := range texts[1:] {
+		more[i] = *c.Text(text.Name)
+	}
+	return search.Fields{Code: h.Code, Title: c.Title, Tags: c.Tags, Target: h.Target}.AppendText(dst, more[:]...)
 }
 
 // keep takes from old all that no edit may change.
@@ -235,8 +246,8 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	return rec, rec.normalize()
 }
 
-// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError for fields
-// that the durable formats cannot hold.
+// normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError
+// for fields that the durable formats cannot hold.
 func (r *Record) normalize() error {
 	r.Hot.Flags &^= index.FlagExpires | index.FlagCapped | index.FlagTombstone
 	if r.Hot.ExpiresAtMs != 0 {

@@ -41,6 +41,8 @@ type LinkPage struct {
 type LinkList struct {
 	links   *Links
 	listing Listing
+
+	pendingSince uint32 // see Hits.PendingSince; of a moment before the listing
 }
 
 // ListLinks returns a page of links. Every write that was acknowledged before the call is in it.
@@ -57,18 +59,19 @@ func (ls *Links) OpenList(ctx context.Context) (*LinkList, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, CommitTimeout)
 	defer cancel()
+	pending := ls.hits.PendingSince() // before: what is flushed meanwhile is in the listing
 	listing, err := ls.store.Listing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &LinkList{links: ls, listing: listing}, nil
+	return &LinkList{links: ls, listing: listing, pendingSince: pending}, nil
 }
 
 // Close lets the store drop rows that it kept only for l.
 func (l *LinkList) Close() error { return l.listing.Close() }
 
-// Page returns a page of l, newest first, with nothing but the range of q. A list that is read page by page in that order
-// has no link twice, and has every link that existed throughout.
+// Page returns a page of l, newest first, with nothing but the range of q. A list that is read page by page in that
+// order has no link twice, and has every link that existed throughout.
 func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	records, next, err := l.newest(&q)
 	if err != nil {
@@ -157,7 +160,8 @@ func errNotAsListed(err error) error {
 }
 
 // listStepLinks is how many links are read in a step. A page is read in steps, so that a caller that asks for few links
-// does not wait for callers that ask for many. A step takes about a millisecond, and ten if it reads the disk or visitors.
+// does not wait for callers that ask for many. A step takes about a millisecond, and ten if it reads the disk or
+// visitors.
 const listStepLinks = 50
 
 // ListLinksInTurns is ListLinks in steps: it does each step within a call of turn. All steps read

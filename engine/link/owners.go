@@ -13,8 +13,8 @@ import (
 // A user may be deleted only if they own no link, and a create that began before the deletion may
 // end after it: its caller was authenticated, its code is locked, or its commit is under way
 // although nobody waits for it any more (ErrOutcomeUnknown). So every create, and every edit that gives
-// a link away, enters the owner who gets the link, from before it locks a code until its commit has ended. RetireOwner closes the owner, waits until no
-// create is in, and only then looks for links. The invariants:
+// a link away, enters the owner who gets the link, from before it locks a code until its commit has ended. RetireOwner
+// closes the owner, waits until no create is in, and only then looks for links. The invariants:
 //
 //  1. An owner that is settled as gone has no link, and gets none in the life of this process. No
 //     earlier request outlives it.

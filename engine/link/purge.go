@@ -21,8 +21,8 @@ import (
 // the rows of the link some time later, up to an hour as a rule; callers cannot see the difference.
 //
 // The flush goroutine purges, after flush and roll-up. Once an hour it goes through the store's deletions
-// that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock that was ahead
-// has left. It takes the code's lock like any writer: so it and a create have one order, and
+// that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock that was
+// ahead has left. It takes the code's lock like any writer: so it and a create have one order, and
 // it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
 // deletions too: to a purge, its code is another link's. The invariants:
 //

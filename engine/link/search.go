@@ -17,9 +17,9 @@ import (
 	"shunt/engine/search"
 )
 
-// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are never
-// reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor do times
-// of creation change. In another order a link may change its place between two pages.
+// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are
+// never reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor
+// do times of creation change. In another order a link may change its place between two pages.
 type LinkQuery struct {
 	ListRange
 	After  *search.Place // the Next of the page before; nil: from the beginning
@@ -34,17 +34,15 @@ type LinkQuery struct {
 	Order     Order
 	Ascending bool // the last one first
 
-	Words search.Query // all links if it is empty
-	Code  string       // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
+	Code string // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 
-	// Skip, if set, reports of an entry that the link is not wanted, by what the store has beside its id. It may say
-	// false for a link that Select leaves out.
-	Skip func(*LinkEntry) bool
+	// Judge, if set, chooses links by what the store has beside their ids.
+	Judge func(*LinkEntry) Choice
 
-	// Select, if set, chooses links by what memory has of them when the page is read: flags, expiry,
-	// cap, hits of a capped link, and target. It must be fast and call
+	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags,
+	// expiry, cap, hits of a capped link, and target. It must be fast and call
 	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
 	// may change between the choice and the end of the page, and a record is of the list's moment:
 	// so a caller that must be exact checks each Detail again.
@@ -55,6 +53,15 @@ type LinkQuery struct {
 
 	sizeBytes int // bounds a step; 0: that of a page
 }
+
+// A Choice says whether a link is wanted, as far as that is known.
+type Choice uint8
+
+const (
+	Unsure Choice = iota
+	Wanted
+	Unwanted
+)
 
 // An Order is that of a list, the greatest first.
 type Order uint8
@@ -71,7 +78,7 @@ const (
 
 // plain reports whether q is of the newest links of its range, so that few rows are read.
 func (q *LinkQuery) plain() bool {
-	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Skip == nil && q.Select == nil && q.WantHits == nil &&
+	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
 		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
 }
 
@@ -128,13 +135,14 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 	return page, err
 }
 
-// asOf returns the hour before which all hits are in the figures that the store has summed up, at most the present one.
+// asOf returns the hour before which all hits are in the figures that the store has summed up, at most the present one:
+// hits of hours that are over are not there while flushes fail.
 func (l *LinkList) asOf() (uint32, error) {
 	hour, err := l.listing.FiguresAsOf()
 	if err != nil {
 		return 0, fmt.Errorf("listing links: %w", err)
 	}
-	return min(hour, clock.HourOf(l.links.now())), nil
+	return min(hour, l.pendingSince, clock.HourOf(l.links.now())), nil
 }
 
 // begin reads the links that come first, and finds the rows of all others.
@@ -153,7 +161,7 @@ func (s *searching) begin(ctx context.Context) error {
 	}
 	s.best = search.NewBest(s.limit, nil)
 	r := q.ListRange
-	r.Texts, r.Figures = !q.Words.Empty(), q.byFigures()
+	r.Figures = q.byFigures()
 	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
 		r.Below = q.After.ID
 	}
@@ -256,15 +264,12 @@ func (s *searching) readSome(window []*searched, w, n int) (err error) {
 		}
 	}()
 	for rows := 0; w < len(window) && rows < searchRows; w += n {
-		p, more := window[w], false
-		rows += partRows
-		more, err = p.Read(searchRows, func(e *LinkEntry) {
-			rows++
-			s.take(p, e)
-		})
+		p := window[w]
+		read, more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
 		if p.begun, p.done = true, !more; err != nil {
 			return err
 		}
+		rows += partRows + read
 	}
 	return nil
 }
@@ -305,13 +310,16 @@ func (s *searching) take(p *searched, e *LinkEntry) {
 
 // wants reports whether q asks for a link that has the words.
 func (s *searching) wants(e *LinkEntry) bool {
-	q := s.q
+	q, choice := s.q, Unsure
+	if q.Judge != nil {
+		choice = q.Judge(e)
+	}
 	switch {
 	case q.CreatedFromMs != 0 && e.CreatedAtMs < q.CreatedFromMs, q.CreatedBeforeMs != 0 && e.CreatedAtMs >= q.CreatedBeforeMs:
 		return false
-	case q.Skip != nil && q.Skip(e), q.WantHits != nil && !q.WantHits(s.links.index.Hits(e.ID)):
+	case choice == Unwanted, q.WantHits != nil && !q.WantHits(s.links.index.Hits(e.ID)):
 		return false
-	case q.Select == nil:
+	case choice == Wanted, q.Select == nil:
 		return true
 	}
 	link, ok := s.links.Resolve(e.KeyView)

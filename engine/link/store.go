@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"shunt/engine/index"
+	"shunt/engine/search"
 )
 
 // Store keeps links durably.
@@ -111,8 +112,8 @@ type ReceiptSweep struct {
 // Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
-	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls fn
-	// for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
+	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls
+	// fn for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
 	// there are more.
 	Scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error)
 
@@ -142,9 +143,10 @@ type Listing interface {
 
 // A Part is rows of links of one listing. Each part may be read by another goroutine.
 type Part interface {
-	// Read reads the next rows, at most that many, and calls fn with the entry of each. The links of an owner come newest
-	// first; those of several come owner by owner. more reports whether there are more rows.
-	Read(rows int, fn func(*LinkEntry)) (more bool, err error)
+	// Read reads the next rows, at most that many, and calls fn with the entry of each, or only of those that have the
+	// words. The links of an owner come newest first; those of several come owner by owner. It returns how many rows it
+	// read, and whether there are more.
+	Read(rows int, fn func(*LinkEntry)) (read int, more bool, err error)
 
 	// Split returns the rows that were not read yet in about n parts, in their order. The part itself must be closed.
 	Split(n int) ([]Part, error)
@@ -158,8 +160,11 @@ type ListRange struct {
 	AnyOwner bool   // Owner is ignored
 	Tag      string // only those that have it, in any case; empty: all
 	Below    uint64 // only those with a smaller id; 0: all
-	Texts    bool   // each LinkEntry of a part has its text
 	Figures  bool   // each LinkEntry of a part has its figures
+
+	// Words are looked for in the texts of links; all links if it is empty. A part may give links that lack them, with
+	// their text if there are words.
+	Words search.Query
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is

@@ -56,7 +56,7 @@ func FuzzFolding(f *testing.F) {
 }
 
 func TestQueries(t *testing.T) {
-	link := Fields{Code: "Spring-26", Title: "Frühling für Kunden", Tags: []string{"Sale", "été"}, Note: "ask Zoë", Target: "https://Example.com/caf%C3%A9?x=1&y=%zz"}
+	link := Fields{Code: "Spring-26", Title: "Frühling für Kunden", Tags: []string{"Sale", "été"}, Target: "https://Example.com/caf%C3%A9?x=1&y=%zz"}
 	other := Fields{Code: "x", Target: "https://example.org/caf%C3%A9"}
 	for _, c := range []struct {
 		typed string
@@ -66,7 +66,7 @@ func TestQueries(t *testing.T) {
 		{"example.com/caf", true}, {"https://example.com/caf%c3%a9", true}, {"spring autumn", false}, {"26frühling", false}, {"sale été", true}, {"26 f", true},
 	} {
 		q, ok := Parse(c.typed)
-		expect.That(t, ok && q.Matches(link.AppendText(nil)) == c.want, "%q: parsed %v, found %v, want %v", c.typed, ok, !c.want, c.want)
+		expect.That(t, ok && q.Matches(link.AppendText(nil, "ask Zoë")) == c.want, "%q: parsed %v, found %v, want %v", c.typed, ok, !c.want, c.want)
 	}
 	q, _ := Parse("org/café")
 	expect.That(t, q.Matches(other.AppendText(nil)), "a target is not found by what its percent-encoding means")
@@ -88,14 +88,18 @@ func TestLimitsOfAQuery(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
-	ordered := []Fields{ // from the best to the worst for "news"
-		{Code: "news"}, {Code: "NEWS-2"}, {Code: "a", Title: "Old news"}, {Code: "oldnews"}, {Code: "b", Tags: []string{"news"}},
-		{Code: "c", Note: "news"}, {Code: "d", Target: "https://news.example/"},
+	ordered := []struct { // from the best to the worst for "news"
+		Fields
+		note string
+	}{
+		{Fields{Code: "news"}, ""}, {Fields{Code: "NEWS-2"}, ""}, {Fields{Code: "a", Title: "Old news"}, ""}, {Fields{Code: "oldnews"}, ""},
+		{Fields{Code: "b", Tags: []string{"news"}}, ""}, {Fields{Code: "c"}, "news"}, {Fields{Code: "d", Target: "https://news.example/"}, ""},
 	}
 	q, _ := Parse("News")
 	for i := range ordered[1:] {
-		if a, b := q.Rank(ordered[i].AppendText(nil)), q.Rank(ordered[i+1].AppendText(nil)); a >= b {
-			t.Errorf("%+v has rank %d, %+v has %d", ordered[i], a, ordered[i+1], b)
+		better, worse := &ordered[i], &ordered[i+1]
+		if a, b := q.Rank(better.AppendText(nil, better.note)), q.Rank(worse.AppendText(nil, worse.note)); a >= b {
+			t.Errorf("%+v has rank %d, %+v has %d", better, a, worse, b)
 		}
 	}
 }

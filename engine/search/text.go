@@ -14,17 +14,17 @@ type Fields struct {
 	Code   string
 	Title  string
 	Tags   []string
-	Note   string
 	Target string // as it is stored
 }
 
-// MaxTextBytes bounds the text of a link. Only characters that fold to several times their length reach it, and what they
-// have beyond it is not searched.
+// MaxTextBytes bounds the text of a link. Only characters that fold to several times their length reach it, and what
+// they have beyond it is not searched.
 const MaxTextBytes = 32 << 10
 
-// AppendText appends the text of a link to dst: its fields, folded. A target comes as it is and, where it
+// AppendText appends the text of a link to dst: its fields, folded, and before the target texts, which is what else
+// people wrote about it: as many for every link, because ranks count fields. A target comes as it is and, where it
 // differs, without its percent-encoding, because people look for what they see.
-func (f Fields) AppendText(dst []byte) []byte {
+func (f Fields) AppendText(dst []byte, texts ...string) []byte {
 	start := len(dst)
 	dst = append(Append(dst, f.Code), fieldEnd)
 	dst = append(Append(dst, f.Title), fieldEnd)
@@ -34,16 +34,19 @@ func (f Fields) AppendText(dst []byte) []byte {
 		}
 		dst = Append(dst, t)
 	}
-	dst = append(Append(append(dst, fieldEnd), f.Note), fieldEnd)
+	dst = append(dst, fieldEnd)
+	for _, text := range texts {
+		dst = append(Append(dst, text), fieldEnd)
+	}
 	dst = append(Append(dst, f.Target), fieldEnd)
-	if plain := decoded(f.Target); plain != f.Target {
+	if plain := Decoded(f.Target); plain != f.Target {
 		dst = append(Append(dst, plain), fieldEnd)
 	}
 	return dst[:min(len(dst), start+MaxTextBytes)]
 }
 
-// decoded returns an address without its percent-encoding, or as it is if that is no text.
-func decoded(address string) string {
+// Decoded returns an address without its percent-encoding, or as it is if that is no text.
+func Decoded(address string) string {
 	if !strings.Contains(address, "%") {
 		return address
 	}

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"iter"
 	"slices"
 
 	"shunt/engine/internal/hash"
@@ -239,6 +240,17 @@ func (d *Deltas) Reset() {
 
 // Hours returns the hours of the entries: a few, in no order. The slice belongs to d.
 func (d *Deltas) Hours() []uint32 { return d.hours }
+
+// LinksSince returns the ids of the entries of hour and later hours, in any order, some more than once.
+func (d *Deltas) LinksSince(hour uint32) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for i := range d.entries {
+			if e := &d.entries[i]; e.hour >= hour && !yield(e.id) {
+				return
+			}
+		}
+	}
+}
 
 // Count returns the number of entries.
 func (d *Deltas) Count() int { return len(d.entries) }

@@ -17,8 +17,8 @@
 //
 // # Decisions
 //
-// A zone is a table of some 300 changes of its offset up to 2100, made once. Rejected: time.Time.In for each hour, which
-// follows rules that another version of the time zone database may have changed, in the middle of a day.
+// A zone is a table of some 300 changes of its offset up to 2100, made once. Rejected: time.Time.In for each hour,
+// which follows rules that another version of the time zone database may have changed, in the middle of a day.
 //
 // The rules are those of the machine (/usr/share/zoneinfo), or, where it has none, of the binary. A country that
 // changes its rules changes days from then on; those that were rolled up stay as they were.

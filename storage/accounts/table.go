@@ -76,8 +76,8 @@ const MaxWrites = 64
 
 // Write commits all sets (key, value), then all deletes, and the entry of the audit log, if it is not
 // nil, as one atomic batch, and calls done exactly once: with nil after the batch is durable. It does
-// not wait: on a disk that does not answer, done is called when the disk answers, and Close returns after that. If the write is
-// refused, done is called before Write returns, with engine.ErrReadOnly or engine.ErrOverloaded.
+// not wait: on a disk that does not answer, done is called when the disk answers, and Close returns after that. If the
+// write is refused, done is called before Write returns, with engine.ErrReadOnly or engine.ErrOverloaded.
 // Deletes alone are never refused for lack of space, because a token must be revocable even then.
 func (t *Table) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	if err := t.admit(sets, entry); err != nil {

@@ -30,8 +30,8 @@ type timeInUse struct {
 	at time.Time
 }
 
-// credible takes days for those of UTC, as far as a day goes: a clock that is far behind is so by more. It returns atMs, or if that is before all days that are kept, because the clock is far behind, the time
-// in use.
+// credible takes days for those of UTC, as far as a day goes: a clock that is far behind is so by more. It returns
+// atMs, or if that is before all days that are kept, because the clock is far behind, the time in use.
 func (a *stamps) credible(atMs int64) int64 {
 	t := a.inUse.Load()
 	if t == nil || atMs >= int64(a.floor.Load())*24*3600*1000 {
@@ -40,8 +40,8 @@ func (a *stamps) credible(atMs int64) int64 {
 	return t.ms + time.Since(t.at).Milliseconds()
 }
 
-// A clock that goes back by stampsRiseMs at most leaves the log in the order of commits. After one that was further ahead,
-// entries are where the clock puts them, so that each is kept for its time and no longer.
+// A clock that goes back by stampsRiseMs at most leaves the log in the order of commits. After one that was further
+// ahead, entries are where the clock puts them, so that each is kept for its time and no longer.
 const stampsRiseMs = 3600 * 1000
 
 // next returns a stamp for a change at that time; 0: now. No entry has it, and it is higher than all before

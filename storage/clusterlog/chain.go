@@ -18,8 +18,8 @@ func (p Position) Next(epoch uint64, batch BatchID, payload, private []byte) (en
 }
 
 // Follow decodes the entry after p, and returns it with the position after it. Its payload aliases
-// encoded; its private part is not attached. The error is that of DecodeEntry, or ErrCorrupt if the entry has another sequence, or
-// ErrDiverged if it is sound but does not follow p.
+// encoded; its private part is not attached. The error is that of DecodeEntry, or ErrCorrupt if the entry has another
+// sequence, or ErrDiverged if it is sound but does not follow p.
 func (p Position) Follow(encoded []byte) (Entry, Position, error) {
 	e, err := DecodeEntry(encoded)
 	switch {

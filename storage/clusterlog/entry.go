@@ -8,8 +8,8 @@ import (
 	"hash/crc32"
 )
 
-// MaxPayloadBytes is the size of the largest payload together with its private part. Measured: entries of 64 to 256 KiB give the
-// most writes a second; larger ones delay the followers' heartbeats.
+// MaxPayloadBytes is the size of the largest payload together with its private part. Measured: entries of 64 to 256 KiB
+// give the most writes a second; larger ones delay the followers' heartbeats.
 const MaxPayloadBytes = 256 << 10
 
 // MaxEntryBytes is the size of the largest encoded entry.

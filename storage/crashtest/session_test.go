@@ -92,7 +92,8 @@ func (s *session) close() error {
 	return errors.Join(s.e.Close(), s.store.Close())
 }
 
-// writeAccounts writes rows of accounts and an entry of the audit log, if any, and waits for them as long as writers of links wait.
+// writeAccounts writes rows of accounts and an entry of the audit log, if any, and waits for them as long as writers of
+// links wait.
 func (s *session) writeAccounts(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry) error {
 	done := make(chan error, 1)
 	s.store.Accounts().Write(sets, deletes, entry, func(err error) { done <- err })

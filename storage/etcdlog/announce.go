@@ -257,7 +257,8 @@ func (a *announcement) renew(ctx context.Context) {
 	}
 }
 
-// say writes what the node announces now, by one request at one server. If it fails, the next step repeats it. The error is ErrNameTaken, or ErrForgotten if an operator forgot the node.
+// say writes what the node announces now, by one request at one server. If it fails, the next step repeats it. The
+// error is ErrNameTaken, or ErrForgotten if an operator forgot the node.
 //
 // The first of a lease creates the key: if it is there under another lease, that is of a process that
 // crashed, or of one that has a copy of this node's folder. The others need the key under the own

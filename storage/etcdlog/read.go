@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// chunkBytes is the size of the entries, with their private parts, that one read asks for. minChunk entries of the largest
-	// size fit.
+	// chunkBytes is the size of the entries, with their private parts, that one read asks for. minChunk entries of the
+	// largest size fit.
 	chunkBytes = 4 << 20
 	minChunk   = chunkBytes / clusterlog.MaxEntryBytes
 	maxChunk   = 512

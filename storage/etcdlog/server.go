@@ -187,8 +187,8 @@ func written(key, compares string, revision int64) clientv3.Cmp {
 }
 
 // repeat makes a request at one server after the other, until it succeeds, or no server would give another answer: then
-// the error is ErrNoSpace, or that the answer is too large, or the revision too old; or until ctx ends: then it is the last server's, with
-// ErrUnavailable. It begins with the server that answered last.
+// the error is ErrNoSpace, or that the answer is too large, or the revision too old; or until ctx ends: then it is the
+// last server's, with ErrUnavailable. It begins with the server that answered last.
 func (l *Log) repeat(ctx context.Context, r request) error {
 	since := time.Now()
 	for n := 0; ; n++ {

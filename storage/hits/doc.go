@@ -44,12 +44,12 @@
 // A list cannot read a sketch of up to 16 KB for each link that it sorts. So each link with hits has a summary: its
 // visitors and the hour of its last hit. Whatever adds a row with hits to a life, the roll-up or a late hit, also notes
 // in the same batch that the link is due since that hour. Once all hours are rolled up, RollUp makes the summaries that
-// are due, hour by hour, and removes what was due in the same batch; so a crash leaves a link due, and a summary that is
-// made twice is the same. All hits before the first hour that is open or due are in summaries: lists say so. Each node of
-// a cluster makes its own, since it has all hits; a purge, which nodes share, removes them.
+// are due, hour by hour, and removes what was due in the same batch; so a crash leaves a link due, and a summary that
+// is made twice is the same. All hits before the first hour that is open or due are in summaries: lists say so. Each
+// node of a cluster makes its own, since it has all hits; a purge, which nodes share, removes them.
 //
-// Rejected: to count while the hour is added up, in one batch. The life is a merge that nothing has read yet, and a late
-// hit in a batch with another one of the link would not see it.
+// Rejected: to count while the hour is added up, in one batch. The life is a merge that nothing has read yet, and a
+// late hit in a batch with another one of the link would not see it.
 //
 // # Views
 //

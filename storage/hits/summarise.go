@@ -18,8 +18,9 @@ const (
 	chunkBytes = 4 << 20
 )
 
-// summarise makes the summaries of links that are due, in the order of hours: one chunk, which ends after chunkRows rows or
-// when it has read chunkBytes of lives. Its batch removes what it has done, so a crash between chunks loses nothing.
+// summarise makes the summaries of links that are due, in the order of hours: one chunk, which ends after chunkRows
+// rows or when it has read chunkBytes of lives. Its batch removes what it has done, so a crash between chunks loses
+// nothing.
 func (h *Hits) summarise() (more bool, err error) {
 	b := h.db.NewBatch()
 	defer b.Close()

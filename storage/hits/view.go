@@ -176,6 +176,54 @@ func (r *spanReader) addSpan(i int, id uint64, p *spanPlan) error {
 	return r.hours.add(r.view.sum, r.kind, i, id, p)
 }
 
+// LastHits implements engine.View. Hits are in a summary, or the link is due since their hour, or their rows are not
+// rolled up.
+func (v *view) LastHits(hour uint32, fn func(id uint64, quiet bool) error) error {
+	if err := v.lastHits(hour, fn); err != nil {
+		return fmt.Errorf("storage: reading the last hits of links: %w", err)
+	}
+	return nil
+}
+
+func (v *view) lastHits(hour uint32, fn func(id uint64, quiet bool) error) error {
+	err := kv.Each(v.snapshot, row.TableRange(row.TableSummaries), func(key, value []byte) (bool, error) {
+		id, err := row.SplitSummaryKey(key)
+		if err != nil {
+			return false, err
+		}
+		s, err := row.DecodeSummary(value)
+		if err == nil && s.LastHour < hour {
+			err = fn(id, true)
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	due := row.TableRange(row.TableSummariesDue)
+	due.Lower = row.AppendSummaryDueKey(nil, hour, 0)
+	err = kv.Each(v.snapshot, due, func(key, _ []byte) (bool, error) {
+		_, id, err := row.SplitSummaryDueKey(key)
+		if err == nil {
+			err = fn(id, false)
+		}
+		return err == nil, err
+	})
+	for _, open := range v.mark.Open(v.hours) {
+		if err != nil || open < hour {
+			continue
+		}
+		err = kv.Each(v.snapshot, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, open)), func(key, _ []byte) (bool, error) {
+			id, err := row.LinkOf(key)
+			if err == nil {
+				err = fn(id, false)
+			}
+			return err == nil, err
+		})
+	}
+	return err
+}
+
 // LoadHits implements engine.View.
 func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
 	if err := v.loadHits(ctx, fn); err != nil {

@@ -128,7 +128,7 @@ func (p *coldPart) Row(key, value []byte) error {
 // wantIndexRows checks that the link has the index rows that an edit of it would write.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	own := row.OwnHot(hot)
-	p.text = appendText(p.text[:0], &own, cold)
+	p.text = engine.AppendSearched(p.text[:0], &own, cold)
 	e := entryOf(&own, cold, p.text)
 	p.value = row.AppendIndexValue(p.value[:0], &e)
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)

@@ -22,7 +22,7 @@ const (
 
 	// commitBatchBytes is the size at which a batch is committed and the next one begins. The
 	// mutations of one ApplyAll are never split: at worst, with 1,000 links of 32 tags each, a
-	// batch has 45 MB. In a cluster it is half of an entry of the log. The other half has room for the
+	// batch has 53 MB. In a cluster it is half of an entry of the log. The other half has room for the
 	// mutation that reached it, so whatever is not a bulk is one entry.
 	commitBatchBytes = 4 << 20
 )

@@ -69,8 +69,9 @@ func (l *listing) ReadRecordOf(id uint64) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index. All owners together have none in the order of ids,
-// so for those Scan reads the cold records, newest first, and the hot record of each. It does not look at their tags.
+// Scan implements engine.Listing. The links of one owner have an index. All owners together have none in the order of
+// ids, so for those Scan reads the cold records, newest first, and the hot record of each. It does not look at their
+// tags.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(id uint64, k engine.KeyView) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil

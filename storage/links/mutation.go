@@ -9,7 +9,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
-	"shunt/engine/search"
 	"shunt/storage/audit"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -46,8 +45,8 @@ func (b *Batch) Finish() {
 
 // Add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
-// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if there
-// is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
+// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if
+// there is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
 // Finish.
 func (b *Batch) Add(m *engine.Mutation) {
 	if m.Receipt != nil {
@@ -80,7 +79,7 @@ func (b *Batch) Add(m *engine.Mutation) {
 		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Key)
 	}
 	b.addCold(m)
-	b.texts = appendText(b.texts[:0], &m.Hot, &m.Cold)
+	b.texts = engine.AppendSearched(b.texts[:0], &m.Hot, &m.Cold)
 	b.addIndexRows(m, b.texts)
 	b.texts = b.texts[:0]
 }
@@ -199,11 +198,6 @@ func entryOf(h *engine.Hot, c *engine.Cold, text []byte) engine.LinkEntry {
 	}
 }
 
-// appendText appends what is searched of a link.
-func appendText(dst []byte, h *engine.Hot, c *engine.Cold) []byte {
-	return search.Fields{Code: h.Code, Title: c.Title, Tags: c.Tags, Note: c.Note, Target: h.Target}.AppendText(dst)
-}
-
 // The rows of creations are written table by table, each in the order of its keys: those of a bulk, and
 // those of callers that share a commit. Pebble's memtable then finds the place of a row from that of the
 // row before, and the hot rows, whose codes are random, on the way that was just walked. Link by link, a
@@ -225,7 +219,7 @@ type keyOfCreation struct {
 func (b *Batch) addCreation(m *engine.Mutation) {
 	b.creations = append(b.creations, m)
 	before := len(b.texts)
-	b.texts = appendText(b.texts, &m.Hot, &m.Cold)
+	b.texts = engine.AppendSearched(b.texts, &m.Hot, &m.Cold)
 	b.textEnds = append(b.textEnds, len(b.texts))
 	b.waiting += creationBytes(m, len(b.texts)-before)
 }

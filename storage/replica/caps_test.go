@@ -261,8 +261,8 @@ func TestACapThatIsChangedAdmitsNoMoreAndNoLess(t *testing.T) {
 	expect.Equal(t, hits, 600, "hits were admitted, and the highest cap was 600")
 }
 
-// TestAGrantOfACapThatWasTakenAwayIsNotUsed has the cap of a link taken away while an answer of the leader is on its way.
-// The hit would be in no sum with which the next cap begins.
+// TestAGrantOfACapThatWasTakenAwayIsNotUsed has the cap of a link taken away while an answer of the leader is on its
+// way. The hit would be in no sum with which the next cap begins.
 func TestAGrantOfACapThatWasTakenAwayIsNotUsed(t *testing.T) {
 	t.Parallel()
 	id := clusterlog.NewID()

@@ -21,8 +21,8 @@ const (
 	// learnBytes is the size at which the batches of several entries are committed together.
 	learnBytes = 4 << 20
 
-	// maxSharedBytes bounds a batch of several entries: those of one request for 1,000 links have 45 MB
-	// at worst (see package links).
+	// maxSharedBytes bounds a batch of several entries: those of one request for 1,000 links have 53 MB
+	// at worst (storage/links).
 	maxSharedBytes = 64 << 20
 )
 

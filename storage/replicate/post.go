@@ -23,8 +23,8 @@ func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 	return !s.shared.edge
 }
 
-// Post implements hits.Poster. It adds a row, whose tally t is encoded in whole, to the outbox. A row that the outbox has no
-// room for is reduced there. Its counts are always whole: totals must be equal on all nodes.
+// Post implements hits.Poster. It adds a row, whose tally t is encoded in whole, to the outbox. A row that the outbox
+// has no room for is reduced there. Its counts are always whole: totals must be equal on all nodes.
 func (s *poster) Post(r row.OutboxRow, t *engine.Tally, whole []byte) {
 	o := &s.outbox
 	p := &o.posting

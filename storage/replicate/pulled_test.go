@@ -94,8 +94,8 @@ func (n *pulledNode) start(disk *vfs.MemFS) {
 	n.store = openMem(n.c.t, errorfs.Wrap(disk, errorfs.InjectorFunc(n.before)))
 }
 
-// before implements errorfs.Injector. Pebble's goroutines call it, so it draws nothing. At a sync of the log it first asks for the outbox, as another node
-// might, whose answer stays valid whatever becomes of this node.
+// before implements errorfs.Injector. Pebble's goroutines call it, so it draws nothing. At a sync of the log it first
+// asks for the outbox, as another node might, whose answer stays valid whatever becomes of this node.
 func (n *pulledNode) before(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() != errorfs.OpIsWrite { // before the lock, which is held while n.ask reads
 		return nil

@@ -55,9 +55,9 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 //	                      └──────┴──────────┴───────────────────────────────────────────┘
 //
 // Late is the change's time less that of the stamp, in milliseconds, signed: 0, unless entries from
-// before the clock was put back have taken the stamps of that time. Via 1 is a token, 2 a session, each with its id; 3 the socket of local commands. The network is
-// text (192.0.2.0/24), empty if it is not kept. A key is a domain and a code. Texts, codes, hot and cold records have their length before
-// them.
+// before the clock was put back have taken the stamps of that time. Via 1 is a token, 2 a session, each with its id; 3
+// the socket of local commands. The network is text (192.0.2.0/24), empty if it is not kept. A key is a domain and a
+// code. Texts, codes, hot and cold records have their length before them.
 func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
 	dst = binary.AppendVarint(append(dst, auditVersion, byte(e.Action)), e.At().UnixMilli()-engine.StampTime(e.Stamp).UnixMilli())
 	dst = appendBy(dst, &e.By)

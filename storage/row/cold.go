@@ -10,9 +10,9 @@ import (
 const coldVersion = 1
 
 // The fields of a cold record after those that every link has. A field is its number, its length and its bytes; the
-// fields come in the order of their numbers, and one that is empty is left out. A number has one meaning for ever: a new
-// field takes the next one, and needs neither a version nor a conversion, because a program keeps fields that it does
-// not know as they are (engine.Cold.Newer).
+// fields come in the order of their numbers, and one that is empty is left out. A number has one meaning for ever: a
+// new field takes the next one, and needs neither a version nor a conversion, because a program keeps fields that it
+// does not know as they are (engine.Cold.Newer).
 const (
 	coldImportedHits = 1 + iota // a number
 	coldImportedAt              // ms, zigzag

@@ -86,8 +86,8 @@
 // Own codecs, not protobuf or gob. A row of one visitor takes 13 bytes, a load of the store reads
 // hits from the first bytes alone, and there is one encoding of each value.
 //
-// Index rows hold what a list is filtered and sorted by, so that it reads no cold record of a link that it does not show. An
-// edit of one of these rewrites up to 33 index rows; that is rare, and takes one batch.
+// Index rows hold what a list is filtered and sorted by, so that it reads no cold record of a link that it does not
+// show. An edit of one of these rewrites up to 33 index rows; that is rare, and takes one batch.
 //
 // The forms of a sketch are known here as well as in the engine (sketch.go). A Sketch for each
 // operand would cost three allocations a merge, and for a dense row 33 KB and most of 50 µs. Tests

@@ -47,8 +47,8 @@ const LayoutVersion = 3
 //	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
-// Hours are Unix time / 3600, days those of the store's time zone (engine/zone). The complement ^link id makes the newest link come
-// first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
+// Hours are Unix time / 3600, days those of the store's time zone (engine/zone). The complement ^link id makes the
+// newest link come first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
 // sequential scan, and old hours are deleted by one range deletion. A tag is folded (engine.FoldTag), so
 // that it is found in any case, and ends in a zero byte, which no tag contains, so that tags are in their
 // order and no tag is a prefix of another.
@@ -60,8 +60,8 @@ const LayoutVersion = 3
 // Imports have the hits that an owner's links brought along when they were imported. They have no time, so
 // they are in no row of an hour or a day.
 //
-// A summary has what lists sort a link by, in the order of the rows by owner, so that both are read side by side. Due are
-// those of links whose lives grew in an hour since; each node makes its own.
+// A summary has what lists sort a link by, in the order of the rows by owner, so that both are read side by side. Due
+// are those of links whose lives grew in an hour since; each node makes its own.
 //
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
 // has the positions that this node has reached in their outboxes. Caps say how many hits of the caps of

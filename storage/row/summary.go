@@ -32,8 +32,8 @@ func DecodeSummary(v []byte) (Summary, error) {
 	return s, r.end()
 }
 
-// CountVisitors returns the hits of a tally row, and its visitors: exactly, or as engine.Sketch estimates them. They are
-// never more than the hits.
+// CountVisitors returns the hits of a tally row, and its visitors: exactly, or as engine.Sketch estimates them. They
+// are never more than the hits.
 func CountVisitors(tally []byte) (hits, visitors uint64, err error) {
 	t, err := ParseTally(tally)
 	if err != nil || t.sketch == nil {

@@ -10,13 +10,15 @@ import (
 
 // graphics are the icons by the names that templates use.
 var graphics = map[string][]byte{
-	"add":    icons.ContentAdd,
-	"close":  icons.NavigationClose,
-	"copy":   icons.ContentContentCopy,
-	"edit":   icons.ContentCreate,
-	"filter": icons.ContentFilterList,
-	"search": icons.ActionSearch,
-	"upload": icons.FileFileUpload,
+	"add":      icons.ContentAdd,
+	"close":    icons.NavigationClose,
+	"copy":     icons.ContentContentCopy,
+	"dates":    icons.ActionDateRange,
+	"download": icons.FileFileDownload,
+	"edit":     icons.ContentCreate,
+	"filter":   icons.ContentFilterList,
+	"search":   icons.ActionSearch,
+	"upload":   icons.FileFileUpload,
 }
 
 // drawn are the icons as HTML; the table is read once.

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/exp/shiny/iconvg"
 )
 
-// A path is the data of an SVG path, which it collects as the destination of an IconVG graphic: the drawing operations of
-// the two formats are the same. Colours and levels of detail are left out, for an icon has the colour of the text.
+// A path is the data of an SVG path, which it collects as the destination of an IconVG graphic: the drawing operations
+// of the two formats are the same. Colours and levels of detail are left out, for an icon has the colour of the text.
 type path []byte
 
 // pathOf returns the path of a graphic.

@@ -12,6 +12,7 @@ import (
 
 	"shunt/api/chart"
 	"shunt/api/page"
+	"shunt/api/worldmap"
 )
 
 // policy is the Content-Security-Policy of the pages: nothing inline, nothing from elsewhere.
@@ -20,9 +21,9 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src
 
 // views are the templates of the pages by name, and the files that pages load.
 type views struct {
-	pages               map[string]*template.Template
-	assets              map[string]asset // by path
-	styleURL, scriptURL string
+	pages                       map[string]*template.Template
+	assets                      map[string]asset // by path
+	styleURL, scriptURL, mapURL string
 }
 
 // Parse returns c with its templates read, for any number of dashboards.
@@ -34,8 +35,9 @@ func Parse(c Content) Content {
 // parseViews reads the templates of c. Each page has the layout, the parts and a file of its own.
 func parseViews(c Content) views {
 	v := views{pages: make(map[string]*template.Template), assets: make(map[string]asset)}
-	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+page.Compact(c.Style+chart.Style))
+	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+page.Compact(c.Style+chart.Style+worldmap.Style))
 	v.scriptURL = v.addAsset("script.js", "text/javascript; charset=utf-8", c.Script)
+	v.mapURL = v.addAsset("map.svg", "image/svg+xml", worldmap.Shapes)
 	base := template.Must(template.New("layout.html").Funcs(functions).Funcs(c.Functions).ParseFS(c.Templates, "templates/layout.html", "templates/parts/*.html"))
 	files, _ := fs.Glob(c.Templates, "templates/*.html")
 	for _, file := range files {
@@ -45,6 +47,9 @@ func parseViews(c Content) views {
 	}
 	return v
 }
+
+// MapURL returns the address of the shapes of a map of the world.
+func (d *Dashboard) MapURL() string { return d.views.mapURL }
 
 // An asset is a file that pages load. Its path has its hash, so browsers may keep it for ever.
 type asset struct {

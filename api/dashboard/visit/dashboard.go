@@ -78,5 +78,6 @@ type Dashboard struct {
 	content Content
 	views   views
 	keep    keep
+	zones   zones
 	routes  fasthttp.RequestHandler
 }

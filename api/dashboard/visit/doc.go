@@ -1,6 +1,6 @@
-// Package visit is a visitor's request for a page of the dashboard: who asks, whether they may, what they typed, what is
-// kept for the session's next page, and how a page or an error is drawn. It knows no page: those are the rows of a Content,
-// which package dashboard gives it.
+// Package visit is a visitor's request for a page of the dashboard: who asks, whether they may, what they typed, what
+// is kept for the session's next page, and how a page or an error is drawn. It knows no page: those are the rows of a
+// Content, which package dashboard gives it.
 //
 // # Safety
 //
@@ -22,6 +22,9 @@
 // a form to fill in again after signing in. Before the visitor has signed in, that form is in hidden
 // fields of the form to sign in, so nothing is kept for strangers.
 //
+// A browser remembers the span that was chosen last and the zone of its days, in cookies that only the pages get. They
+// identify nobody.
+//
 // Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, upload.go, say.go, once.go, listcut.go,
-// keptform.go, formwords.go, next.go, assets.go, views.go, failure.go, serve.go.
+// keptform.go, formwords.go, next.go, viewer.go, assets.go, views.go, failure.go, serve.go.
 package visit

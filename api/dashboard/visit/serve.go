@@ -17,7 +17,7 @@ import (
 // New returns a dashboard with the pages of c, which Parse has returned. It starts no goroutine.
 func New(o Options, c Content) *Dashboard {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	d := &Dashboard{Options: o, content: c, views: c.views, keep: newKeep(o.Now)}
+	d := &Dashboard{Options: o, content: c, views: c.views, keep: newKeep(o.Now), zones: newZones()}
 	d.routes = compressed(d.router().Handler)
 	return d
 }

@@ -40,7 +40,8 @@ var navigation = []navItem{
 	{Path: Root + "tokens", Name: "Tokens"}, {Path: Root + "transfer", Name: "Move and export"},
 }
 
-// administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of them.
+// administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of
+// them.
 var administration = []navItem{
 	{Path: Root + "users", Name: "Users"}, {Path: Root + "misses", Name: "Broken links"},
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
@@ -49,7 +50,7 @@ var administration = []navItem{
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
 	items, _ = marked(navigation, r.path())
-	if strings.HasPrefix(r.path(), Root+"link/") {
+	if strings.HasPrefix(r.path(), Root+"link/") || r.path() == Root+"compare" {
 		items[1].Current = true
 	}
 	if !r.Admin() {
@@ -76,7 +77,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 // large are the pages that can keep a core busy for more than a millisecond while they are drawn: 50
 // links take 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
-	"overview": true, "links": true, "link": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
+	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
 	"system": true, "audit": true,
 }
 

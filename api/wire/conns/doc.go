@@ -28,9 +28,9 @@
 // been idle for longest is evicted. If slots run out, connections whose first head has not ended go
 // first (heads.go): the oldest of the /48 or /24 with most of them. The fewer slots are free, the less
 // time they have. They may use an eighth of the slots at most, so they never take a slot from clients that were
-// answered. A network may have as many of them as four addresses may have connections. If none is idle, a new connection beyond the limit of its
-// address is refused, and one beyond the slots of the listener waits in the backlog. The table of
-// addresses has only those with connections. A connection serves 100,000 requests, so that the
+// answered. A network may have as many of them as four addresses may have connections. If none is idle, a new
+// connection beyond the limit of its address is refused, and one beyond the slots of the listener waits in the backlog.
+// The table of addresses has only those with connections. A connection serves 100,000 requests, so that the
 // clients of a load balancer spread again.
 //
 // An idle connection costs its row in a loop, and 14 to 20 KiB with fasthttp (make slow), beside what
@@ -39,8 +39,8 @@
 // # Concurrency
 //
 // The owner of a row writes what is the owner's. The sweep reads atomics. The table of rows, apart from what their
-// owners write, and the table of addresses have the table's lock, which comes before the inbox of a loop. A group's lock comes
-// before its listeners', and a listener's before that inbox.
+// owners write, and the table of addresses have the table's lock, which comes before the inbox of a loop. A group's
+// lock comes before its listeners', and a listener's before that inbox.
 //
 // Files, leaves first: served.go, limits.go, networks.go, rows.go, orders.go, table.go, evict.go, heads.go, sweep.go,
 // join.go, accept.go.

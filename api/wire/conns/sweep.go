@@ -55,7 +55,8 @@ const (
 )
 
 // Judge returns the health of r at now, on the sweeper's clock; moved is r.movedBytes(), and
-// first is how long its first head may take. A connection that is late has two more sweeps for its 408 before it is dead.
+// first is how long its first head may take. A connection that is late has two more sweeps for its 408 before it is
+// dead.
 func (p *Patience) Judge(r *Row, moved, now int64, first time.Duration) health {
 	since, busy := r.Noted()
 	took := time.Duration(now-since) * time.Second

@@ -41,8 +41,8 @@
 //
 // The Reader (plainread.go) reads a whole head in one pass, by the gate's classes of bytes and its
 // limits. It accepts a subset of what the gate and fasthttp accept, and any doubt goes to them with
-// the same bytes, so every refusal stays theirs. FuzzPlainIsWhatGateAndFasthttpRead holds it to that. It takes 36 to 60 ns for
-// a request of wrk or curl, 180 to 230 ns for one of a browser; the gate alone takes as long
+// the same bytes, so every refusal stays theirs. FuzzPlainIsWhatGateAndFasthttpRead holds it to that. It takes 36 to 60
+// ns for a request of wrk or curl, 180 to 230 ns for one of a browser; the gate alone takes as long
 // (BenchmarkPlain), and fasthttp parses after it.
 //
 // A client that sends several requests at once sends the same fields with each. ReadNext compares

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Reader reads plain requests (see Plain): it alone decides what the two doors may answer themselves. It reads a head in one pass, by the gate's classes of bytes and its limits, and knows
-// less than the gate does. Everything that it does not know is not plain: tabs, bytes beyond ASCII, a
-// second Host, a Connection other than close and keep-alive, every field that says something about a
-// body.
+// A Reader reads plain requests (see Plain): it alone decides what the two doors may answer themselves. It reads a head
+// in one pass, by the gate's classes of bytes and its limits, and knows less than the gate does. Everything that it
+// does not know is not plain: tabs, bytes beyond ASCII, a second Host, a Connection other than close and keep-alive,
+// every field that says something about a body.
 //
 // A Reader is immutable. Any number of goroutines may use it at once.
 type Reader struct {

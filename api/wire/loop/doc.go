@@ -1,7 +1,7 @@
 // Package loop is the event loops, which own connections on Linux from accept on and answer plain requests. It knows no
-// fasthttp: a connection that sends anything else is handed over (Use.TakeOver). Answers is what the loops share with the
-// lane of package wire: it answers all plain requests that have come in one write. Of our packages it imports only http1
-// and conns.
+// fasthttp: a connection that sends anything else is handed over (Use.TakeOver). Answers is what the loops share with
+// the lane of package wire: it answers all plain requests that have come in one write. Of our packages it imports only
+// http1 and conns.
 //
 // # The loops
 //

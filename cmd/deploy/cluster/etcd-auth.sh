@@ -6,8 +6,8 @@
 #
 # NODE is the name of a node, which is the CN of its certificate: etcd uses it as the user name, without a
 # password. PREFIX is where the cluster's log is, if not below /shunt/. A later call adds nodes. It needs
-# etcdctl of version 3.4 or newer, and its settings (ETCDCTL_ENDPOINTS, ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY) with the
-# certificate of root, the only user who may do everything from then on: UNIT=etcd certs.sh FOLDER root.
+# etcdctl of version 3.4 or newer, and its settings (ETCDCTL_ENDPOINTS, ETCDCTL_CACERT, ETCDCTL_CERT, ETCDCTL_KEY) with
+# the certificate of root, the only user who may do everything from then on: UNIT=etcd certs.sh FOLDER root.
 #
 # Only root may compact, so the servers must do it by themselves: --auto-compaction-mode=periodic
 # --auto-compaction-retention=10s.

@@ -86,7 +86,7 @@ func (s *server) logIn(email, password string) []*http.Cookie {
 }
 
 // A visitor is who follows a link.
-type visitor struct{ agent, referrer string }
+type visitor struct{ agent, referrer, country string }
 
 // hit follows a link n times.
 func (s *server) hit(code string, n int, v visitor) {
@@ -97,6 +97,9 @@ func (s *server) hit(code string, n int, v visitor) {
 		request.Header.Set("User-Agent", v.agent)
 		if v.referrer != "" {
 			request.Header.Set("Referer", v.referrer)
+		}
+		if v.country != "" {
+			request.Header.Set(countryHeader, v.country)
 		}
 		if r, text := s.send(request); r.StatusCode >= 500 {
 			s.t.Fatalf("following %s: got %d: %s", code, r.StatusCode, text)

@@ -76,6 +76,7 @@ func (b *tab) reads(selector string) string {
 // choose puts a file of this machine into the field of that name.
 func (b *tab) choose(name, path string) {
 	b.t.Helper()
+	b.clicks += 2 // the browser asks for the file
 	expression := "document.querySelector(" + jsonOf(`input[type=file][name="`+name+`"]`) + ")"
 	object := call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: expression}).Result.ObjectID
 	call(b, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: []string{path}, ObjectID: object})

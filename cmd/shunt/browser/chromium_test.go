@@ -78,6 +78,8 @@ type tab struct {
 	script bool // pages may run scripts
 	keys   bool // only the keyboard is used
 	watch  *watcher
+
+	clicks, strokes int // of the mouse and the keys so far: see tasks_test.go
 }
 
 // openTab opens a tab without cookies, 1280 px wide, in light colours.

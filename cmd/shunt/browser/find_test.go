@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
@@ -84,6 +85,7 @@ func (b *tab) click(e thing) {
 		b.key(keyOf(e))
 		return
 	}
+	b.clicks++
 	node := b.find(e)
 	call(b, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: node})
 	quads := call(b, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: node}).Quads
@@ -159,7 +161,8 @@ func (b *tab) fill(e thing, text string) {
 	}
 	if b.keys {
 		b.tabTo(e)
-	} else {
+	} else if !on[bool](b, node, "function() { return document.activeElement === this }") {
+		b.clicks++
 		call(b, dom.Focus, dom.FocusParams{BackendNodeID: node})
 	}
 	b.key("a", "selectAll")
@@ -167,6 +170,7 @@ func (b *tab) fill(e thing, text string) {
 		b.key("Delete", "delete")
 		return
 	}
+	b.strokes += utf8.RuneCountInString(text)
 	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
@@ -181,6 +185,7 @@ func (b *tab) typesInto(node cdp.BackendNodeID) bool {
 // set gives a field its value, and tells the page.
 func (b *tab) set(node cdp.BackendNodeID, text string) {
 	b.t.Helper()
+	b.clicks += 2 // it opens, and a value is chosen
 	got := on[string](b, node, `function(text) {
 		const option = [...(this.options || [])].find(o => o.text.trim() === text);
 		this.value = option ? option.value : text;

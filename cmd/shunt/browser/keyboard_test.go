@@ -27,6 +27,7 @@ var keyCodes = map[string]struct {
 // key presses a key, or gives an editing command by one.
 func (b *tab) key(name string, commands ...string) {
 	b.t.Helper()
+	b.strokes++
 	k := keyCodes[name]
 	down := input.DispatchKeyEventParams{
 		Type: input.DispatchKeyEventTypeRawKeyDown, Key: name, Code: name, WindowsVirtualKeyCode: k.code, Commands: commands,

@@ -51,6 +51,13 @@ var pages = []row{
 	{name: "link-edit", path: "/_/link/" + demoCode + "/edit", as: admin},
 	{name: "link-delete", path: "/_/link/" + demoCode + "/delete", as: admin},
 	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
+	{name: "link-today", path: "/_/link/" + demoCode + "?period=today", as: admin},
+	{name: "link-dates", path: "/_/link/" + demoCode + "?from=2026-02-30", as: admin, status: http.StatusUnprocessableEntity},
+	{name: "compare", path: "/_/compare?codes=" + demoCode + ",jobs,tickets,nl-42," + longCode + "&period=7d", as: admin},
+	{name: "compare-one", path: "/_/compare?codes=" + demoCode, as: admin},
+	{name: "tag-figures", path: "/_/tags/figures?tag=events&period=7d", as: admin},
+	{name: "by-country", path: "/_/by?country=US", as: admin},
+	{name: "by-site", path: "/_/by?site=Facebook&code=" + demoCode, as: admin},
 	{name: "tags", path: "/_/tags", as: admin},
 	{name: "tags-empty", path: "/_/tags", as: newcomer},
 	{name: "tag-rename", path: "/_/tags/rename?tag=EVENTS", as: admin},
@@ -104,6 +111,7 @@ type demo struct {
 func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	needBrowser(t)
+	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader)
 	d := &demo{server: startServer(t, localhost, flags...), sessions: make(map[person][]*http.Cookie)}
 	d.fillDemo()
 	for p, email := range emails { // once, because logins are limited

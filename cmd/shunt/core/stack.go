@@ -79,8 +79,8 @@ func (s *Stack) fail(name string, err error) {
 }
 
 // How long a stop may take, from its begin. Docker and many a script wait 10 s before they kill, and a
-// machine that shuts down does not wait for long either. Each part of a server has until a fixed time, so that what one does not
-// need is left for the next: requests until drainBy, the last flush until flushBy, tables until settleBy.
+// machine that shuts down does not wait for long either. Each part of a server has until a fixed time, so that what one
+// does not need is left for the next: requests until drainBy, the last flush until flushBy, tables until settleBy.
 const (
 	serveTimeout = 8 * time.Second
 	drainBy      = 5 * time.Second // with api's time for what is cut off it is 6 s

@@ -24,8 +24,9 @@ const (
 
 // TestACapIsNeverExceeded has 64 clients at each of three nodes follow links with a cap of 20,000, while nodes
 // are killed. No link may be followed 20,001 times. In the end no node redirects any of them, and what is missing
-// in the figures was granted to clients that got no redirect, or was the reserve of a leader that was killed. One link gets its cap with its creation; one after it
-// was followed at all nodes; the cap of one is lowered and raised meanwhile.
+// in the figures was granted to clients that got no redirect, or was the reserve of a leader that was killed. One link
+// gets its cap with its creation; one after it was followed at all nodes; the cap of one is lowered and raised
+// meanwhile.
 func TestACapIsNeverExceeded(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	rng := rand.New(rand.NewPCG(18, 7))

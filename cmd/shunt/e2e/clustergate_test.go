@@ -21,8 +21,8 @@ import (
 	"shunt/storage/row"
 )
 
-// TestACopyOfTheDataNeedsAnAdmission asks a leader and a follower for copies, with certificates of the authority that were
-// never a node's.
+// TestACopyOfTheDataNeedsAnAdmission asks a leader and a follower for copies, with certificates of the authority that
+// were never a node's.
 func TestACopyOfTheDataNeedsAnAdmission(t *testing.T) {
 	s := newSite(t, "a", "b")
 	full, edge := &siteNode{site: s, name: "stranger"}, &siteNode{site: s, name: "far", role: "edge"}
@@ -65,8 +65,8 @@ func (s *site) copiesNoted(node, what string) (n int) {
 	return n
 }
 
-// TestARefusedCertificateGetsNothing refuses a node's name, and then a serial number, while connections with the certificate
-// are open to each node.
+// TestARefusedCertificateGetsNothing refuses a node's name, and then a serial number, while connections with the
+// certificate are open to each node.
 func TestARefusedCertificateGetsNothing(t *testing.T) {
 	s := newSite(t, "a", "b")
 	e := s.edge("edge-1", s.nodes[0])
@@ -115,7 +115,8 @@ func (n *siteNode) talks(config *tls.Config, to **tls.Conn) error {
 	return answers(conn, n.name)
 }
 
-// answers asks for a path that no node has. Any answer will do but that of a node which has not closed the connection yet.
+// answers asks for a path that no node has. Any answer will do but that of a node which has not closed the connection
+// yet.
 func answers(conn *tls.Conn, name string) error {
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := fmt.Fprintf(conn, "GET /cluster/nothing HTTP/1.1\r\nHost: %s\r\n\r\n", name); err != nil {
@@ -179,7 +180,8 @@ func TestAnEdgeCannotHaveTheHitsOfOthersSkipped(t *testing.T) {
 	}
 }
 
-// answerAs announces an edge that answers under the outbox of victim, and counts how often it was asked. says is what it says in etcd.
+// answerAs announces an edge that answers under the outbox of victim, and counts how often it was asked. says is what
+// it says in etcd.
 func (s *site) answerAs(victim string, says func(victim [16]byte) [16]byte) (asked *atomic.Int64) {
 	s.t.Helper()
 	log := s.openLog(etcdlog.Options{})

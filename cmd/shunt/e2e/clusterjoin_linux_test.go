@@ -85,8 +85,8 @@ func (s *site) floor() (floor uint64) {
 }
 
 // TestANodeThatJoinsHasTheHitsOfAll lets time pass between the copy of a node's data and the start of the new node,
-// which has the name of an earlier one. Meanwhile hits are counted at another node, pulled by the one that gave the copy,
-// and acknowledged. The new node must get them, too.
+// which has the name of an earlier one. Meanwhile hits are counted at another node, pulled by the one that gave the
+// copy, and acknowledged. The new node must get them, too.
 func TestANodeThatJoinsHasTheHitsOfAll(t *testing.T) { joinsLater(t, false) }
 
 // TestANodeThatJoinsHasTheHitsOfAllAlthoughTheSenderWasRestarted in between: the one that gave the copy.

@@ -27,8 +27,8 @@ import (
 //   - every redirect that was answered is counted, none that was not sent is counted, and a link
 //     never has more hits than its cap.
 //
-// Three kills prove little about rare moments: `make crash N=1000` runs it for a long time. A failing seed is printed, although no kill comes
-// twice at the same moment.
+// Three kills prove little about rare moments: `make crash N=1000` runs it for a long time. A failing seed is printed,
+// although no kill comes twice at the same moment.
 //
 // The files: crashbook_test.go has what clients know, crashvisit_test.go and crashwrite_test.go
 // what they send, crashphase_test.go the moments of the kills, crashcompare_test.go the comparison

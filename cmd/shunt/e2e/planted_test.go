@@ -17,8 +17,8 @@ import (
 
 // This test proves that nothing about visitors is kept: not in the data, the journal, a backup, the
 // logs, or the metrics. With --log-clients on, the log names the clients of failed logins and refused
-// tokens in lines of their own, and nobody else. The visitors and their requests are in plantedways_test.go, the search is
-// in plantedsearch_test.go.
+// tokens in lines of their own, and nobody else. The visitors and their requests are in plantedways_test.go, the search
+// is in plantedsearch_test.go.
 
 const plantedNumber = 1_000
 

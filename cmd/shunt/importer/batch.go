@@ -12,7 +12,7 @@ import (
 )
 
 // maxBatchBytes bounds the body of a request with more than one link. A link has a few hundred bytes,
-// so most batches have all that a request may have. A slow line has 30 s for one.
+// so most batches have all that a request may have. A line of 128 kbit/s takes half a minute for one.
 const maxBatchBytes = 512 << 10
 
 // batchesAhead is how many batches wait to be sent.

@@ -70,8 +70,8 @@ func (n *Node) NoteCopy(ctx context.Context, name string, edge bool) error {
 	return n.accounts.NoteCopy(name, edge)
 }
 
-// ParseRefusal reads what is refused: the name of a node, or a serial number as tools print it. The latter has a capital
-// letter, a colon, serial= or 0x before it, or at least 16 hexadecimal digits.
+// ParseRefusal reads what is refused: the name of a node, or a serial number as tools print it. The latter has a
+// capital letter, a colon, serial= or 0x before it, or at least 16 hexadecimal digits.
 func ParseRefusal(text string) (etcdlog.Refusal, error) {
 	digits, marked := strings.ToLower(text), text != strings.ToLower(text) || strings.Contains(text, ":")
 	for _, prefix := range []string{"serial=", "0x"} {

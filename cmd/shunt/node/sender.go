@@ -15,7 +15,8 @@ import (
 	"shunt/engine"
 )
 
-// senderTimeout bounds one message to the leader. A lost message is repeated, except one about caps: those who wait are told.
+// senderTimeout bounds one message to the leader. A lost message is repeated, except one about caps: those who wait are
+// told.
 const senderTimeout = 3 * time.Second
 
 // sender sends messages to the node that leads. It belongs to one goroutine.

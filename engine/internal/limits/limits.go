@@ -1,12 +1,10 @@
 package limits
 
-// Limits of a link's fields, which are part of the contract with clients. All code that reads bytes from outside checks
-// against them.
+// Limits of a link's fields, which are part of the contract with clients; those of texts are in package link. They only
+// rise, because stored links must stay valid. All code that reads bytes from outside checks against them.
 const (
 	MaxCodeBytes   = 64
 	MaxTargetBytes = 8192
-	MaxTitleBytes  = 512
-	MaxNoteBytes   = 2000
 	MaxTags        = 32
 	MaxTagBytes    = 64
 

@@ -19,8 +19,8 @@ const Lazy = bits.UintSize == 64
 
 // Memory returns sizeBytes of zeroed memory outside the Go heap; Unmap returns it to the kernel.
 // Pages that are never touched take no memory, although the kernel may be set to huge pages for all. From
-// HugePageBytes on it begins at the boundary of a huge page. If the kernel cannot map it, memory is used up: Memory panics, as the runtime ends a
-// process that is out of memory.
+// HugePageBytes on it begins at the boundary of a huge page. If the kernel cannot map it, memory is used up: Memory
+// panics, as the runtime ends a process that is out of memory.
 func Memory(sizeBytes int) []byte {
 	slack := 0
 	if sizeBytes >= HugePageBytes {

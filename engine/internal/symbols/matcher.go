@@ -170,8 +170,8 @@ func (m *matcher) plainFrom(text []byte) int {
 // ones it takes the one with the smallest codes, the longest symbols. codes is as long as text, c is
 // zero.
 //
-// It goes from the end (or from the first byte that no symbol has) to the start, which is how the shortest way to the end becomes known for
-// each place (dynamic programming), and takes no other memory.
+// It goes from the end (or from the first byte that no symbol has) to the start, which is how the shortest way to the
+// end becomes known for each place (dynamic programming), and takes no other memory.
 func parse[C uint8 | uint16](m *matcher, text []byte, codes []C, c *costs) {
 	state, after := uint32(0), uint64(0)
 	codes = codes[:len(text)]

@@ -14,7 +14,8 @@ const alias = "ts-client";
 const target = "https://example.org/a/long/address?utm_source=print";
 const expiry = "2037-01-01T00:00:00Z";
 
-const api = createClient<paths>({
+// Figures come as JSON or as CSV; with the second type, data and error are those of JSON alone.
+const api = createClient<paths, "application/json" | "application/problem+json">({
   baseUrl: process.env["SHUNT_URL"] + "/api/v1",
   headers: { Authorization: "Bearer " + process.env["SHUNT_TOKEN"] },
 });
@@ -27,6 +28,7 @@ function isUsable(state: Link["state"]): boolean {
     case "expired":
     case "exhausted":
     case "blocked":
+    case "disabled":
       return false;
     default:
       return state satisfies never;

@@ -1,0 +1,136 @@
+package dashboard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/chart"
+	"shunt/api/dashboard/shares"
+	"shunt/api/dashboard/visit"
+	"shunt/api/ops"
+	"shunt/engine"
+)
+
+// byPath is the page of the hits with one value.
+const byPath = Root + "by"
+
+// byView is what the page shows of the hits that a filter chooses.
+type byView struct {
+	figuresView
+	Filter     shares.Filter
+	Of         string // whose hits these are
+	Back       string // address of the page with all of them
+	BackTitle  string
+	Everywhere string // address of the page for all links; empty: this is it
+	Found      ops.Filtered
+	Share      string // of all hits
+	Hosts      *shares.List
+	Links      []byLink
+}
+
+// A byLink is one of the links with the most chosen hits.
+type byLink struct {
+	ops.FilteredLink
+	Path, By string // addresses: of the link, and of this page for it
+}
+
+// lists returns the lists of a view's window. Their lines lead to the figures of each value.
+func (r *request) lists(v *figuresView) shares.Lists {
+	p := shares.Page{Map: r.MapURL(), NoCountries: "No country is known."}
+	if !slices.Contains(v.scope, "codes") { // the hits of several links by one value are on no page
+		p.Path = byAddress(v.scope)
+	}
+	if r.Admin() {
+		p.NoCountries += " The server finds countries with --geoip FILE, or takes them from a proxy with --country-header."
+	}
+	return p.Of(&v.Window)
+}
+
+// byAddress returns a function that returns the address of the hits with a value; scope has the other parameters.
+func byAddress(scope []string) func(name, value string) string {
+	return func(name, value string) string {
+		return visit.Address(byPath, append([]string{name, value}, scope...)...)
+	}
+}
+
+// byPage is GET /_/by: the hits with one value, of a link (code), of the links with a tag, or of all of an owner.
+func (r *request) byPage() error {
+	code, tag, owner := r.Query("code"), r.Query("tag"), r.Query("owner")
+	filter, ok := shares.ReadFilter(r.Query)
+	if !ok || code != "" && tag != "" {
+		return r.Missing()
+	}
+	view, err := r.byView(filter, code, tag, owner)
+	if err != nil {
+		return err
+	}
+	status := fasthttp.StatusOK
+	if view.Span == nil {
+		status = fasthttp.StatusUnprocessableEntity
+	} else if err := r.Heavily(func() error { return r.readBy(&view, code, tag, owner) }); err != nil {
+		return err
+	}
+	return r.Show(status, "by", filter.Kind+": "+filter.Label, &view)
+}
+
+// byView returns the view without its figures. Errors: those of a link that the visitor cannot see.
+func (r *request) byView(filter shares.Filter, code, tag, owner string) (view byView, err error) {
+	var made time.Time
+	all := []string{"owner", owner}
+	switch view.Back, view.BackTitle, view.Of = visit.Address(Root, all...), "Overview", "All of your links"; {
+	case code != "":
+		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
+		if err != nil {
+			return view, err
+		}
+		if _, err := ops.ParseCode(code); err != nil {
+			return view, err
+		}
+		l, err := r.Calls.Read(r.Caller, code, guard)
+		if err != nil {
+			return view, err
+		}
+		made = l.CreatedAt
+		view.Back, view.BackTitle, view.Of = linkPath(code, owner), code, "The link "+code
+	case tag != "":
+		view.Back, view.BackTitle, view.Of = visit.Address(tagFigurePath, "tag", tag, "owner", owner), tag, "The links that have the tag "+tag+" now"
+	case owner == "all":
+		view.Of = "The links of all users"
+	case owner != "":
+		view.Of = "The links of user " + owner
+	}
+	view.figuresView, view.Filter = r.figuresView(made, "code", code, "tag", tag, "owner", owner), filter
+	view.hitsOnly, view.Picker.CSV = true, "" // a file of figures has all hits
+	if code+tag != "" {
+		view.Everywhere = byAddress(all)(filter.Name, filter.Value)
+	}
+	return view, nil
+}
+
+// readBy reads the figures of the page.
+func (r *request) readBy(view *byView, code, tag, owner string) error {
+	w := view.windows()[0]
+	q, err := ops.ParseOwnerFigures(r.Caller, w.parameters("tag", tag, "owner", owner))
+	if err != nil {
+		return err
+	}
+	q.Zone, q.MaxLinks = w.zone, engine.MaxScannedLinks // a page has no time for more
+	if view.Found, err = r.Calls.FilteredFigures(r.Caller, code, q, view.Filter.Filter); err != nil {
+		return err
+	}
+	view.Window, view.Then, view.Part = view.Found.Figures, nil, nil
+	view.Share = chart.Share(view.Found.Chosen, view.Found.Hits)
+	view.Hosts = shares.Hosts(&view.Found, byAddress(view.scope))
+	for _, l := range view.Found.Links {
+		view.Links = append(view.Links, byLink{l, linkPath(l.Code, owner), byAddress([]string{"code", l.Code, "owner", owner})(view.Filter.Name, view.Filter.Value)})
+	}
+	series := view.Window.Series
+	if !view.Span.Hourly {
+		series = fromFirstHit(series)
+	}
+	view.TooLong = len(series) > chart.MaxBuckets
+	view.Chart, err = r.drawn(&view.figuresView, series)
+	return err
+}

@@ -1,0 +1,212 @@
+package dashboard
+
+import (
+	"html/template"
+	"shunt/api/dashboard/find"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/chart"
+	"shunt/api/dashboard/visit"
+	"shunt/api/ops"
+	"shunt/api/problem"
+)
+
+const (
+	comparePath = Root + "compare"
+	csvPath     = Root + "figures.csv"
+)
+
+// compareView is what the page shows that compares links.
+type compareView struct {
+	figuresView
+	Codes string // as typed, or as the address has them
+	Owner string
+	Links []comparedLink
+	Error string // why there is no comparison; empty: there is one, or none was asked for
+}
+
+// A comparedLink is a row of the table below the chart.
+type comparedLink struct {
+	Code, Path, Without string // the address of its page, and of the comparison without it
+	Sample              template.HTML
+	Figures             ops.Figures
+	view                *figuresView
+	part, then          *ops.Figures
+}
+
+// Hits and Visitors say how the link's figures differ from the time before.
+func (l *comparedLink) Hits() visit.Delta {
+	return compared(l.Figures.Hits, l.part.Hits, l.then.Hits, l.view.Span.Before)
+}
+
+func (l *comparedLink) Visitors() visit.Delta {
+	return compared(l.Figures.Unique, l.part.Unique, l.then.Unique, l.view.Span.Before)
+}
+
+// codesTyped returns codes with commas between them: people type spaces and whole short addresses.
+func (r *request) codesTyped(text string) string {
+	codes := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\t' || c == '\r' })
+	for i := range codes {
+		codes[i] = strings.TrimPrefix(codes[i], r.BaseURL+"/")
+	}
+	return strings.Join(codes, ",")
+}
+
+// comparePage is GET /_/compare: the figures of 2 to 5 links in one chart.
+func (r *request) comparePage() error {
+	owner, codes := r.Query("owner"), r.codesTyped(r.Query("codes"))
+	view := compareView{figuresView: r.figuresView(time.Time{}, "codes", codes, "owner", owner), Codes: codes, Owner: owner}
+	if !strings.Contains(codes, ",") { // of one link, the page asks for others
+		view.Picker.CSV = ""
+		return r.Show(fasthttp.StatusOK, "compare", "Compare links", &view)
+	}
+	status := fasthttp.StatusOK
+	if view.Span == nil {
+		status = fasthttp.StatusUnprocessableEntity
+	} else if err := r.Heavily(func() error { return r.readCompared(&view) }); err != nil {
+		at, general, ok := visit.FieldErrors(err, "codes")
+		if !ok {
+			return err
+		}
+		status = visit.StatusOf(err)
+		view.Error = visit.Sentence(labelled("The links", at["codes"]) + general)
+		view.Picker.CSV = ""
+	}
+	return r.Show(status, "compare", "Compare links", &view)
+}
+
+// readCompared reads the figures of the links, each in its own row.
+func (r *request) readCompared(v *compareView) error {
+	if err := r.readOwner(v.windows("include", allLists), "codes", v.Codes, "owner", v.Owner); err != nil {
+		return err
+	}
+	codes := strings.Split(v.Codes, ",")
+	for i, l := range v.Window.Links {
+		row := comparedLink{Code: l.Code, Path: linkPath(l.Code, v.Owner), Sample: chart.Sample(i), Figures: l.Figures, view: &v.figuresView, part: &v.Window.Links[i].Figures}
+		if v.Part != nil {
+			row.part = &v.Part.Links[i].Figures
+		}
+		if v.Then != nil {
+			row.then = &v.Then.Links[i].Figures
+		}
+		if others := slices.Delete(slices.Clone(codes), i, i+1); len(others) > 1 {
+			row.Without = visit.Address(comparePath, "codes", strings.Join(others, ","), "owner", v.Owner)
+		}
+		v.Links = append(v.Links, row)
+	}
+	v.Lists = r.lists(&v.figuresView)
+	return r.drawCompared(v)
+}
+
+// drawCompared draws a line for each link.
+func (r *request) drawCompared(v *compareView) (err error) {
+	lines := chart.Lines{Chart: r.chartOf(&v.figuresView)}
+	lines.Caption = strings.Replace(lines.Caption, "Hits and visitors", "Hits of each link", 1)
+	series := v.Window.Series
+	if !v.Span.Hourly {
+		series = fromFirstHit(series)
+	}
+	if v.TooLong = len(series) > chart.MaxBuckets; v.TooLong || len(series) == 0 {
+		return nil
+	}
+	for _, b := range series {
+		lines.Buckets = append(lines.Buckets, chart.Bucket{From: b.From})
+	}
+	for _, l := range v.Window.Links {
+		line := chart.Line{Name: l.Code}
+		for _, b := range l.Series[len(l.Series)-len(series):] {
+			line.Hits = append(line.Hits, b.Hits)
+		}
+		lines.Of = append(lines.Of, line)
+	}
+	v.Chart, err = lines.HTML()
+	return err
+}
+
+// tagFiguresView is what the page of a tag's figures shows.
+type tagFiguresView struct {
+	figuresView
+	Tag, Owner string
+	Found      string // address of the links that have it
+	Top        topView
+}
+
+// tagFigures is GET /_/tags/figures.
+func (r *request) tagFigures() error {
+	owner := r.Query("owner")
+	tag, err := ops.NamedTag(r.Query("tag"))
+	if err != nil {
+		return err
+	}
+	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, "tag", tag, "owner", owner), Tag: tag, Owner: owner}
+	view.Found = (&find.Search{Tag: tag, Owner: owner}).Address()
+	status := fasthttp.StatusOK
+	if view.Span == nil {
+		status = fasthttp.StatusUnprocessableEntity
+	} else if err := r.Heavily(func() error {
+		if err := r.readOwner(view.windows("include", allLists, "top", topShown), "tag", tag, "owner", owner); err != nil {
+			return err
+		}
+		view.Top = topOf(&view.figuresView, owner)
+		return r.fillFigures(&view.figuresView)
+	}); err != nil {
+		return err
+	}
+	return r.Show(status, "tag-figures", "Figures of "+tag, &view)
+}
+
+// figuresCSV is GET /_/figures.csv: the figures that a page shows, as a file. Its parameters say of which page.
+func (r *request) figuresCSV() error {
+	owner, code := r.Query("owner"), r.Query("code")
+	made := time.Time{}
+	if code != "" {
+		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
+		if err != nil {
+			return err
+		}
+		l, err := r.Calls.Read(r.Caller, code, guard)
+		if err != nil {
+			return err
+		}
+		made = l.CreatedAt
+	}
+	v := r.figuresView(made)
+	if v.Span == nil {
+		return problem.New(problem.Invalid, "%s", v.Picker.Error)
+	}
+	err := r.Heavily(func() error {
+		if code != "" {
+			return r.readLinkWindows(code, owner, v.windows("include", allLists)...)
+		}
+		pairs := []string{"include", allLists}
+		if r.Query("codes") == "" {
+			pairs = append(pairs, "top", topShown)
+		}
+		return r.readOwner(v.windows(pairs...), "tag", r.Query("tag"), "codes", r.codesTyped(r.Query("codes")), "owner", owner)
+	})
+	if err != nil {
+		return err
+	}
+	h := &r.Ctx.Response.Header
+	h.SetContentType("text/csv; charset=utf-8")
+	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+v.fileName(code)+`"`)
+	r.Ctx.SetBody(v.Window.CSVIn(r.zoneOf(&v).Place(), v.Part, v.Then))
+	return nil
+}
+
+// fileName names a file by its days.
+func (v *figuresView) fileName(code string) string {
+	first, last := v.Span.Dates()
+	name := "figures"
+	if code != "" {
+		name += "-" + code
+	}
+	if name += "-" + first; last != first {
+		name += "-to-" + last
+	}
+	return name + ".csv"
+}

@@ -1,0 +1,139 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"shunt/api/account"
+	"shunt/engine"
+)
+
+// A Filter chooses hits by one of the lists of figures: those with some of its values.
+type Filter struct {
+	List string                  // referrers, countries, devices or browsers
+	Has  func(value string) bool // reports whether a value, as answers name it, is one of them
+}
+
+// Filtered are figures of the hits that a filter chooses. Each list is kept by itself, so there are no visitors of these
+// hits, and no other list.
+type Filtered struct {
+	Figures                // of all hits, but Series is of those that are chosen, without visitors
+	Chosen  uint64         // hits; it may be too low where there were more referrers than are kept
+	Values  []ValueFigures // that were chosen, with the most hits first
+	Links   []FilteredLink // with the most chosen hits first; nil: the figures are of one link
+	Beyond  uint64         // a link that is not in Links has at most that many chosen hits
+}
+
+// A FilteredLink is a link with its hits, and those of them that a filter chooses.
+type FilteredLink struct {
+	Code         string
+	Hits, Chosen uint64
+}
+
+// Links are not kept by their values, so the most-hit ones are read: of filterScan links, those with the most chosen hits
+// are in the list, up to filterShown.
+const (
+	filterScan  = 50
+	filterShown = 10
+)
+
+// FilteredFigures returns figures of the hits of a link, or of all links of an owner (with code ""), that f chooses, in turn
+// with other costly work. Query.Interval must be set. The handler must take a place with BeginHeavy before.
+func (c *Calls) FilteredFigures(caller account.Caller, code string, q FiguresQuery, f Filter) (found Filtered, err error) {
+	if code != "" {
+		_, err = c.Find(caller, code, q.Guard)
+	} else {
+		err = mayUse(caller, q.Guard)
+	}
+	if err != nil {
+		return found, err
+	}
+	d := engine.Dimension(slices.Index(listNames[:], f.List))
+	q.include.list(f.List)
+	q.Parts = q.include.parts()
+	q.Counted = func(x *engine.Dimensions) (hits uint64) {
+		for _, v := range x[d] {
+			if f.Has(namedValue(d, v.Value)) {
+				hits += v.Hits
+			}
+		}
+		return hits
+	}
+	err = c.inSteps(caller, func(pause func() error) (err error) {
+		q.Pause = pause
+		q.useDays(c.o.Engine)
+		if code != "" {
+			found, err = c.filteredLink(code, &q, d, f)
+		} else {
+			found, err = c.filteredLinks(&q, d, f)
+		}
+		return err
+	})
+	return found, err
+}
+
+// filteredLink returns the figures of one link.
+func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f Filter) (found Filtered, err error) {
+	r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
+	if err == nil {
+		found = q.filtered(&r, d, f)
+	}
+	return found, err
+}
+
+// filteredLinks returns the figures of all links of an owner, and which of them have the most chosen hits.
+func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter) (found Filtered, err error) {
+	owners, err := c.ownersOf(q.Guard)
+	if err != nil {
+		return found, err
+	}
+	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
+	if err != nil {
+		return found, err
+	}
+	found = q.filtered(&r, d, f)
+	found.Links = []FilteredLink{}
+	if found.Chosen == 0 {
+		return found, nil
+	}
+	asked := q.Query
+	asked.From, asked.To = r.From, r.To
+	top, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, filterScan)
+	if err != nil {
+		return found, err
+	}
+	found.rank(&top)
+	return found, nil
+}
+
+// rank puts the most-hit links with the most chosen hits into the list.
+func (found *Filtered) rank(top *engine.TopLinks) {
+	found.Beyond, found.TopRanked = top.Beyond, top.Ranked
+	if len(top.Links) == filterScan {
+		found.Beyond = max(found.Beyond, top.Links[filterScan-1].Hits)
+	}
+	for _, l := range top.Links {
+		if l.Counted > 0 {
+			found.Links = append(found.Links, FilteredLink{l.Code, l.Hits, l.Counted})
+		}
+	}
+	slices.SortStableFunc(found.Links, func(a, b FilteredLink) int { return cmp.Compare(b.Chosen, a.Chosen) })
+	if len(found.Links) > filterShown {
+		found.Beyond = max(found.Beyond, found.Links[filterShown].Chosen)
+		found.Links = found.Links[:filterShown]
+	}
+	found.Beyond = min(found.Beyond, found.Chosen)
+}
+
+// filtered returns the figures of a report.
+func (q *FiguresQuery) filtered(r *engine.Report, d engine.Dimension, f Filter) Filtered {
+	found := Filtered{Figures: q.answer(r), Chosen: min(r.Counted, r.Hits)}
+	for _, v := range shownValues(d, r.Dimensions[d], math.MaxUint64) {
+		if v.Value != OtherValues && f.Has(v.Value) {
+			found.Values = append(found.Values, v)
+		}
+	}
+	return found
+}

@@ -1,0 +1,146 @@
+package browser
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/engine/expect"
+)
+
+// maxClicks bounds the clicks of each task of a day, which begins at the overview. Choosing in a select or a file takes two.
+const maxClicks = 6
+
+// dailyTasks are what people come for most. Each begins at the overview.
+var dailyTasks = []struct {
+	name string
+	do   func(*desk)
+}{
+	{"create a link with an alias", (*desk).createWithAlias},
+	{"find a link of last week", (*desk).findLastWeeks},
+	{"change a target", (*desk).changeTarget},
+	{"see the sources of last month", (*desk).seeSources},
+	{"compare two links", (*desk).compareTwo},
+	{"make 200 links with aliases", (*desk).make200},
+	{"take figures to a spreadsheet", (*desk).takeFigures},
+}
+
+// TestDailyTasksTakeFewClicks does each task by mouse, without script, and by keyboard alone, and counts.
+func TestDailyTasksTakeFewClicks(t *testing.T) {
+	needBrowser(t)
+	for _, hand := range []string{"mouse", "no script", "keyboard"} {
+		if short() && hand == "no script" {
+			continue
+		}
+		t.Run(hand, func(t *testing.T) {
+			open := openTab
+			if hand == "no script" {
+				open = openTabWithoutScript
+			}
+			d := openDesk(t, localhost, open)
+			d.keys = hand == "keyboard"
+			d.fillWeeks()
+			for _, task := range dailyTasks {
+				d.visit("/_/", http.StatusOK)
+				d.clicks, d.strokes = 0, 0
+				task.do(d)
+				t.Logf("%s: %d clicks, %d keystrokes", task.name, d.clicks, d.strokes)
+				expect.That(t, d.clicks <= maxClicks, "%s: %d clicks, want at most %d", task.name, d.clicks, maxClicks)
+			}
+		})
+	}
+}
+
+// fillWeeks makes links of several weeks, and hits on two of them.
+func (d *desk) fillWeeks() {
+	d.t.Helper()
+	var file strings.Builder
+	for i := range 60 {
+		made := time.Now().AddDate(0, 0, -i)
+		fmt.Fprintf(&file, `{"code":"day%d","url":"https://example.org/%d","title":"Offer number %d","created_at":%q}`+"\n", i, i, i, made.UTC().Format(time.RFC3339))
+	}
+	path := writeFile(d.t, "links.ndjson", []byte(file.String()))
+	d.run(d.token, "import", path)
+	for code, hits := range map[string]int{"day8": 5, "day9": 3} {
+		d.hit(code, hits, demoVisitors[0])
+	}
+}
+
+func (d *desk) createWithAlias() {
+	d.fill(field("Target"), "https://example.org/menu")
+	d.unfold("Alias, title, tags and more", field("Alias"))
+	d.fill(field("Alias"), "menu")
+	d.follow(button("Create the link"))
+	d.sees(d.base + "/menu")
+}
+
+func (d *desk) findLastWeeks() {
+	d.follow(link("Links"))
+	d.click(button("Filters and order"))
+	d.fill(field("Created from (UTC)"), time.Now().UTC().AddDate(0, 0, -8).Format(time.DateOnly))
+	d.fill(field("Search"), "offer 8")
+	d.loading(http.StatusOK, func() { d.key("Enter") })
+	d.follow(link("Offer number 8"))
+	d.isAt("/_/link/day8")
+}
+
+func (d *desk) changeTarget() {
+	d.follow(link("Links"))
+	d.fill(field("Search"), "day9")
+	d.loading(http.StatusOK, func() { d.key("Enter") })
+	d.click(button("More for day9"))
+	d.follow(link("Edit"))
+	d.fill(field("Target"), "https://example.org/changed")
+	d.follow(button("Save"))
+	d.sees("https://example.org/changed")
+}
+
+func (d *desk) seeSources() {
+	d.follow(link("Last month"))
+	d.find(heading("Referrers"))
+	d.find(heading("Countries"))
+}
+
+func (d *desk) compareTwo() {
+	d.follow(link("Links"))
+	d.click(field("Select day8"))
+	d.click(field("Select day9"))
+	d.follow(button("Compare"))
+	d.isAt("/_/compare")
+	d.find(heading("Compare links"))
+	for _, code := range []string{"day8", "day9"} {
+		d.find(link(code))
+	}
+}
+
+func (d *desk) make200() {
+	var sheet strings.Builder
+	sheet.WriteString("url,alias\n")
+	for i := range 200 {
+		fmt.Fprintf(&sheet, "https://example.org/many/%d,many%d\n", i, i)
+	}
+	d.follow(link("Links"))
+	d.follow(link("Import many"))
+	d.choose("file", writeFile(d.t, "many.csv", []byte(sheet.String())))
+	d.follow(button("Create the links"))
+	d.sees("200 links are ready")
+}
+
+func (d *desk) takeFigures() {
+	folder := d.downloads()
+	d.follow(link("Last month"))
+	d.click(link("CSV"))
+	var text []byte
+	d.until("the file is there", func() bool {
+		files, _ := filepath.Glob(filepath.Join(folder, "*.csv"))
+		if len(files) == 1 {
+			text, _ = os.ReadFile(files[0])
+		}
+		return len(text) > 0
+	})
+	expect.Contains(d.t, string(text), "hits", "the file")
+}
