@@ -165,8 +165,8 @@ func (a *Accounts) Filters(user uint32) ([]Filter, error) {
 	return filters, nil
 }
 
-// KeepFilter keeps f for a user, in place of one of the same name in any case. was, if not empty, is the name that it had
-// until now, of which none is left. Errors: engine.FieldError, ErrNoUser, those of a write.
+// KeepFilter keeps f for a user, in place of one of the same name in any case. was, if not empty, is the name that it
+// had until now, of which none is left. Errors: engine.FieldError, ErrNoUser, those of a write.
 func (a *Accounts) KeepFilter(user uint32, f Filter, was string) error {
 	f.Name = strings.TrimSpace(f.Name)
 	if problem := nameProblem(f.Name, MaxCampaignName); problem != "" {

@@ -185,8 +185,8 @@ func inWords(name, text string) string {
 	return text
 }
 
-// setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it. Then it shows the list that was left, or
-// else the link.
+// setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it. Then it shows the list that was
+// left, or else the link.
 func (r *request) setDisabled() error {
 	code, guard, owner, err := r.whoseLink()
 	if err != nil {

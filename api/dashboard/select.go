@@ -191,8 +191,8 @@ func (r *request) listAsked(s *find.Search, pairs ...string) (ops.ListQuery, err
 	return ops.ParseList(r.Caller, parameters(append(s.Pairs(), pairs...)...))
 }
 
-// changeSelected is POST /_/links/selected/change: it changes the links, and says what became of them. The same form sent
-// again does nothing, because other links may match by then.
+// changeSelected is POST /_/links/selected/change: it changes the links, and says what became of them. The same form
+// sent again does nothing, because other links may match by then.
 func (r *request) changeSelected() error {
 	c, err := r.choiceSent()
 	if err != nil {
@@ -344,8 +344,8 @@ func (r *request) exportCodes(view *selectedView) error {
 	return r.sendLinks(links, q.Guard.AnyOwner, "links.csv")
 }
 
-// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, at most ops.MaxSeveral links
-// from the first on. Visitors are as they were summed up.
+// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, at most ops.MaxSeveral
+// links from the first on. Visitors are as they were summed up.
 func (r *request) exportShown() error {
 	search := find.Read(r.Query)
 	owner, choice, err := r.ownerAsked()

@@ -112,8 +112,8 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	return f, err
 }
 
-// HitsByDay returns the hits of listed links in each of the last days, with the present one. It counts in turns with other
-// costly work; the handler must take a place with BeginHeavy before.
+// HitsByDay returns the hits of listed links in each of the last days, with the present one. It counts in turns with
+// other costly work; the handler must take a place with BeginHeavy before.
 func (c *Calls) HitsByDay(caller account.Caller, links []Link, days int) (each [][]Bucket, err error) {
 	ids := make([]uint64, len(links))
 	for i := range links {

@@ -25,8 +25,8 @@ const (
 	maxWhy          = 10 // refused links that are named
 )
 
-// A Several asks for a change of several links: those of Codes, or, if that is nil, those of a list at this moment. Of the
-// list neither order nor length matter: it begins with the newest, or after List.Cursor.
+// A Several asks for a change of several links: those of Codes, or, if that is nil, those of a list at this moment. Of
+// the list neither order nor length matter: it begins with the newest, or after List.Cursor.
 type Several struct {
 	Guard engine.Guard
 	Codes []string // at most engine.MaxListed
@@ -62,8 +62,8 @@ func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Ref
 // change is what a Several does with one link. changed is false if the link was so already.
 type change func(code string) (changed bool, err error)
 
-// ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit log.
-// It is not one transaction: when it fails, done says what was changed before, and where to go on.
+// ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit
+// log. It is not one transaction: when it fails, done says what was changed before, and where to go on.
 func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDone, err error) {
 	if err := mayUse(caller, s.Guard); err != nil {
 		return done, err
@@ -137,8 +137,8 @@ func (c *Calls) severalOf(caller account.Caller, q ListQuery, n int) (page Page,
 	return page, err
 }
 
-// changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins no
-// further one. It returns how many it has looked at: the first of codes.
+// changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins
+// no further one. It returns how many it has looked at: the first of codes.
 func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done *SeveralDone) (n int, err error) {
 	var next atomic.Int64
 	var mu sync.Mutex // guards done and err

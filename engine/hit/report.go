@@ -186,9 +186,9 @@ func (hs *Hits) CompareLinks(ctx context.Context, keys []index.Key, q Query) (wh
 	return whole, each, nil
 }
 
-// SeriesOf returns the hits of each of several links, by their ids, in the buckets of q, which has an Interval. It reads no
-// visitors. Without From the window begins as that of an owner. It takes a seek and a step for each day with hits of a link.
-// Errors: InvalidError, ErrLoading.
+// SeriesOf returns the hits of each of several links, by their ids, in the buckets of q, which has an Interval. It
+// reads no visitors. Without From the window begins as that of an owner. It takes a seek and a step for each day with
+// hits of a link. Errors: InvalidError, ErrLoading.
 func (hs *Hits) SeriesOf(ctx context.Context, ids []uint64, q Query) (each [][]Bucket, err error) {
 	if !hs.links.Ready() {
 		return nil, errs.ErrLoading

@@ -27,8 +27,8 @@ type LinkPage struct {
 	Next  *search.Place // After of the next page; nil: this was the last one
 	Total uint64        // links of all pages, if they were asked for
 
-	// AsOfHour is the hour (Unix time / 3600) before which all hits are in what the list is sorted by, and in what is summed
-	// up; 0 if all is of the moment.
+	// AsOfHour is the hour (Unix time / 3600) before which all hits are in what the list is sorted by, and in what is
+	// summed up; 0 if all is of the moment.
 	AsOfHour uint32
 
 	sizeBytes int // of the links, towards maxListBytes

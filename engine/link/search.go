@@ -27,8 +27,8 @@ type LinkQuery struct {
 	Unique bool          // whether to read Detail.Unique
 	Total  bool          // whether to count the links of all pages
 
-	// Summed asks for Detail.Unique as the store has summed it up, as of LinkPage.AsOfHour: one small row a link. Unique asks
-	// for it as of now, which takes the whole life of a link.
+	// Summed asks for Detail.Unique as the store has summed it up, as of LinkPage.AsOfHour: one small row a link.
+	// Unique asks for it as of now, which takes the whole life of a link.
 	Summed bool
 
 	Order     Order
