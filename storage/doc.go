@@ -131,6 +131,6 @@
 // took 16 s and 0.9 s (BenchmarkListing, 2 shared cores). Blocks are on the Go heap because the
 // binary is built without cgo: an import of a million links allocated 153 GB before, and 7 GB now.
 //
-// Files, leaves first: cache.go, errors.go, store.go, space.go, settle.go, run.go, replication.go, pebble.go, noted.go,
+// Files, leaves first: store.go, cache.go, errors.go, pebble.go, space.go, settle.go, run.go, replication.go, noted.go,
 // metrics.go, meta.go, open.go, restore.go, inspect.go, check.go, backup.go.
 package storage

@@ -43,5 +43,5 @@
 // that curl can log in; but a login from a browser that reports another origin is refused, so that
 // no page can log a visitor in as somebody else.
 //
-// Files, leaves first: cors.go, https.go, limiter.go, auditorigin.go, session.go, authenticator.go.
+// Files, leaves first: limiter.go, auditorigin.go, cors.go, https.go, session.go, authenticator.go.
 package auth

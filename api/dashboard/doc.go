@@ -29,7 +29,7 @@
 // them: the binary has 41.3 MB instead of 40.1. It escapes for attributes, addresses and script by
 // itself, which is worth that.
 //
-// Files, leaves first: system.go, dashboard.go, users.go, campaigns.go, figures.go, account.go, linkform.go, create.go,
-// usersone.go, overview.go, links.go, tags.go, edit.go, confirm.go, by.go, compare.go, setup.go, signin.go, tokens.go,
-// transfer.go, bulk.go, audit.go, link.go, rows.go.
+// Files, leaves first: system.go, dashboard.go, users.go, campaigns.go, figures.go, tags.go, account.go, linkform.go,
+// create.go, usersone.go, overview.go, edit.go, confirm.go, by.go, compare.go, signin.go, tokens.go, transfer.go,
+// bulk.go, select.go, links.go, audit.go, link.go, rows.go.
 package dashboard

@@ -12,5 +12,5 @@
 // people read), certs (certificates), memory (cache and heap), socket (the way of local commands to
 // their server) and so on. e2e has the tests of the built binary.
 //
-// Files, leaves first: withcluster.go, completion.go, help.go, version.go, main.go.
+// Files, leaves first: completion.go, help.go, version.go, withcluster.go, main.go.
 package main

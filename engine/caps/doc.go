@@ -35,4 +35,6 @@
 // Rejected: to give each node a part of the cap, which it may use up without asking. It saves a round
 // trip, but took 1,500 lines, and links said 503 while the part of a node that was down had what was left.
 // To keep the number in the leader's journal: a power cut or a leader that is lost takes it along.
+//
+// Files, leaves first: asks.go, table.go.
 package caps

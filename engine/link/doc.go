@@ -54,6 +54,6 @@
 // at most 256 links a flush interval.
 //
 // Files, leaves first: tag.go, gate.go, link.go, receipt.go, audit.go, store.go, links.go, owners.go, codelock.go,
-// loading.go, caps.go, purge.go, claim.go, ids.go, idempotency.go, learn.go, cleanup.go, write.go,
-// list.go, search.go, edit.go, retag.go, bulk.go, bulkrepeat.go.
+// loading.go, caps.go, purge.go, claim.go, ids.go, idempotency.go, learn.go, cleanup.go, write.go, list.go, search.go,
+// edit.go, retag.go, bulk.go, bulkrepeat.go.
 package link

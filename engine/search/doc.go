@@ -28,5 +28,5 @@
 //     two characters only by reading everything; bleve, whose index is another store with its own
 //     durability, and which finds whole words.
 //
-// Files, leaves first: fold.go, text.go, query.go, best.go.
+// Files, leaves first: best.go, fold.go, text.go, query.go.
 package search

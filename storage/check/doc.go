@@ -5,5 +5,5 @@
 // First it reads every block of every table file and compares its checksum. Then it reads every row. Last, and
 // only offline, it checks the order of levels.
 //
-// Files, leaves first: report.go, subject.go, rows.go, owners.go, files.go, meta.go, run.go.
+// Files, leaves first: report.go, subject.go, rows.go, owners.go, meta.go, files.go, run.go.
 package check

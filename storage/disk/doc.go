@@ -29,5 +29,5 @@
 // before the first release, when layouts had other numbers: its format file begins with "shunt
 // store, format", or "shunt backup, format" (ErrOldFormat).
 //
-// Files, leaves first: errors.go, lock.go, readonly.go, folder.go, patient.go, acked.go, backup.go.
+// Files, leaves first: errors.go, folder.go, backup.go, acked.go, lock.go, readonly.go, patient.go.
 package disk

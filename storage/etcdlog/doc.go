@@ -32,4 +32,7 @@
 //
 // A node renews a lease of 10 s every 2 s, so one of three servers may hang, and all of them may pause while
 // they elect a leader of their own. The lease is long, because the log is trimmed past a node that seems dead.
+//
+// Files, leaves first: keys.go, options.go, server.go, leadership.go, identity.go, read.go, members.go, append.go,
+// status.go, trim.go, watch.go, registry.go, follow.go, campaign.go, gate.go, announce.go.
 package etcdlog

@@ -83,6 +83,6 @@
 // once, cost 3.4 times the CPU, and compaction could not keep up (measured for the design). Roll-up
 // pays for days and lives once an hour instead of once a second.
 //
-// Files, leaves first: hours.go, zone.go, state.go, adder.go, flush.go, sweep.go, summarise.go, rollup.go, read.go,
-// plan.go, days.go, hourrows.go, view.go, check.go.
+// Files, leaves first: hours.go, state.go, adder.go, plan.go, hourrows.go, days.go, read.go, flush.go, summarise.go,
+// sweep.go, rollup.go, view.go, zone.go, check.go.
 package hits

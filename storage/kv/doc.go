@@ -4,5 +4,5 @@
 // Every batch that changes the store goes through Writer, which gives it a number. Package storage says what
 // the numbers are for ("Lost writes").
 //
-// Files, leaves first: errors.go, batch.go, histogram.go, waits.go, writer.go, scan.go.
+// Files, leaves first: errors.go, batch.go, histogram.go, scan.go, waits.go, writer.go.
 package kv

@@ -80,6 +80,6 @@
 // fsyncs too, but each writer pays for its way through it (208,000 against 246,000 links/s at 256
 // writers, measured for the design).
 //
-// Files, leaves first: entry.go, mutation.go, purge.go, commit.go, links.go, ids.go, load.go, deletions.go, apply.go,
-// read.go, part.go, list.go, check.go, receipts.go.
+// Files, leaves first: entry.go, mutation.go, purge.go, commit.go, links.go, ids.go, load.go, part.go, deletions.go,
+// apply.go, read.go, list.go, check.go, receipts.go.
 package links

@@ -75,7 +75,7 @@
 // etcd: edgelog.go, edges.go (their hits) and copyout.go (copies) are of that server, mirror.go of its edges.
 // DESIGN.md describes them. The lock of that log (edgeLog.sharing) comes before hits.Turn.
 //
-// Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, edgelog.go,
-// share.go, learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, edges.go, copyout.go, join.go, mirror.go,
-// links.go, plug.go.
+// Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, renew.go, pulled.go, post.go,
+// outbox.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
+// mirror.go, state.go.
 package replicate

@@ -99,4 +99,8 @@
 //
 // Hits that overflow 64 bits, which an import can cause, stay at the maximum and lose their
 // breakdowns: a row whose breakdowns exceed its hits is corrupt, and a merge must never write one.
+//
+// Files, leaves first: reader.go, keys.go, payloadnewest.go, payload.go, operation.go, meta.go, link.go, index.go,
+// edges.go, cold.go, cap.go, breakdown.go, audit.go, receipt.go, sequence.go, sketch.go, tally.go, summary.go, sum.go,
+// pair.go, merge.go, outbox.go.
 package row

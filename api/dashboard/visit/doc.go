@@ -25,6 +25,6 @@
 // A browser remembers the span that was chosen last and the zone of its days, in cookies that only the pages get. They
 // identify nobody.
 //
-// Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, upload.go, say.go, once.go, listcut.go,
-// keptform.go, formwords.go, next.go, viewer.go, assets.go, views.go, failure.go, serve.go.
+// Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, say.go, once.go, listcut.go,
+// keptform.go, formwords.go, next.go, assets.go, failure.go, upload.go, viewer.go, serve.go, views.go.
 package visit
