@@ -66,7 +66,8 @@ func (st *site) ownFigures() *plainBrowser {
 	return st.browse(email)
 }
 
-// hitEachSpan returns a site with two links that have a tag, and hits in different spans before 20 March 2026, 05:00 UTC.
+// hitEachSpan returns a site with two links that have a tag, and hits in different spans before 20 March 2026, 05:00
+// UTC.
 func hitEachSpan(t *testing.T) (st *site, today time.Time) {
 	t.Helper()
 	st = newSite(t, nil)

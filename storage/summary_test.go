@@ -103,8 +103,8 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 	m.checkQuiet(rt, asOf)
 }
 
-// checkQuiet compares the links that a view says have no hit since an hour with the maps: none of them has one, and once
-// all hits are summarised, all that have none are named.
+// checkQuiet compares the links that a view says have no hit since an hour with the maps: none of them has one, and
+// once all hits are summarised, all that have none are named.
 func (m *summarised) checkQuiet(rt *rapid.T, asOf uint32) {
 	hour := m.hour - 60 + rapid.Uint32Max(70).Draw(rt, "quiet since")
 	view, err := m.s.View()

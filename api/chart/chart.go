@@ -127,8 +127,8 @@ func (c Chart) check() error {
 	return nil
 }
 
-// local returns a time as labels show it, as if it were one of UTC: an hour, or the beginning of the date, which need not
-// be midnight in its zone.
+// local returns a time as labels show it, as if it were one of UTC: an hour, or the beginning of the date, which need
+// not be midnight in its zone.
 func (c Chart) local(t time.Time) time.Time {
 	if c.Zone == nil {
 		return t.UTC()

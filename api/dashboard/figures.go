@@ -72,8 +72,8 @@ func (r *request) asked() span.Asked {
 	return asked
 }
 
-// figuresView returns the view of a page of figures without its figures, and has the browser remember the span. made is when
-// the subject was made; zero: it has been there for ever. pairs are the parameters of the figures as a file.
+// figuresView returns the view of a page of figures without its figures, and has the browser remember the span. made is
+// when the subject was made; zero: it has been there for ever. pairs are the parameters of the figures as a file.
 func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
 	calendar, asked := r.calendar(), r.asked()
 	v = figuresView{ClockNote: r.clockNote(), Here: r.Here(), Picker: picker{Path: string(r.Ctx.Path())}}
@@ -229,7 +229,8 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
-// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first hit.
+// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first
+// hit.
 const leastDays = 30
 
 // fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond leastDays.
@@ -241,7 +242,8 @@ func fromFirstHit(series []ops.Bucket) []ops.Bucket {
 	return series[min(first, len(series)-leastDays):]
 }
 
-// drawn returns the chart of a series, which may lack the beginning of the window's; "" if it is empty, or too long for a chart.
+// drawn returns the chart of a series, which may lack the beginning of the window's; "" if it is empty, or too long for
+// a chart.
 func (r *request) drawn(v *figuresView, series []ops.Bucket) (template.HTML, error) {
 	if n := len(series); n == 0 || n > chart.MaxBuckets {
 		return "", nil

@@ -10,10 +10,10 @@
 //
 // # Sites
 //
-// One table has the hosts of well-known sites (sites.go): a host is named after itself, or else after the closest domain
-// above it. Some have a domain in each country (google.de): of these a name alone is in the table, and what follows it
-// must be a public suffix, so google.example.com is no Google. A Referer can be made up, like any header: a page shows the
-// host beside the name.
+// One table has the hosts of well-known sites (sites.go): a host is named after itself, or else after the closest
+// domain above it. Some have a domain in each country (google.de): of these a name alone is in the table, and what
+// follows it must be a public suffix, so google.example.com is no Google. A Referer can be made up, like any header: a
+// page shows the host beside the name.
 //
 // Files, leaves first: country.go, sites.go, site.go, agent.go.
 package naming

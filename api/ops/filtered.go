@@ -16,8 +16,8 @@ type Filter struct {
 	Has  func(value string) bool // reports whether a value, as answers name it, is one of them
 }
 
-// Filtered are figures of the hits that a filter chooses. Each list is kept by itself, so there are no visitors of these
-// hits, and no other list.
+// Filtered are figures of the hits that a filter chooses. Each list is kept by itself, so there are no visitors of
+// these hits, and no other list.
 type Filtered struct {
 	Figures                // of all hits, but Series is of those that are chosen, without visitors
 	Chosen  uint64         // hits; it may be too low where there were more referrers than are kept
@@ -32,15 +32,15 @@ type FilteredLink struct {
 	Hits, Chosen uint64
 }
 
-// Links are not kept by their values, so the most-hit ones are read: of filterScan links, those with the most chosen hits
-// are in the list, up to filterShown.
+// Links are not kept by their values, so the most-hit ones are read: of filterScan links, those with the most chosen
+// hits are in the list, up to filterShown.
 const (
 	filterScan  = 50
 	filterShown = 10
 )
 
-// FilteredFigures returns figures of the hits of a link, or of all links of an owner (with code ""), that f chooses, in turn
-// with other costly work. Query.Interval must be set. The handler must take a place with BeginHeavy before.
+// FilteredFigures returns figures of the hits of a link, or of all links of an owner (with code ""), that f chooses, in
+// turn with other costly work. Query.Interval must be set. The handler must take a place with BeginHeavy before.
 func (c *Calls) FilteredFigures(caller account.Caller, code string, q FiguresQuery, f Filter) (found Filtered, err error) {
 	if code != "" {
 		_, err = c.Find(caller, code, q.Guard)

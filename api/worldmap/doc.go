@@ -17,9 +17,9 @@
 //
 // # The shapes
 //
-// They are facts: Natural Earth's map of countries at 1:50 million, which is in the public domain, as the package of npm
-// that the program in make names, at a version and with a hash. go generate writes map.svg from it; a build needs only
-// map.svg. The projection is Equal Earth, in which areas can be compared; lines are simplified together with their
+// They are facts: Natural Earth's map of countries at 1:50 million, which is in the public domain, as the package of
+// npm that the program in make names, at a version and with a hash. go generate writes map.svg from it; a build needs
+// only map.svg. The projection is Equal Earth, in which areas can be compared; lines are simplified together with their
 // neighbours', to what a drawing of 900 pixels shows. A country too small to be seen is a dot. Borders are those of
 // Natural Earth, except where ISO 3166 has an area in another country: hits are counted by its codes.
 //

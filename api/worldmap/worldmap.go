@@ -39,8 +39,8 @@ func stepOf(part, total uint64) int {
 	return n
 }
 
-// HTML returns the map of countries with hits, whose shades are by their shares of total. file is the address of Shapes. It
-// returns "" if no country is on the map.
+// HTML returns the map of countries with hits, whose shades are by their shares of total. file is the address of
+// Shapes. It returns "" if no country is on the map.
 func HTML(countries []Country, total uint64, file string) template.HTML {
 	b, shown := new(strings.Builder), 0
 	var missing []string

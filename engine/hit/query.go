@@ -36,8 +36,9 @@ type Query struct {
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
 
-	// Counted, if set, returns how many hits of a tally count: those of a value of a dimension, say, with Parts Breakdowns.
-	// The series is of these alone and without visitors, who are not kept by value. It may be too low, as a Breakdown is.
+	// Counted, if set, returns how many hits of a tally count: those of a value of a dimension, say, with Parts
+	// Breakdowns. The series is of these alone and without visitors, who are not kept by value. It may be too low, as a
+	// Breakdown is.
 	Counted func(*tally.Dimensions) uint64
 
 	// MaxLinks is how many links a query for the most-hit ones need read at most, in whole rankings; 0: all.

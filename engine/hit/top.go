@@ -25,11 +25,11 @@ import (
 // (Query.MaxLinks), and is told how many hits another link may have. A link that is hit while the list is made may be
 // missing.
 //
-// Once a ranking has not sufficed, those after it leave out links whose last hit was before the window, which the summaries
-// of links say: one pass over a small row of each link that was ever hit, and over the hours that are not summarised yet. So
-// a list of a day, of an owner whose links are many and old, reads the figures of those that were hit since, not of all.
-// Pages do not pay for that pass: they say how many hits a link may have that they have not read (Beyond), and when
-// links were ranked (Ranked).
+// Once a ranking has not sufficed, those after it leave out links whose last hit was before the window, which the
+// summaries of links say: one pass over a small row of each link that was ever hit, and over the hours that are not
+// summarised yet. So a list of a day, of an owner whose links are many and old, reads the figures of those that were
+// hit since, not of all. Pages do not pay for that pass: they say how many hits a link may have that they have not read
+// (Beyond), and when links were ranked (Ranked).
 //
 // A window by the hour has many rows for each link that is read. So there, the links are read over
 // the whole days around the window, which takes a row or two for each; and over the window itself
@@ -223,8 +223,8 @@ func (s idSet) set(id uint64, in bool) {
 
 func (s idSet) has(id uint64) bool { return s[id/64]>>(id%64)&1 != 0 }
 
-// readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it, and
-// are in the order of these.
+// readHours reads those of queue that may be in the list, over the window. They have their hits in the days around it,
+// and are in the order of these.
 func (t *topSearch) readHours(ctx context.Context, queue []windowHits) error {
 	for len(queue) > 0 && queue[0].hits > 0 && queue[0].hits >= t.least() {
 		block := queue[:min(hourlyTopBlock, len(queue))]

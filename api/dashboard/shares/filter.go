@@ -36,8 +36,8 @@ var kinds = []kind{
 	{device, "devices", "Device"}, {browser, "browsers", "Browser"},
 }
 
-// ReadFilter reads the filter in an address, which query returns the parameters of. ok: it has exactly one, and that may
-// be a value.
+// ReadFilter reads the filter in an address, which query returns the parameters of. ok: it has exactly one, and that
+// may be a value.
 func ReadFilter(query func(name string) string) (f Filter, ok bool) {
 	for _, k := range kinds {
 		value := query(k.name)

@@ -7,16 +7,6 @@ import (
 	"shunt/engine/zone"
 )
 
-// A Before is the time that a span is compared with, and the equal part of the span.
-type Before struct {
-	From, To    time.Time // of the part of the span
-	Whole       bool      // the part is the span
-	Since, Till time.Time // of the time before
-	Words       string    // when that was, after "more than"
-	Open        string    // what of the span is not over, and so not in the part; empty: all is over
-	Note        string    // which days are compared with which; empty: the words say it
-}
-
 // compare sets what s is compared with.
 func (c *Calendar) compare(s *Span, made time.Time) {
 	switch {

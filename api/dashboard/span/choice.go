@@ -78,17 +78,3 @@ func ReadText(text string) Asked {
 	}
 	return Ask("", from, to)
 }
-
-// Offered returns the choices that differ in what they show: of spans of days, only those whose days are all kept.
-func (c *Calendar) Offered() (offered []Choice) {
-	today, first := dayOf(c.Now, c.Store), dayOf(c.FirstDay, c.Store)
-	for _, choice := range choices {
-		switch n := day(lengths[choice.Name]); {
-		case n > 1 && today-n+1 < first:
-		case choice.Name == LastMonth && today.month(0) <= first:
-		default:
-			offered = append(offered, choice)
-		}
-	}
-	return offered
-}

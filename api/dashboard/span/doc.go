@@ -4,15 +4,17 @@
 // # Whose days
 //
 // Figures are kept by the hour for some days, and by days of the store's zone after that. So a span has the days of its
-// viewer as long as all of its hours are kept, and those of the store else: Span.Zone is always one of the two, and a page
-// says which. The time before is further back, so a comparison may need days of the store where the span has the viewer's.
+// viewer as long as all of its hours are kept, and those of the store else: Span.Zone is always one of the two, and a
+// page says which. The time before is further back, so a comparison may need days of the store where the span has the
+// viewer's.
 //
 // # Equal times
 //
-// What is not over is not compared with what is. Today is compared with yesterday until the same hour. A longer span that
-// ends with today is compared without today, with the same days a whole number of its lengths earlier: of seven days, six
-// with the same six days of the week before, so that a Sunday stands against a Sunday. A month that runs is compared
-// with the same days of the month before it; one that is over, or any span of days that are over, with as many days before.
+// What is not over is not compared with what is. Today is compared with yesterday until the same hour. A longer span
+// that ends with today is compared without today, with the same days a whole number of its lengths earlier: of seven
+// days, six with the same six days of the week before, so that a Sunday stands against a Sunday. A month that runs is
+// compared with the same days of the month before it; one that is over, or any span of days that are over, with as many
+// days before.
 //
-// Files, leaves first: day.go, choice.go, span.go, before.go.
+// Files, leaves first: choice.go, day.go, span.go, before.go, of.go.
 package span

@@ -32,42 +32,33 @@ type Span struct {
 	today       day // of Zone
 }
 
+// A Before is the time that a span is compared with, and the equal part of the span.
+type Before struct {
+	From, To    time.Time // of the part of the span
+	Whole       bool      // the part is the span
+	Since, Till time.Time // of the time before
+	Words       string    // when that was, after "more than"
+	Open        string    // what of the span is not over, and so not in the part; empty: all is over
+	Note        string    // which days are compared with which; empty: the words say it
+}
+
 // An Error says what is wrong with dates, and with which.
 type Error struct{ Field, Text string }
 
 func (e Error) Error() string { return e.Text }
 
-// maxHourly is how many days are shown by the hour.
-const maxHourly = 2
-
-// Of returns the span that was asked for, or that of 30 days, or, if fewer are kept, all. made is when the subject of the
-// figures was made, before which there are none; zero: it has been there for ever. Errors: Error.
-func (c *Calendar) Of(a Asked, made time.Time) (*Span, error) {
-	s := &Span{Asked: c.offered(a)}
+// Offered returns the choices that differ in what they show: of spans of days, only those whose days are all kept.
+func (c *Calendar) Offered() (offered []Choice) {
+	today, first := dayOf(c.Now, c.Store), dayOf(c.FirstDay, c.Store)
 	for _, choice := range choices {
-		if choice.Name == s.Name {
-			s.Title = choice.Title
+		switch n := day(lengths[choice.Name]); {
+		case n > 1 && today-n+1 < first:
+		case choice.Name == LastMonth && today.month(0) <= first:
+		default:
+			offered = append(offered, choice)
 		}
 	}
-	viewer := c.Viewer
-	if viewer == nil {
-		viewer = c.Store
-	}
-	for _, s.Zone = range []*zone.Zone{viewer, c.Store} {
-		if err := c.setDays(s, made); err != nil {
-			return nil, err
-		}
-		if s.Zone == c.Store || !s.first.begin(s.Zone).Before(c.FirstHour) {
-			break
-		}
-	}
-	s.From = s.first.begin(s.Zone)
-	if s.last < s.today {
-		s.To = (s.last + 1).begin(s.Zone)
-	}
-	s.Hourly = s.last-s.first < maxHourly && !s.From.Before(c.FirstHour)
-	c.compare(s, made)
-	return s, nil
+	return offered
 }
 
 // offered returns a, or, if that is not offered, the choice of pages without one.

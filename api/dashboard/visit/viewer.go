@@ -34,7 +34,8 @@ func (r *Request) Remember(name, value string, age time.Duration) {
 // Remembered returns what the browser remembers, "" if it does not.
 func (r *Request) Remembered(name string) string { return string(r.Ctx.Request.Header.Cookie(name)) }
 
-// Zone returns the zone of the visitor's days; nil: it is not known, or figures by the hour cannot be added up to its days.
+// Zone returns the zone of the visitor's days; nil: it is not known, or figures by the hour cannot be added up to its
+// days.
 func (r *Request) Zone() *zone.Zone {
 	if z := r.zones.load(r.Remembered(ChosenZone)); z != nil {
 		return z

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/text/language"
 )
 
-// names are the countries of the map to which ISO 3166-1 gives no number of their own, with the code that hits from there are
-// counted by; "": none.
+// names are the countries of the map to which ISO 3166-1 gives no number of their own, with the code that hits from
+// there are counted by; "": none.
 var names = map[string]string{"Kosovo": "XK", "Somaliland": "SO", "N. Cyprus": "CY", "Indian Ocean Ter.": "AU", "Siachen Glacier": ""}
 
-// moved are areas that the map has in another country than ISO 3166 has them, by a point in each: hits are counted by the
-// codes of ISO 3166, so the map colours these.
+// moved are areas that the map has in another country than ISO 3166 has them, by a point in each: hits are counted by
+// the codes of ISO 3166, so the map colours these.
 var moved = []struct {
 	in       point
 	from, to string
@@ -128,8 +128,8 @@ func (t *topology) draw() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// write writes a country, of which rings are the outlines; drawn are the arcs as they are drawn. A country of which nothing can be
-// seen is a dot.
+// write writes a country, of which rings are the outlines; drawn are the arcs as they are drawn. A country of which
+// nothing can be seen is a dot.
 func (t *topology) write(b *bytes.Buffer, code string, rings []ring, drawn [][]point) {
 	var path []byte
 	var at point

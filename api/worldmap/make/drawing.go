@@ -17,9 +17,9 @@ const (
 	middle = 11
 )
 
-// project returns the place of a point in the drawing; its longitude is that from the middle meridian. It is the Equal Earth projection (Šavrič, Patterson, Jenny: The
-// Equal Earth map projection, 2018): a country has the share of the drawing that it has of the earth, so that shades of
-// countries can be compared.
+// project returns the place of a point in the drawing; its longitude is that from the middle meridian. It is the Equal
+// Earth projection (Šavrič, Patterson, Jenny: The Equal Earth map projection, 2018): a country has the share of the
+// drawing that it has of the earth, so that shades of countries can be compared.
 func project(p point) point {
 	const a1, a2, a3, a4 = 1.340264, -0.081106, 0.000893, 0.003796
 	m := math.Sqrt(3) / 2
@@ -62,8 +62,8 @@ func simplified(line []point, least float64) []point {
 	return line
 }
 
-// cut cuts an area where the drawing ends: what is beyond comes in at the other side. The longitudes that it returns are
-// those from the middle meridian.
+// cut cuts an area where the drawing ends: what is beyond comes in at the other side. The longitudes that it returns
+// are those from the middle meridian.
 func cut(line []point) (parts [][]point) {
 	line = slices.Clone(line)
 	line[0].x -= middle

@@ -1,5 +1,5 @@
-// Make writes the shapes of package worldmap. It reads the maps of Natural Earth, which are in the public domain, from a
-// package of npm, whose hash is checked: only who runs it needs npm.
+// Make writes the shapes of package worldmap. It reads the maps of Natural Earth, which are in the public domain, from
+// a package of npm, whose hash is checked: only who runs it needs npm.
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// small is a map of Russia in two areas, Ukraine beside the second one, which has Crimea, and a country of one point's size
-// that lies on the edge of the drawing. The areas of France and the Netherlands are those that are moved.
+// small is a map of Russia in two areas, Ukraine beside the second one, which has Crimea, and a country of one point's
+// size that lies on the edge of the drawing. The areas of France and the Netherlands are those that are moved.
 //
 // Arcs: 0 is the line between Ukraine and Crimea, 1 goes around Ukraine's other sides, 2 around Crimea's.
 func small(t *testing.T) *topology {

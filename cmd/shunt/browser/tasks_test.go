@@ -12,7 +12,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// maxClicks bounds the clicks of each task of a day, which begins at the overview. Choosing in a select or a file takes two.
+// maxClicks bounds the clicks of each task of a day, which begins at the overview. Choosing in a select or a file takes
+// two.
 const maxClicks = 6
 
 // dailyTasks are what people come for most. Each begins at the overview.
