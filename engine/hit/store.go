@@ -86,9 +86,9 @@ type View interface {
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
 	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
 
-	// LastHits calls fn with links that have no hit in hour or later, as far as hits are summarised, and then with those
-	// that have some which are not: what is said last of a link is true. A link that it does not name may have any. It
-	// reads a small row for each link that was ever hit, and keys of hours since hour that are not rolled up.
+	// LastHits calls fn with links that have no hit in hour or later, as far as hits are summarised, and then with
+	// those that have some which are not: what is said last of a link is true. A link that it does not name may have
+	// any. It reads a small row for each link that was ever hit, and keys of hours since hour that are not rolled up.
 	LastHits(hour uint32, fn func(id uint64, quiet bool) error) error
 
 	// LoadHits calls fn with (id, hits) for all links, on several goroutines at once; an id may come

@@ -50,7 +50,8 @@ type Hits interface {
 	// Visitors returns the number of visitors of the link with an id, over all folded hits.
 	Visitors(ctx context.Context, id uint64) (uint64, error)
 
-	// PendingSince returns the hour of the first folded hit that the store does not have, math.MaxUint32: there is none.
+	// PendingSince returns the hour of the first folded hit that the store does not have, math.MaxUint32: there is
+	// none.
 	PendingSince() (hour uint32)
 
 	// LookAgain makes each hit look up its link once more from now on, for a minute: see countAtOnce.
