@@ -63,7 +63,7 @@ var (
 	engines = []string{"engine", "engine/"}
 	stores  = []string{"storage", "storage/"}
 	// clusters are the rooms of several machines, and what plugs them in.
-	clusters = []string{"storage/etcdlog", "storage/etcdlog/", "storage/replica", "storage/replicate", "cmd/shunt/core", "cmd/shunt/node"}
+	clusters = []string{"storage/etcdlog", "storage/etcdlog/", "storage/replica", "storage/replicate", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/node"}
 
 	// commands are the packages that have commands.
 	commands = []string{"cmd/shunt", "cmd/shunt/cluster", "cmd/shunt/links", "cmd/shunt/serve", "cmd/shunt/upkeep", "cmd/shunt/users"}
@@ -119,13 +119,13 @@ var rooms = map[string]room{
 	"storage/links":      {knows: []string{"engine", "engine/search", "storage/audit", "storage/check", "storage/hits", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/check":      {knows: []string{"engine", "storage/disk", "storage/kv", "storage/row"}, users: stores, never: []string{etcd}},
 	"storage/kv":         {knows: []string{"engine", "storage/disk", "storage/row"}, users: stores, never: []string{etcd}},
-	"storage/replica":    {knows: []string{"storage/clusterlog", "storage/replicate"}, users: []string{"cmd/shunt/node"}, never: []string{etcd}},
+	"storage/replica":    {knows: []string{"storage/clusterlog", "storage/replicate"}, users: []string{"cmd/shunt/edge", "cmd/shunt/node"}, never: []string{etcd}},
 	"storage/replicate": {
 		knows: []string{
 			"engine", "storage", "storage/audit", "storage/check", "storage/clusterlog", "storage/disk", "storage/hits", "storage/kv", "storage/links",
 			"storage/row",
 		},
-		users: []string{"storage/replica", "cmd/shunt/core", "cmd/shunt/node"}, never: []string{etcd},
+		users: []string{"storage/replica", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/node"}, never: []string{etcd},
 	},
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
@@ -159,6 +159,7 @@ var rooms = map[string]room{
 		users: []string{"api/dashboard"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
+	"api/edges":          {knows: nobody, users: []string{"api", "cmd/shunt/edge"}, never: noHTTP},
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/links", "api/public"}},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
@@ -214,9 +215,13 @@ var rooms = map[string]room{
 	"cmd/shunt/console": {knows: []string{"engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/core": {
 		knows: []string{"api", "api/account", "api/admin", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/identity", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage", "storage/replicate"},
-		users: append([]string{"cmd/shunt/reach"}, commands...),
+		users: append([]string{"cmd/shunt/edge", "cmd/shunt/reach"}, commands...),
 	},
-	"cmd/shunt/e2e":         {users: nobody},
+	"cmd/shunt/e2e": {users: nobody},
+	"cmd/shunt/edge": {
+		knows: []string{"api", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
+		users: []string{"cmd/shunt/serve"}, never: []string{etcd},
+	},
 	"cmd/shunt/httpclients": {users: nobody},
 	"cmd/shunt/identity":    {never: []string{cobra}},
 	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
@@ -233,7 +238,7 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
@@ -313,14 +318,15 @@ func listPackages(t *testing.T, tags string) []pkg {
 	}
 }
 
-// The tag nocluster leaves out what only a node of a cluster needs. It is for machines to which etcd's client is too
-// much, and it shows that nobody but cmd/shunt/cluster knows of a node.
+// The tag nocluster leaves out what only a node of a cluster needs: an edge of a writer follows by storage/replica,
+// too. It is for machines to which etcd's client is too much, and it shows that nobody but cmd/shunt/cluster knows of
+// a node.
 func TestAProgramWithoutTheClusterHasNeitherEtcdNorGRPC(t *testing.T) {
 	sources(t, ".go")
 	const program = module + "cmd/shunt"
 	out, err := exec.Command("go", "list", "-tags", "nocluster", "-export", "./cmd/shunt").CombinedOutput()
 	expect.MustThat(t, err == nil, "it does not compile: %v\n%s", err, out)
-	left := []string{"go.etcd.io", "google.golang.org/grpc", program + "/cluster", program + "/node", module + "storage/etcdlog", module + "storage/replica"}
+	left := []string{"go.etcd.io", "google.golang.org/grpc", program + "/cluster", program + "/node", module + "storage/etcdlog"}
 	for tags, wanted := range map[string]bool{"nocluster": false, "": true} {
 		packages := listPackages(t, tags)
 		i := slices.IndexFunc(packages, func(p pkg) bool { return p.ImportPath == program })

@@ -18,55 +18,56 @@ import (
 //	owner, other, admin   their tokens: all scopes of a member, of a member, of an admin
 //	reader                a token of the owner for links:read and stats:read only
 //	page, page2           a page of ours in the browser of the owner, of the other
+//	edge                  an edge, by the token that an admin has made for it
 const accessTable = `
-request                                   owner other admin reader revoked expired none malformed page page2
-POST /shorten                             201   201   201   403    401     401     401  401       201  201
-POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200
-POST /import                              403   403   200   403    401     401     401  401       403  403
-POST /import?owner={owner}                403   403   200   403    401     401     401  401       403  403
-GET /links                                200   200   200   200    401     401     401  401       200  200
-GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403
-GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403
-GET /export                               200   200   200   200    401     401     401  401       200  200
-GET /export?owner=all                     403   403   200   403    401     401     401  401       403  403
-GET /export?owner={other}                 403   403   200   403    401     401     401  401       403  403
-GET /links/{code}                         200   404   404   200    401     401     401  401       200  404
-GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
-GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403
-GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403
-PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404
-PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403
-POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404
-POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403
-DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404
-DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403
-GET /tags                                 200   200   200   200    401     401     401  401       200  200
-GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403
-PATCH /tags/{tag}                         200   404   404   403    401     401     401  401       200  404
-PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403
-DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404
-DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403
-GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404
-GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403
-GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404
-GET /stats/{code}/live                    200   404   404   200    401     401     401  401       200  404
-GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403
-GET /stats                                200   200   200   200    401     401     401  401       200  200
-GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403
-GET /misses                               403   403   200   403    401     401     401  401       403  403
-GET /audit                                403   403   200   403    401     401     401  401       403  403
-GET /tokens                               200   200   200   403    401     401     401  401       200  200
-POST /tokens                              201   201   201   403    401     401     401  401       201  201
-DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404
-GET /me                                   200   200   200   200    401     401     401  401       200  200
-GET /users                                403   403   200   403    401     401     401  401       403  403
-POST /users                               403   403   201   403    401     401     401  401       403  403
-PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403
-DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403
-POST /session                             200   200   200   200    200     200     200  200       200  200
-DELETE /session                           204   204   204   204    204     204     204  204       204  204
-GET /openapi.json                         200   200   200   200    200     200     200  200       200  200
-GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200
+request                                   owner other admin reader revoked expired none malformed page page2 edge
+POST /shorten                             201   201   201   403    401     401     401  401       201  201   403
+POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200   403
+POST /import                              403   403   200   403    401     401     401  401       403  403   403
+POST /import?owner={owner}                403   403   200   403    401     401     401  401       403  403   403
+GET /links                                200   200   200   200    401     401     401  401       200  200   403
+GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403   403
+GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
+GET /export                               200   200   200   200    401     401     401  401       200  200   403
+GET /export?owner=all                     403   403   200   403    401     401     401  401       403  403   403
+GET /export?owner={other}                 403   403   200   403    401     401     401  401       403  403   403
+GET /links/{code}                         200   404   404   200    401     401     401  401       200  404   403
+GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403
+GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403
+GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403   403
+PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404   403
+PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403
+POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403
+POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403
+DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403
+DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403
+GET /tags                                 200   200   200   200    401     401     401  401       200  200   403
+GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403   403
+PATCH /tags/{tag}                         200   404   404   403    401     401     401  401       200  404   403
+PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403
+DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404   403
+DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403   403
+GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404   403
+GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403
+GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404   403
+GET /stats/{code}/live                    200   404   404   200    401     401     401  401       200  404   403
+GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403
+GET /stats                                200   200   200   200    401     401     401  401       200  200   403
+GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
+GET /misses                               403   403   200   403    401     401     401  401       403  403   403
+GET /audit                                403   403   200   403    401     401     401  401       403  403   403
+GET /tokens                               200   200   200   403    401     401     401  401       200  200   403
+POST /tokens                              201   201   201   403    401     401     401  401       201  201   403
+DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404   403
+GET /me                                   200   200   200   200    401     401     401  401       200  200   403
+GET /users                                403   403   200   403    401     401     401  401       403  403   403
+POST /users                               403   403   201   403    401     401     401  401       403  403   403
+PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403   403
+DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403   403
+POST /session                             200   200   200   200    200     200     200  200       200  200   200
+DELETE /session                           204   204   204   204    204     204     204  204       204  204   204
+GET /openapi.json                         200   200   200   200    200     200     200  200       200  200   200
+GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200   200
 `
 
 // accessBodies are the bodies of requests that need one; N is a new number each time.
@@ -102,6 +103,7 @@ func newAccess(t *testing.T) *access {
 		"reader":    bearer(a.issue(account.CallerOf(a.owner), account.LinksRead, account.StatsRead)),
 		"revoked":   bearer(a.revokedToken()),
 		"expired":   bearer(a.expiredToken()),
+		"edge":      bearer(a.issueEdge(a.admin, "frankfurt")),
 		"none":      nil,
 		"malformed": bearer("shunt_" + strings.Repeat("x", 36)),
 	}
@@ -113,6 +115,14 @@ func (a *access) logInPages() {
 	a.t.Helper()
 	a.lines["page"] = []string{a.logIn("owner@example.com"), ownPage}
 	a.lines["page2"] = []string{a.logIn("other@example.com"), ownPage}
+}
+
+// issueEdge returns a token for an edge, which a user has made.
+func (st *site) issueEdge(by account.User, name string) string {
+	st.t.Helper()
+	_, text, err := st.accounts.IssueToken(account.CallerOf(by), account.TokenDraft{Name: name, Scopes: []account.Scope{account.Edge}})
+	expect.OK(st.t, err)
+	return text
 }
 
 func (a *access) revokedToken() string {

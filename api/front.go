@@ -11,6 +11,7 @@ import (
 	"shunt/api/accesslog"
 	"shunt/api/auth"
 	"shunt/api/exchange"
+	"shunt/api/problem"
 	"shunt/api/public"
 	"shunt/api/redirect"
 	"shunt/api/urlpath"
@@ -46,6 +47,7 @@ type front struct {
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
 	access    *accesslog.Log          // nil: none
+	refused   func() bool             // reports whether this edge is out of service; nil: never
 }
 
 func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
@@ -65,6 +67,11 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	defer f.panics.Recovered(ctx)
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()
+	}
+	if f.refused != nil && f.refused() {
+		exchange.NameRequest(ctx)
+		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Stale, Detail: "this edge was taken out of service"})
+		return
 	}
 	path, query := urlpath.Split(ctx.Request.Header.RequestURI())
 	code := urlpath.Code(path)

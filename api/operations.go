@@ -67,6 +67,15 @@ type operator struct {
 	waiting    atomic.Pointer[operation] // waits in Take
 }
 
+// paths has the paths of endpoints, with the root of the API.
+func (o *operator) paths() map[string]bool {
+	all := make(map[string]bool)
+	for _, e := range o.endpoints() {
+		all[apiRoot+e.path] = true
+	}
+	return all
+}
+
 // endpoints are the rows that the socket of local commands has besides those of the API.
 func (o *operator) endpoints() []endpoint {
 	var all []endpoint

@@ -60,6 +60,8 @@ type Options struct {
 	Operations       Operations         // offered on the socket of local commands only
 
 	Cluster Cluster // of several nodes; zero: none
+	Edges   Edges   // of this server, which is their writer; zero: it can have none
+	EdgeOf  EdgeOf  // this server is an edge; zero: it is none
 
 	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
 	Access       *accesslog.Log   // of the public address; nil: none

@@ -19,9 +19,9 @@ import (
 
 // answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
 // handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
-// fasthttp must answer r, because it would read r in another way, or because the answer waits: for the store, as long
-// as links are loaded, or for the leader of a cluster, if the link has a cap. Then nothing is counted. A redirect
-// takes no lock, allocates nothing and calls no interface.
+// fasthttp must answer r, because it would read r in another way, because this edge is out of service, or because the
+// answer waits: for the store, as long as links are loaded, or for the leader of a cluster, if the link has a cap. Then
+// nothing is counted. A redirect takes no lock, allocates nothing and calls no interface.
 func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	if f.drain.Begun() {
 		r.Closes = true
@@ -40,6 +40,9 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		Quick:     true,
 		Heads:     f.heads.of(r),
 		Memo:      &r.Memo,
+	}
+	if f.refused != nil && f.refused() {
+		return out // fasthttp's handler says why
 	}
 	start := len(out)
 	d, out := f.redirects.Decide(out, &q)

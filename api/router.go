@@ -110,8 +110,8 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticat
 	if err != nil {
 		return err
 	}
-	if e.scope != noCaller && e.scope != anyScope && !caller.Has(e.scope) {
-		return problem.New(problem.Forbidden, "this request needs the scope %s", e.scope)
+	if err := mayAsk(caller, e.scope); err != nil {
+		return err
 	}
 	if e.changesAccounts() {
 		if err := cluster.MayChangeAccounts(ctx); err != nil {
@@ -123,6 +123,19 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticat
 	}
 	defer a.shedder.Leave()
 	return e.handle(ctx, caller)
+}
+
+// mayAsk refuses a caller who lacks the scope of an endpoint. The token of an edge opens the calls of edges only.
+func mayAsk(caller account.Caller, scope account.Scope) error {
+	switch {
+	case scope == noCaller || caller.Has(scope):
+		return nil
+	case scope != anyScope:
+		return problem.New(problem.Forbidden, "this request needs the scope %s", scope)
+	case caller.Edge != "":
+		return problem.New(problem.Forbidden, "the token of an edge opens the calls of edges only")
+	}
+	return nil
 }
 
 // refuseUnread answers a request that could not be read, or whose framing is refused. Somebody who

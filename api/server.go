@@ -188,13 +188,15 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site)
 	s.others = s.newPublic(checked)
-	s.bodyLimits = newBodyLimits(s.auth, s.endpoints(), largeForms(s.dashboard))
+	ofEdges := &edgeCalls{Edges: o.Edges, accounts: o.Accounts, ending: s.ending, log: s.log}
+	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
+	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
 	s.router = &apiRouter{
 		limiter: s.limiter, origins: s.auth.Origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: s.others.Serve, dashboard: s.dashboard,
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, s.endpoints()),
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked,
 	}
 	s.front.access = o.Access
 	s.front.scratch.New = newScratch
@@ -202,6 +204,8 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
 	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
 	s.buildCluster(o, operator)
+	s.front.routes = o.EdgeOf.only(s.front.routes, nil)
+	s.localRoutes = o.EdgeOf.only(s.localRoutes, operator.paths())
 	s.localRoutes = exchange.Named(s.localRoutes)
 }
 
@@ -224,13 +228,10 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 		return
 	}
 	c := &clustered{
-		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: make(map[string]bool),
+		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
 		fixed:  s.others.IsFixed,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
 		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
-	}
-	for _, e := range operator.endpoints() {
-		c.here[apiRoot+e.path] = true
 	}
 	s.clustered = c
 	s.front.routes = c.over(s.front.routes, false)

@@ -31,7 +31,7 @@ type Options struct {
 	FS     vfs.FS       // default: vfs.Default. All file access goes through it, so crashes and I/O errors can be tested
 
 	// VisitorKey, if set, becomes the secret key of a store that is created; by default it is drawn
-	// at random. It is for tests that need reproducible estimates.
+	// at random. An edge has that of its writer; tests need reproducible estimates.
 	VisitorKey *[16]byte
 
 	// ReadOnly opens the store without changing a byte, and without making a file. It needs no permission

@@ -179,6 +179,13 @@ func TestATokenCanDoNoMoreThanItsMaker(t *testing.T) {
 		"outlives its maker": {weak, TokenDraft{Name: "n", ExpiresAt: hour.Add(time.Millisecond)}, "exceeds"},
 		"expired":            {admin, TokenDraft{Name: "n", ExpiresAt: f.now}, "past"},
 		"no name":            {admin, TokenDraft{}, "required"},
+		"an edge by a member": {
+			CallerOf(f.add(t, "joe@example.com", RoleMember)), TokenDraft{Name: "n", Scopes: []Scope{Edge}}, "exceeds",
+		},
+		"an edge by a token without admin": {weak, TokenDraft{Name: "n", Scopes: []Scope{Edge}}, "exceeds"},
+		"an edge that may do more":         {admin, TokenDraft{Name: "n", Scopes: []Scope{LinksRead, Edge}}, "alone"},
+		"an edge twice":                    {admin, TokenDraft{Name: "n", Scopes: []Scope{Edge, Edge}}, "alone"},
+		"an edge without a good name":      {admin, TokenDraft{Name: "My edge", Scopes: []Scope{Edge}}, "invalid"},
 	} {
 		var invalid engine.InvalidError
 		_, _, err := f.IssueToken(c.maker, c.draft)
@@ -190,6 +197,35 @@ func TestATokenCanDoNoMoreThanItsMaker(t *testing.T) {
 	issued, _, err = f.IssueToken(admin, TokenDraft{Name: "n"})
 	expect.That(t, err == nil && !slices.Contains(issued.Scopes, Admin) && len(issued.Scopes) == 4,
 		"by default of an admin: got %+v, %v; want all scopes but admin", issued, err)
+}
+
+// TestTheTokenOfAnEdgeOpensNothingElse makes one as an admin, and looks at who its caller is: until the admin is
+// demoted.
+func TestTheTokenOfAnEdgeOpensNothingElse(t *testing.T) {
+	f := newFolder(t)
+	first, boss := f.add(t, "first@example.com", RoleAdmin), f.add(t, "boss@example.com", RoleAdmin)
+	issued, text, err := f.IssueToken(CallerOf(boss), TokenDraft{Name: "frankfurt", Scopes: []Scope{Edge}})
+	expect.OK(t, err)
+	c, err := f.Authenticate(text)
+	expect.That(t, err == nil && c.Edge == "frankfurt" && slices.Equal(c.Scopes, []Scope{Edge}), "got %+v, %v", c, err)
+	for _, s := range AllScopes {
+		expect.That(t, !c.Has(s), "it has the scope %s", s)
+	}
+	var invalid engine.InvalidError
+	_, _, err = f.IssueToken(c, TokenDraft{Name: "another", Scopes: []Scope{Edge}})
+	expect.That(t, errors.As(err, &invalid), "it made another token: %v", err)
+	made, _, err := f.IssueToken(c, TokenDraft{Name: "another"})
+	expect.That(t, err != nil || len(made.Scopes) == 0, "by default it made a token with %v, %v", made.Scopes, err)
+	for _, other := range []Caller{CallerOf(boss), CallerOf(first)} {
+		expect.That(t, !other.Has(Edge) && other.Edge == "", "an admin is an edge: %+v", other)
+	}
+	expect.OK(t, f.RevokeToken(Caller{}, boss.ID, issued.ID))
+	expect.Error(t, expect.Err(f.Authenticate(text)), ErrUnauthorized, "revoked")
+	_, text, err = f.IssueToken(CallerOf(boss), TokenDraft{Name: "frankfurt", Scopes: []Scope{Edge}})
+	expect.OK(t, err)
+	member := RoleMember
+	expect.OK(t, expect.Err(f.EditUser(Caller{}, boss.ID, UserEdit{Role: &member})), "demoting")
+	expect.Error(t, expect.Err(f.Authenticate(text)), ErrUnauthorized, "after its maker was demoted")
 }
 
 func TestATokenEndsAtItsExpiry(t *testing.T) {

@@ -14,6 +14,7 @@ type Caller struct {
 	Scopes    []Scope   // read-only: other requests have the same
 	TokenID   string    // empty: not by token
 	SessionID string    // empty: not by session
+	Edge      string    // the name of the edge whose token it is; empty: it is no edge
 	ExpiresAt time.Time // of the token; zero: never
 	Origin    Origin    // of the request
 
@@ -109,6 +110,9 @@ func (a *Accounts) readCallerByToken(hash [sha256.Size]byte, now time.Time) (*kn
 	}
 	c := Caller{
 		User: u, Scopes: u.Role.limit(t.Scopes), TokenID: t.ID, ExpiresAt: t.ExpiresAt, credential: credential{byToken, hash},
+	}
+	if c.Has(Edge) {
+		c.Edge = t.Name
 	}
 	return &knownCaller{Caller: c, until: t.ExpiresAt}, nil
 }

@@ -25,7 +25,7 @@ func (t Token) expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !no
 // TokenDraft describes a token to issue.
 type TokenDraft struct {
 	Name      string
-	Scopes    []Scope   // nil: all of the maker's except Admin
+	Scopes    []Scope   // nil: all of the maker's except Admin; Edge alone: a token for the edge of that name
 	ExpiresAt time.Time // zero: when the maker's token does, or never
 }
 
@@ -71,7 +71,7 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	scopes, invalid := chooseScopes(maker, d.Scopes)
 	if d.Name == "" {
 		invalid = append(invalid, fieldError("name", "required", "is missing"))
-	} else if problem := nameProblem(d.Name, maxTokenNameBytes); problem != "" {
+	} else if problem := tokenNameProblem(d.Name, scopes); problem != "" {
 		invalid = append(invalid, fieldError("name", "invalid", problem))
 	}
 	expires := d.ExpiresAt
@@ -93,6 +93,14 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 		ID: newTokenID(), UserID: maker.User.ID, Name: d.Name, Scopes: scopes,
 		CreatedAt: now, ExpiresAt: expires.UTC().Truncate(time.Millisecond),
 	}, nil
+}
+
+// tokenNameProblem returns what is wrong with the name of a token with those scopes, or "".
+func tokenNameProblem(name string, scopes []Scope) string {
+	if slices.Contains(scopes, Edge) {
+		return edgeNameProblem(name)
+	}
+	return nameProblem(name, maxTokenNameBytes)
 }
 
 // expiredTokens returns the rows of the user's token that expired first, for deletion, if there are
@@ -151,4 +159,21 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 		return fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	return nil
+}
+
+// EdgeNames returns the names of the edges that have a token which is valid, ascending. It reads all tokens.
+func (a *Accounts) EdgeNames() (names []string, err error) {
+	now := a.now()
+	err = a.table.Scan(tokenKey(nil), func(_, value []byte) (bool, error) {
+		t, _, err := decodeToken(value)
+		if err != nil {
+			return false, fmt.Errorf("read a token: %w", err)
+		}
+		if slices.Contains(t.Scopes, Edge) && !t.expired(now) {
+			names = append(names, t.Name)
+		}
+		return true, nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
 }

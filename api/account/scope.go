@@ -17,9 +17,13 @@ const (
 	StatsRead   Scope = "stats:read"
 	TokensWrite Scope = "tokens:write"
 	Admin       Scope = "admin" // everything, of all users; only for users with RoleAdmin
+
+	// Edge is the scope of a token for an edge, whose name is that of the token. It stands alone, and opens only the
+	// calls of edges. No role has it: a session or another token gives no right to these calls.
+	Edge Scope = "edge"
 )
 
-// AllScopes are all scopes, in the order in which they are shown.
+// AllScopes are all scopes that people and programs may have, in the order in which they are shown.
 var AllScopes = []Scope{LinksRead, LinksWrite, StatsRead, TokensWrite, Admin}
 
 func scopesText() string {
@@ -27,7 +31,7 @@ func scopesText() string {
 	for i, s := range AllScopes {
 		texts[i] = string(s)
 	}
-	return strings.Join(texts, ", ")
+	return strings.Join(append(texts, string(Edge)), ", ")
 }
 
 // Role decides which scopes a user can hold.
@@ -54,15 +58,20 @@ func (r Role) limit(scopes []Scope) []Scope {
 	return withoutAdmin(scopes)
 }
 
+// withoutAdmin returns scopes without those that only admins give.
 func withoutAdmin(scopes []Scope) []Scope {
-	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == Admin })
+	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == Admin || s == Edge })
 }
 
 // chooseScopes returns the scopes of a new token that maker asked for: a subset of maker's own, in
-// the order of AllScopes, each once. If asked is nil, it returns all of maker's except Admin.
+// the order of AllScopes, each once; or Edge alone, if maker has Admin. If asked is nil, it returns all of
+// maker's except Admin.
 func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
-	if asked == nil {
+	switch {
+	case asked == nil:
 		return withoutAdmin(maker.Scopes), nil
+	case slices.Contains(asked, Edge):
+		return edgeScope(maker, asked)
 	}
 	var invalid engine.InvalidError
 	for i, s := range asked {
@@ -79,6 +88,29 @@ func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 	}
 	chosen := slices.DeleteFunc(slices.Clone(AllScopes), func(s Scope) bool { return !slices.Contains(asked, s) })
 	return chosen, invalid
+}
+
+// edgeScope is chooseScopes for a token of an edge.
+func edgeScope(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
+	switch {
+	case len(asked) > 1:
+		return nil, engine.InvalidError{fieldError("scopes", "alone", "the scope edge stands alone: a token of an edge opens nothing else")}
+	case !maker.Has(Admin):
+		return nil, engine.InvalidError{fieldError("scopes", "exceeds", "only admins make tokens for edges, with the scope admin")}
+	}
+	return []Scope{Edge}, nil
+}
+
+// maxEdgeNameBytes is the limit of a node's name, too.
+const maxEdgeNameBytes = 63
+
+// edgeNameProblem returns what is wrong with the name of an edge, or "".
+func edgeNameProblem(name string) string {
+	other := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }
+	if name == "" || len(name) > maxEdgeNameBytes || strings.ContainsFunc(name, other) {
+		return "the name of an edge must be 1 to 63 of a-z, 0-9 and -, such as frankfurt"
+	}
+	return ""
 }
 
 func fieldError(field, code, message string) engine.FieldError {

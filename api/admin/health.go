@@ -75,6 +75,10 @@ var conditions = []condition{
 		return sayIf(n > 0, plural.Of(n, "hit is", "hits are")+" not safe on the disk yet and would be lost in a crash. "+
 			"Check the disk, and do not stop the server by force.")
 	}},
+	{"stale", "", func(h *healthNow) string {
+		return sayIf(h.cluster != nil && h.cluster.Stale, "This server has not heard from the others for some time, so newer links and changes may be missing here. "+
+			"Links still redirect. Check the network, and the server that takes the changes.")
+	}},
 	{"flush_late", "", (*healthNow).lateFlush},
 	{"memory", "", func(h *healthNow) string {
 		return sayIf(h.memory != nil && h.memory.Full, "The memory limit is reached, so links cannot be created. "+
@@ -167,6 +171,7 @@ type healthNow struct {
 	blocks      *Blocks
 	countries   *CountryFile
 	memory      *Memory
+	cluster     *Cluster
 }
 
 // Health returns the health of the server as it is now. It costs microseconds. Any number of
@@ -177,7 +182,7 @@ func (a *Address) Health() Health {
 		draining: a.Draining(), ready: from.Engine.Ready(), readOnly: from.Engine.ReadOnly(),
 		stalled: a.Stalled != nil && a.Stalled(), metrics: from.Engine.Metrics(), now: time.Now(), up: time.Since(a.started),
 		certificate: asked(from.Certificate), blocks: asked(from.Blocks), memory: asked(from.Memory),
-		countries: asked(from.Countries),
+		countries: asked(from.Countries), cluster: asked(from.Cluster),
 	}
 	if a.Now != nil {
 		now.now = a.Now()

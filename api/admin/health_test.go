@@ -45,27 +45,30 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 		change func(*healthNow)
 		wrong  string // names of conditions
 	}{
-		"all is well":                  {func(*healthNow) {}, ""},
-		"no TLS, block list and limit": {func(h *healthNow) { h.certificate, h.blocks, h.memory, h.countries = nil, nil, nil, nil }, ""},
-		"stopping":                     {func(h *healthNow) { h.draining = true }, "draining"},
-		"loading":                      {func(h *healthNow) { h.ready = false }, "loading"},
-		"a full disk":                  {func(h *healthNow) { h.readOnly = true }, "read_only"},
-		"a stalled store":              {func(h *healthNow) { h.stalled = true }, "stalled"},
-		"a stalled journal":            {func(h *healthNow) { h.metrics.JournalStandby = true }, "journal_standby"},
-		"hits in memory only":          {func(h *healthNow) { h.metrics.JournalUnprotected = 1 }, "hits_unprotected"},
-		"no flush for a minute":        {func(h *healthNow) { h.metrics.LastFlush = in(-61 * time.Second) }, ""},
-		"no flush for longer":          {func(h *healthNow) { h.metrics.LastFlush = in(-62 * time.Second) }, "flush_late"},
-		"a full memory":                {func(h *healthNow) { h.memory.Full = true }, "memory"},
-		"an unreadable block list":     {func(h *healthNow) { h.blocks.Failing = true }, "block_list"},
-		"no file of countries":         {func(h *healthNow) { h.countries.Failing = true }, "countries"},
-		"a clock that jumped":          {func(h *healthNow) { h.metrics.ClockTrusted = false }, "clock"},
-		"a clock after a start":        {func(h *healthNow) { h.metrics.ClockTrusted, h.up = false, clockSettled }, ""},
-		"a certificate of a week":      {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour)}), "certificate"},
-		"a renewed one of a week":      {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour), ACME: true, State: ACMEValid}), ""},
-		"one that is not renewed":      {certificate(Certificate{NotAfter: in(time.Hour), ACME: true, State: ACMEFailing}), "certificate"},
-		"an expired one":               {certificate(Certificate{NotAfter: in(0), ACME: true, State: ACMEValid}), "certificate"},
-		"none as yet":                  {certificate(Certificate{ACME: true, State: ACMEWaiting}), ""},
-		"none at all":                  {certificate(Certificate{ACME: true, State: ACMEFailing}), "certificate"},
+		"all is well":                   {func(*healthNow) {}, ""},
+		"no TLS, block list and limit":  {func(h *healthNow) { h.certificate, h.blocks, h.memory, h.countries = nil, nil, nil, nil }, ""},
+		"stopping":                      {func(h *healthNow) { h.draining = true }, "draining"},
+		"loading":                       {func(h *healthNow) { h.ready = false }, "loading"},
+		"a full disk":                   {func(h *healthNow) { h.readOnly = true }, "read_only"},
+		"a stalled store":               {func(h *healthNow) { h.stalled = true }, "stalled"},
+		"a stalled journal":             {func(h *healthNow) { h.metrics.JournalStandby = true }, "journal_standby"},
+		"hits in memory only":           {func(h *healthNow) { h.metrics.JournalUnprotected = 1 }, "hits_unprotected"},
+		"no flush for a minute":         {func(h *healthNow) { h.metrics.LastFlush = in(-61 * time.Second) }, ""},
+		"no flush for longer":           {func(h *healthNow) { h.metrics.LastFlush = in(-62 * time.Second) }, "flush_late"},
+		"no cluster, and no writer":     {func(h *healthNow) { h.cluster = nil }, ""},
+		"an edge that hears its writer": {func(h *healthNow) { h.cluster = &Cluster{Role: "edge"} }, ""},
+		"an edge that does not":         {func(h *healthNow) { h.cluster = &Cluster{Role: "edge", Stale: true} }, "stale"},
+		"a full memory":                 {func(h *healthNow) { h.memory.Full = true }, "memory"},
+		"an unreadable block list":      {func(h *healthNow) { h.blocks.Failing = true }, "block_list"},
+		"no file of countries":          {func(h *healthNow) { h.countries.Failing = true }, "countries"},
+		"a clock that jumped":           {func(h *healthNow) { h.metrics.ClockTrusted = false }, "clock"},
+		"a clock after a start":         {func(h *healthNow) { h.metrics.ClockTrusted, h.up = false, clockSettled }, ""},
+		"a certificate of a week":       {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour)}), "certificate"},
+		"a renewed one of a week":       {certificate(Certificate{NotAfter: in(7 * 24 * time.Hour), ACME: true, State: ACMEValid}), ""},
+		"one that is not renewed":       {certificate(Certificate{NotAfter: in(time.Hour), ACME: true, State: ACMEFailing}), "certificate"},
+		"an expired one":                {certificate(Certificate{NotAfter: in(0), ACME: true, State: ACMEValid}), "certificate"},
+		"none as yet":                   {certificate(Certificate{ACME: true, State: ACMEWaiting}), ""},
+		"none at all":                   {certificate(Certificate{ACME: true, State: ACMEFailing}), "certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := well(c.change)
@@ -84,7 +87,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 }
 
 func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
-	const contract = "draining loading read_only stalled journal_standby hits_unprotected flush_late memory certificate block_list countries clock"
+	const contract = "draining loading read_only stalled journal_standby hits_unprotected stale flush_late memory certificate block_list countries clock"
 	var names []string
 	for _, c := range conditions {
 		names = append(names, c.name)

@@ -54,6 +54,7 @@ func (s *Storage) rollUpLag(now time.Time) float64 {
 // Cluster is the state of this process as a node of a cluster.
 type Cluster struct {
 	Role          string  // leader, follower or edge: one of ClusterRoles
+	Stale         bool    // it has lacked what others wrote for too long, or does not know
 	Epoch         uint64  // of the present leadership, as far as this node knows
 	Applied, Head uint64  // sequences of the log's entries
 	Lag           float64 // seconds; negative: the log has not been read since the start

@@ -35,6 +35,11 @@ var clusterMetrics = []metric{
 		}),
 	},
 	{
+		name: "shunt_cluster_stale", help: "1 while this node has had no log for longer than --stale-after, or this edge has not heard from its writer for 10 s; redirects go on.",
+		words: "It has lacked what others wrote for too long", unit: YesNo,
+		send: clusterSender(func(c Cluster, out sender) { out.gauge(oneIf(c.Stale)) }),
+	},
+	{
 		name: "shunt_cluster_append_seconds", help: "Time to append an entry to the cluster's log, while this node led.",
 		words: "Time to append to the cluster's log", unit: Seconds,
 		send: clusterSender(func(c Cluster, out sender) { out.histogram(c.Append) }),

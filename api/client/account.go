@@ -20,6 +20,7 @@ const (
 	ScopeStatsRead   Scope = "stats:read"
 	ScopeTokensWrite Scope = "tokens:write"
 	ScopeAdmin       Scope = "admin" // everything, of all users; only for users with RoleAdmin
+	ScopeEdge        Scope = "edge"  // of a token for an edge, whose name is that of the token; it stands alone
 )
 
 // A Role decides which scopes a user can hold.
@@ -53,7 +54,7 @@ func (t *Token) UnmarshalJSON(text []byte) error {
 // A TokenDraft describes a new token. Only Name is required.
 type TokenDraft struct {
 	Name      string    `json:"name"`
-	Scopes    []Scope   `json:"scopes,omitempty"`    // a subset of the caller's; empty: all of them except ScopeAdmin
+	Scopes    []Scope   `json:"scopes,omitempty"`    // a subset of the caller's, or ScopeEdge; empty: all of the caller's except ScopeAdmin
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // no later than the caller's token
 }
 

@@ -65,6 +65,18 @@ func (r *request) changePassword() error {
 	return r.SeeOther(Root + "account")
 }
 
+// tellZone is POST /_/zone: the script says which zone the browser is in.
+func (r *request) tellZone() error {
+	name := r.Sent("zone")
+	if _, err := zone.Load(name); err != nil && !errors.Is(err, zone.ErrOffTheHour) {
+		r.Ctx.SetStatusCode(fasthttp.StatusUnprocessableEntity)
+		return nil
+	}
+	r.Remember(visit.ToldZone, name, rememberedFor)
+	r.Ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
 // chooseZone is POST /_/account/zone: it chooses whose days figures have in this browser.
 func (r *request) chooseZone() error {
 	name := strings.TrimSpace(r.Sent("zone"))

@@ -21,6 +21,7 @@ func rows() []row {
 		{"GET", "/_/by", visit.SignedIn, (*request).byPage},
 		{"GET", "/_/account", visit.SignedIn, (*request).account},
 		{"POST", "/_/account/password", visit.SignedIn, (*request).changePassword},
+		{"POST", "/_/zone", visit.SignedIn, (*request).tellZone},
 		{"POST", "/_/account/zone", visit.SignedIn, (*request).chooseZone},
 		{"POST", "/_/account/sessions", visit.SignedIn, (*request).endSessions},
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},

@@ -204,13 +204,12 @@ function search(form) {
 
 // Live figures. A browser has six connections to a server, so all of its pages share one stream: that of the page
 // that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
-// hidden page has no stream. The page with the stream repeats its last event, so that the others notice if it is gone
-// without a word.
+// hidden page has no stream.
 function live(root) {
-	const url = root.dataset.live, pulse = 4000, patience = 3 * pulse; // milliseconds
+	const url = root.dataset.live;
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
-	let source, timer, beat, channel, rank = 0, fed = false, failures = 0, over = false;
+	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
 		state.textContent = on ? 'live' : 'paused';
@@ -225,7 +224,7 @@ function live(root) {
 			if (Number.isFinite(figure)) value.textContent = number(figure);
 		}
 	};
-	const close = () => { clearTimeout(timer); clearInterval(beat); source?.close(); source = null; fed = false; tell(false); };
+	const close = () => { clearTimeout(timer); source?.close(); source = null; fed = false; tell(false); };
 	const retry = () => {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
@@ -236,14 +235,7 @@ function live(root) {
 		rank = Date.now() + Math.random();
 		channel?.postMessage({ rank });
 		source = new EventSource(url);
-		source.onmessage = ({ data: text }) => {
-			const feed = () => channel?.postMessage({ url, text });
-			failures = 0;
-			show(text);
-			feed();
-			clearInterval(beat);
-			beat = setInterval(feed, pulse);
-		};
+		source.onmessage = e => { failures = 0; show(e.data); channel?.postMessage({ url, text: e.data }); };
 		source.onerror = retry;
 		source.addEventListener('end', e => {
 			const { reason } = JSON.parse(e.data);
@@ -263,8 +255,6 @@ function live(root) {
 		} else if (data.url === url && !rank) {
 			fed = true;
 			show(data.text);
-			clearTimeout(timer);
-			timer = setTimeout(() => { fed = false; open(); }, patience);
 		}
 	}
 	const leave = () => {
@@ -589,8 +579,8 @@ function enhance(root) {
 	each('a[data-export]', exportLinks);
 }
 // The zone of the visitor's days, for the next page of figures.
-const told = 'shunt_zone=' + Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (!document.cookie.split('; ').includes(told)) document.cookie = told + ';path=/_;max-age=31536000;samesite=strict';
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, told = document.body.dataset.zone;
+if (told !== undefined && told !== zone) fetch('/_/zone', { method: 'POST', body: new URLSearchParams({ zone }), keepalive: true });
 
 document.body.append(announcer);
 enhance(document);

@@ -23,6 +23,7 @@ var scopeWords = map[account.Scope]struct{ name, allows string }{
 	account.TokensWrite: {"Manage tokens", "List, create and revoke your tokens, as this page does. Few programs need it."},
 	account.Admin: {"Administer", "Manage users, import links and see misses. With the permissions above: " +
 		"also the links and figures of all users."},
+	account.Edge: {"Edge", "For a machine that redirects with a copy of all links."},
 }
 
 // tokensView is what the page of tokens shows.

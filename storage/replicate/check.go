@@ -1,11 +1,13 @@
 package replicate
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"shunt/storage/check"
+	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 )
 
@@ -15,6 +17,9 @@ type checks struct {
 	outbox row.OutboxState
 	joined bool          // the store is of a cluster
 	posted atomic.Uint64 // bytes of the records of the outbox
+
+	edgeLog             *row.EdgeLog  // nil: the store has never had an edge
+	entries, entryBytes atomic.Uint64 // of it
 }
 
 // checkRows returns how the rows of a store in a cluster are checked.
@@ -24,9 +29,16 @@ func checkRows(run *check.Run) check.Subject {
 		Tables: []check.Table{
 			{Table: row.TableOutbox, Name: "outbox", Edge: true, Begin: func() (check.Part, error) { return &outboxPart{c: c}, nil }, Rows: func(r *check.Report) *uint64 { return &r.Outbox }},
 			{Table: row.TablePulled, Name: "pulled", Edge: true, Begin: c.Alone("pulled", c.pulled), Rows: func(r *check.Report) *uint64 { return &r.Pulled }},
+			{Table: row.TableEdgeLog, Name: "log for edges", Begin: c.Alone("log for edges", c.entry)},
+			{Table: row.TableEdges, Name: "edges", Begin: c.Alone("edges", c.knownEdge)},
 			{Table: row.TableCaps, Name: "caps", Edge: true, Begin: c.Alone("caps", c.cap), Rows: func(r *check.Report) *uint64 { return &r.Caps }},
 		},
 		Meta: []check.MetaRow{
+			{Name: row.MetaEdgeLog, What: "log for edges", Read: func(v []byte) error {
+				l, err := row.DecodeEdgeLog(v)
+				c.edgeLog = &l
+				return err
+			}},
 			{Name: row.MetaLog, What: "position in the log", Read: func(v []byte) error {
 				_, err := row.DecodeLogPosition(v)
 				c.joined = true
@@ -41,6 +53,7 @@ func checkRows(run *check.Run) check.Subject {
 		Begin: c.compareMeta,
 		End: func() error {
 			c.compareOutbox()
+			c.compareEdgeLog()
 			return nil
 		},
 	}
@@ -51,8 +64,8 @@ func (c *checks) edge(v []byte) error {
 	if err := check.Length(v, 1); err != nil {
 		return err
 	}
-	if v[0] != 1 {
-		return fmt.Errorf("it is %d, want 1", v[0])
+	if v[0] != row.EdgeInService && v[0] != row.EdgeRevoked {
+		return fmt.Errorf("it is %d, want %d or %d", v[0], row.EdgeInService, row.EdgeRevoked)
 	}
 	return nil
 }
@@ -117,14 +130,55 @@ func (c *checks) pulled(key, value []byte) error {
 	outbox, err := row.SplitPulledKey(key)
 	switch {
 	case err != nil:
-	case !c.joined:
-		err = errors.New("the store is of no cluster")
-	case outbox == c.outbox.ID:
+	case !c.joined && c.edgeLog == nil:
+		err = errors.New("the store is of no cluster, and has no edges")
+	case c.joined && outbox == c.outbox.ID:
 		err = errors.New("it is this store's own outbox")
 	default:
 		_, err = row.DecodePulled(value)
 	}
 	return err
+}
+
+// entry checks an entry of the log for edges alone. Its neighbours have other sequences within the log's bounds.
+func (c *checks) entry(key, value []byte) error {
+	sequence, err := row.SplitEdgeEntryKey(key)
+	if err != nil {
+		return err
+	}
+	e, err := clusterlog.DecodeEntry(value)
+	switch {
+	case err != nil:
+	case e.Sequence != sequence:
+		err = fmt.Errorf("it is entry %d", e.Sequence)
+	case c.edgeLog == nil || sequence < c.edgeLog.First || sequence > c.edgeLog.Sequence:
+		err = errors.New("the log has no such entry")
+	case sequence == c.edgeLog.Sequence && sha256.Sum256(value) != c.edgeLog.Hash:
+		err = errors.New("it is another one than the last of the log")
+	default:
+		c.entries.Add(1)
+		c.entryBytes.Add(uint64(len(value)))
+		_, err = row.DecodePayload(e.Payload)
+	}
+	return err
+}
+
+func (c *checks) knownEdge(key, value []byte) error {
+	_, err := row.SplitEdgeKey(key)
+	if err == nil {
+		_, err = row.DecodeEdge(value)
+	}
+	if err == nil && c.edgeLog == nil {
+		err = errors.New("the store has never had an edge")
+	}
+	return err
+}
+
+// compareEdgeLog compares the entries with what the log has.
+func (c *checks) compareEdgeLog() {
+	if l := c.edgeLog; l != nil && (c.entries.Load() != l.Sequence+1-l.First || c.entryBytes.Load() != l.Bytes) {
+		c.Fault("log for edges", "%d entries of %d bytes, and there should be %d of %d", c.entries.Load(), c.entryBytes.Load(), l.Sequence+1-l.First, l.Bytes)
+	}
 }
 
 // cap checks a cap with its link: a row of a link that is purged would stay for ever.

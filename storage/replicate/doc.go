@@ -69,6 +69,13 @@
 // when to give up; and to compare hours with those of deletions, since a node that is cut off redirects
 // deleted links.
 //
-// Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, share.go,
-// learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, join.go, links.go, plug.go.
+// # A server of its own with edges
+//
+// Such a server is of no cluster, and keeps the log of its changes in its own store, for edges that follow it without
+// etcd: edgelog.go, edges.go (their hits) and copyout.go (copies) are of that server, mirror.go of its edges.
+// DESIGN.md describes them. The lock of that log (edgeLog.sharing) comes before hits.Turn.
+//
+// Files, leaves first: split.go, learned.go, rows.go, caps.go, state.go, nodeid.go, metrics.go, check.go, edgelog.go,
+// share.go, learn.go, renew.go, outbox.go, copies.go, post.go, pulled.go, edges.go, copyout.go, join.go, mirror.go,
+// links.go, plug.go.
 package replicate

@@ -21,9 +21,11 @@ func (s *Rows) JoinLog(id clusterlog.ID, at clusterlog.Position) error {
 	outbox := newOutbox()
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, outbox))
 	leaveCaps(b) // what an earlier cluster has left
+	leaveEdges(b)
 	if err := s.writer.Sync(b, "storage: joining a cluster"); err != nil {
 		return err
 	}
+	s.edgeLog.state, s.edges.by = row.EdgeLog{}, nil
 	s.beginAt(id, at)
 	s.outbox.set(outbox)
 	return nil

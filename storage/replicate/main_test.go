@@ -34,8 +34,6 @@ type (
 	RestoreOptions = storage.RestoreOptions
 )
 
-var ErrCorrupt = row.ErrCorrupt
-
 // Inspect inspects a store that may be of a cluster.
 func Inspect(dir string, o Options) (*Inspection, error) {
 	o.Replicate = New

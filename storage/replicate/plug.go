@@ -49,6 +49,9 @@ func (p plug) Check(c *check.Run) check.Subject { return checkRows(c) }
 
 // Renew implements storage.Replication.
 func (p plug) Renew(r pebble.Reader, b *pebble.Batch) error {
+	if err := renewEdgeLog(r, b); err != nil {
+		return err
+	}
 	v, err := kv.Read(r, row.MetaKey(row.MetaOutbox))
 	if err != nil || v == nil {
 		return err
@@ -71,6 +74,9 @@ func (p plug) Close() error {
 // readLog reads the position in the cluster's log, and what depends on it.
 func (s *Rows) readLog() error {
 	s.shared.turn = make(chan struct{}, 1)
+	if err := s.readEdgeLog(); err != nil {
+		return err
+	}
 	v, err := s.writer.Get(row.MetaKey(row.MetaLog))
 	if err != nil || v == nil {
 		return err
@@ -79,5 +85,6 @@ func (s *Rows) readLog() error {
 	s.beginAt(p.Cluster, clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash})
 	edge, edgeErr := s.writer.Get(row.MetaKey(row.MetaEdge))
 	s.shared.edge = edge != nil
+	s.shared.revoked = len(edge) == 1 && edge[0] == row.EdgeRevoked
 	return errors.Join(err, edgeErr, s.startOutbox())
 }

@@ -78,7 +78,15 @@ func (s *Rows) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p P
 	if heads[0].Sequence > s.shared.applied.Load() {
 		return p, fmt.Errorf("storage: applying records: %w", ErrOutboxEarly)
 	}
-	return s.applyPulledLocked(outbox, p.Next, records, heads)
+	return s.applyPulledLocked(outbox, p.Next, records, heads, pulledFrom{doubtful: func(h *row.OutboxHead) bool { return h.Sequence < s.pulls.purged }})
+}
+
+// pulledFrom says whose records are applied.
+type pulledFrom struct {
+	edge bool // an edge's of this writer, which made all links: no record is early, and links may be unknown
+
+	// doubtful reports whether some links of a record may not exist.
+	doubtful func(*row.OutboxHead) bool
 }
 
 // checkPulled checks all bytes of records, and returns their heads.
@@ -98,16 +106,16 @@ func (s *Rows) checkPulled(first uint64, records [][]byte) ([]row.OutboxHead, er
 }
 
 // applyPulledLocked applies records that were checked, the first of which comes next.
-func (s *Rows) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead) (p Pulled, err error) {
+func (s *Rows) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte, heads []row.OutboxHead, from pulledFrom) (p Pulled, err error) {
 	b := s.pulls.batch
 	defer b.Reset()
-	a := pulledBatch{store: s, adder: s.hits.Adder(b)}
+	a := pulledBatch{store: s, adder: s.hits.Adder(b), edge: from.edge}
 	p.Next = next
 	for i, bytes := 0, 0; i < len(records); i++ {
-		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || heads[i].Sequence > s.shared.applied.Load()) {
+		if bytes += len(records[i]); i > 0 && (bytes > pulledBytes || !from.edge && heads[i].Sequence > s.shared.applied.Load()) {
 			break
 		}
-		if err := a.add(records[i], heads[i].Sequence < s.pulls.purged); err != nil {
+		if err := a.add(records[i], from.doubtful(&heads[i])); err != nil {
 			return Pulled{}, fmt.Errorf("storage: record %d of another outbox: %w", p.Next, err)
 		}
 		p.Next++
@@ -128,6 +136,7 @@ type pulledBatch struct {
 	adder         hits.Adder
 	key           [row.MaxTallyKeyBytes]byte
 	hits          []engine.PulledHits
+	edge          bool // see pulledFrom
 	rows, dropped uint64
 }
 
@@ -143,10 +152,11 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 			a.merge(&r)
 			continue
 		}
-		if !a.store.links.Given(r.ID) {
+		given := a.store.links.Given(r.ID)
+		if !given && !a.edge {
 			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, r.ID)
 		}
-		if doubtful {
+		if doubtful || !given {
 			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], r.ID))
 			if err != nil {
 				return err

@@ -29,7 +29,13 @@ type Rows struct {
 	shared shared
 	outbox outbox
 	pulls  pulls
+
+	edgeLog edgeLog
+	edges   edges
 }
+
+// ErrCorrupt: bytes of another node, or of an edge, are none that this program writes.
+var ErrCorrupt = row.ErrCorrupt
 
 // Store returns the store whose rows these are.
 func (s *Rows) Store() *storage.Store { return s.store }
@@ -65,6 +71,7 @@ type Appender interface {
 type shared struct {
 	exists  bool // there is a cluster
 	edge    bool // and the store is that of an edge
+	revoked bool // of a writer, which refused it before this start
 	cluster clusterlog.ID
 
 	// turn has room for the one who commits shared rows, who owns the fields after it.

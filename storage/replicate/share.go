@@ -21,7 +21,7 @@ const unsettledPause = 100 * time.Millisecond
 // not in the log and never will be. While the log does not answer, it waits.
 func (s *Rows) share(b *pebble.Batch, doing string) error {
 	if !s.shared.exists {
-		return s.writer.Sync(b, doing)
+		return s.shareAlone(b, doing)
 	}
 	s.shared.turn <- struct{}{}
 	defer func() { <-s.shared.turn }()

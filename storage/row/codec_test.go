@@ -51,6 +51,14 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		p, err := DecodeLogPosition(v)
 		return AppendLogPosition(nil, p), err
 	},
+	"edge-log": func(v []byte) ([]byte, error) {
+		l, err := DecodeEdgeLog(v)
+		return AppendEdgeLog(nil, &l), err
+	},
+	"edge": func(v []byte) ([]byte, error) {
+		outboxes, err := DecodeEdge(v)
+		return AppendEdge(nil, outboxes), err
+	},
 	"positions": func(v []byte) ([]byte, error) {
 		p, err := DecodePositions(v)
 		return AppendPositions(nil, &p), err
@@ -166,6 +174,11 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"clock":               {AppendClock(nil, &goldenClock), "01 c0cf24 84a0abfef962 ffb9b703 a0c21e 02 80a0abfef962 a0c21e a0c21e 02 09 a08d06 c0cf24 a0c21e"},
 		"sweep":               {AppendSweep(nil, goldenSweep), "01 99e601 01 8001"},
 		"log":                 {AppendLogPosition(nil, LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}), "01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09"},
+		"log for edges": {
+			AppendEdgeLog(nil, &EdgeLog{LogPosition{Cluster: [16]byte{5}, Sequence: 300, Epoch: 7, Hash: [32]byte{31: 9}}, 299, 129}),
+			"01 05" + strings.Repeat(" 00", 15) + " ac02 07" + strings.Repeat(" 00", 31) + " 09 ab02 8101",
+		},
+		"edge": {AppendEdge(nil, [][16]byte{{1}, {15: 2}}), "01 01" + strings.Repeat("00", 15) + strings.Repeat("00", 15) + "02"},
 		"receipt": {
 			AppendReceipt(nil, &goldenReceipt, &goldenHot, &goldenCold), "01 84a0abfef962 010200000000000000000000000000ff 01 " +
 				"1f 01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f " +

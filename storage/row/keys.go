@@ -45,6 +45,8 @@ const LayoutVersion = 3
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
 //	│ 71 │ pulled      │ outbox id 16                                  │ position                 │
+//	│ 72 │ edge log    │ sequence 8                                    │ entry (clusterlog)       │
+//	│ 73 │ edges       │ name 1…63                                     │ outboxes                 │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
 // Hours are Unix time / 3600, days those of the store's time zone (engine/zone). The complement ^link id makes the
@@ -66,6 +68,9 @@ const LayoutVersion = 3
 // In a cluster, each flush also leaves its rows in the outbox, from which other nodes pull them; pulled
 // has the positions that this node has reached in their outboxes. Caps say how many hits of the caps of
 // links are used. Without a cluster all three are empty.
+//
+// A server of its own with edges keeps the edge log for them: its own changes of links. Pulled has the positions in
+// the outboxes of edges then, and edges says whose these are.
 const (
 	TableMeta         = 0x10
 	TableHot          = 0x20
@@ -87,6 +92,8 @@ const (
 	TableAudit        = 0x60
 	TableOutbox       = 0x70
 	TablePulled       = 0x71
+	TableEdgeLog      = 0x72
+	TableEdges        = 0x73
 )
 
 // Names in the meta table.
@@ -107,7 +114,8 @@ const (
 //	k  last backup               8 bytes big-endian: Unix ms at its end; absent until there was one
 //	l  position in the log       of its cluster: see AppendLogPosition; absent if the store is of no cluster
 //	o  outbox                    its id and what it holds: see AppendOutboxState; absent if the store is of no cluster
-//	e  edge                      1 byte, 1: the store is that of an edge, and has only rows of KeptByEdge; absent in all others
+//	w  log for edges             see AppendEdgeLog; absent if the store has never had an edge
+//	e  edge                      1 byte, EdgeInService or EdgeRevoked: the store of an edge, with rows of KeptByEdge only; absent in others
 const (
 	MetaLayout     = 'f'
 	MetaStoreID    = 's'
@@ -126,6 +134,13 @@ const (
 	MetaLog        = 'l'
 	MetaOutbox     = 'o'
 	MetaEdge       = 'e'
+	MetaEdgeLog    = 'w'
+)
+
+// Values of the row MetaEdge.
+const (
+	EdgeInService = 1
+	EdgeRevoked   = 2 // its writer has refused it
 )
 
 // IDCounterBits is the width of a link id's counter. The bits above it are the node.

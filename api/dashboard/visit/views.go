@@ -20,6 +20,7 @@ type frame struct {
 	User                string
 	Conditions          []notice // of the server
 	Notice              *notice  // of the form that was sent before
+	Zone                string   // that the browser has told
 	Docs                string
 	Page                any // what the page's own template shows
 }
@@ -92,7 +93,7 @@ func (r *Request) Show(status int, name, title string, data any) error {
 	if r.SignedIn() {
 		f.Nav, f.Below = r.navigation()
 		f.User = r.Caller.User.Name
-		f.Notice = r.takeNotice()
+		f.Notice, f.Zone = r.takeNotice(), r.Remembered(ToldZone)
 	}
 	var b bytes.Buffer
 	draw := func() error { return r.views.pages[name].ExecuteTemplate(&b, "layout.html", f) }

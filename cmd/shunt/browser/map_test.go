@@ -25,21 +25,18 @@ func TestADayOfAChartIsOpenedByAClick(t *testing.T) {
 	d := startDemo(t)
 	b := d.open(t, row{path: "/_/?period=7d", as: admin})
 	b.loading(200, func() {
-		eval[any](b, `(() => {
-			const svg = document.querySelector('svg.chart'), box = svg.getBoundingClientRect();
-			const at = { clientX: box.right - 2, clientY: box.top + box.height / 2, pointerType: 'mouse', bubbles: true };
-			svg.dispatchEvent(new PointerEvent('pointermove', at));
-			svg.dispatchEvent(new PointerEvent('click', at));
-		})()`)
+		x, y := b.place("svg.chart")
+		width := eval[float64](b, `document.querySelector('svg.chart').getBoundingClientRect().width`)
+		b.point(x+width/2-3, y) // the last day
+		b.press(x+width/2-3, y, 1)
 	})
 	address := b.watch.address()
 	expect.That(t, strings.Contains(address, "from=") && strings.Contains(address, "to="), "the address is %s", address)
 	b = d.open(t, row{path: "/_/?period=7d", as: admin})
 	b.loading(200, func() {
-		eval[any](b, `(() => {
-			const chart = document.querySelector('figure.chart-box');
-			for (const key of ['End', 'Enter']) chart.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
-		})()`)
+		eval[any](b, `document.querySelector('figure.chart-box').focus()`)
+		b.key("End")
+		b.key("Enter")
 	})
 	expect.Equal(t, b.watch.address(), address, "by keyboard")
 }

@@ -91,24 +91,3 @@ func TestTwelveTabsBehindLeaveRoomForOneMore(t *testing.T) {
 	d.until("it counts", func() bool { return d.reads("[data-live-value=hits]") == "5" })
 	d.wantStreams(1)
 }
-
-// A tab that crashes tells the others nothing, so they open a stream of their own.
-func TestAPageIsLiveAgainAfterTheTabThatFedItIsGone(t *testing.T) {
-	d := openDesk(t, localhost, openTab)
-	d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "link-0"})
-	d.visit("/_/link/link-0", http.StatusOK)
-	d.wantStreams(1)
-	shows := func(hits string) bool {
-		return d.reads("[data-live-state]") == "live" && d.reads("[data-live-value=hits]") == hits
-	}
-	eval[any](d.tab, `{
-		const other = new BroadcastChannel('live'), url = document.querySelector('[data-live]').dataset.live;
-		other.postMessage({ rank: Number.MAX_SAFE_INTEGER });
-		other.postMessage({ url, text: '{"hits":77,"unique":7}' });
-		other.close();
-	}`)
-	d.until("it shows what the other tab read", func() bool { return shows("77") })
-	d.wantStreams(0)
-	d.until("it reads for itself", func() bool { return shows("0") })
-	d.wantStreams(1)
-}

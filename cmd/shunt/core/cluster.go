@@ -25,10 +25,13 @@ func sharedState(v *storage.Inspection) (*SharedState, error) { return replicate
 
 // RefuseMember refuses to serve the store of a node of a cluster without the cluster. knows: this program has clusters.
 func (c *Core) RefuseMember(s *Data, knows bool) error {
-	id, member := replicate.Of(c.Store).Cluster()
+	rows := replicate.Of(c.Store)
+	id, member := rows.Cluster()
 	switch {
 	case !member:
 		return nil
+	case rows.Edge():
+		return fmt.Errorf("%s is the folder of an edge: start with --edge-of, or with --cluster and --role edge", s.Dir)
 	case !knows:
 		return fmt.Errorf("%s is of the cluster %v, and this program was built without clusters (nocluster)", s.Dir, id)
 	}

@@ -36,7 +36,7 @@ func (c *Core) OpenStore(parts *Stack, s *Data, create bool, log *slog.Logger) (
 	}
 	o := storage.Options{
 		Logger: log, MinFree: s.minFree, AcceptLoss: s.AcceptLoss, MaxOpenFiles: openTables(), CacheBytes: s.CacheBytes, MemTableBytes: s.MemTableBytes,
-		ReadOnly: c.Reads, Replicate: Replicate, Fold: func(copy *storage.Store) error { return s.foldJournal(copy, log) },
+		VisitorKey: s.VisitorKey, ReadOnly: c.Reads, Replicate: Replicate, Fold: func(copy *storage.Store) error { return s.foldJournal(copy, log) },
 	}
 	c.Store, err = storage.Open(s.Dir, o)
 	if errors.Is(err, storage.ErrNoStore) && create {

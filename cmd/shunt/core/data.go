@@ -35,8 +35,9 @@ type Data struct {
 	journalDir     string
 	minFree        storage.Floor
 	AcceptLoss     bool
-	CacheBytes     int64 // 0: the store's default
-	MemTableBytes  int64 // 0: the store's default
+	CacheBytes     int64     // 0: the store's default
+	VisitorKey     *[16]byte // of a store that is made; nil: drawn at random
+	MemTableBytes  int64     // 0: the store's default
 	Listen         string
 	BaseURL        string
 	ACMEDomain     string

@@ -277,7 +277,7 @@ func (n *Node) Member(name string) (member, known bool) { return n.members.has(n
 
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
-	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied()}
+	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), Stale: n.Stale()}
 	if n.Edge() {
 		c.Role = "edge"
 	}

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 
@@ -10,6 +12,8 @@ import (
 	"shunt/api"
 	"shunt/api/account"
 	"shunt/cmd/shunt/core"
+	"shunt/cmd/shunt/edge"
+	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -30,7 +34,7 @@ type NodeSettings interface {
 type Node interface {
 	// Edge reports whether the node has links only.
 	Edge() bool
-	// Listener returns the listener for other nodes. prepare gets the one below TLS.
+	// Listener returns the listener for other nodes; nil: it needs none. prepare gets the one below TLS.
 	Listener(prepare func(net.Listener)) (net.Listener, error)
 	// Join adds the store, which is not in use yet, to the cluster, unless it is of it.
 	Join(ctx context.Context, store *storage.Store) error
@@ -46,12 +50,38 @@ type Node interface {
 	Close() error
 }
 
-// openNode opens the server's node; it has none without the settings of one.
+// openNode opens the server's node; it has none without the settings of one, or of an edge.
 func (s *server) openNode() (err error) {
 	if s.cfg.node != nil {
 		s.node, err = s.cfg.node.Open(s.say.Log)
 	}
+	if err != nil || s.cfg.edge.Of == "" {
+		return err
+	}
+	if s.node != nil {
+		return settings.UsageErrorf("--edge-of and --cluster are both set: an edge of a cluster starts with --role edge alone")
+	}
+	s.edge, err = edge.Open(&s.cfg.edge, s.say.Log)
+	s.node = s.edge
 	return err
+}
+
+// openStore opens the store, and makes it if there is none. That of a new edge begins with what its writer says.
+func (s *server) openStore(ctx context.Context) error {
+	alone := s.node == nil || !s.node.Edge()
+	err := s.core.OpenStore(s.parts, &s.cfg.data, alone, s.say.Log)
+	switch {
+	case alone || !errors.Is(err, storage.ErrNoStore):
+		return err
+	case s.edge == nil:
+		return fmt.Errorf("%w. The folder of an edge begins with a copy for it (shunt join)", err)
+	}
+	key, err := s.edge.VisitorKey(ctx)
+	if err != nil {
+		return err
+	}
+	s.cfg.data.VisitorKey = &key
+	return s.core.OpenStore(s.parts, &s.cfg.data, true, s.say.Log)
 }
 
 // joinCluster makes the store, which nobody uses yet, one of the cluster.

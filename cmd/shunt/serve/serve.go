@@ -17,6 +17,7 @@ import (
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
+	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/socket"
@@ -207,7 +208,12 @@ func (s *server) listen() (err error) {
 		if s.nodes, err = s.node.Listener(wire.DeferAccept); err != nil {
 			return err
 		}
+	}
+	if s.nodes != nil {
 		s.parts.OnStop("--cluster-listen", closeListener(s.nodes))
+	}
+	if s.edge != nil {
+		s.edge.ListensAt(s.public.Addr())
 	}
 	s.admin, err = s.listenOn("--admin-listen", activation.Admin, s.cfg.adminListen)
 	return err
@@ -225,9 +231,8 @@ func (s *server) openData(ctx context.Context) (err error) {
 		return err
 	}
 	s.chooseMemory()
-	edge := s.node != nil && s.node.Edge()
-	if err := s.core.OpenStore(s.parts, &s.cfg.data, !edge, s.say.Log); err != nil {
-		return edgeError(edge, err)
+	if err := s.openStore(ctx); err != nil {
+		return err
 	}
 	if err := s.fixZone(); err != nil {
 		return err
@@ -295,6 +300,10 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	if s.node != nil {
 		s.node.Answer(&o, &s.core)
+	} else {
+		writer := edge.NewWriter(s.core.Store, s.core.Engine, s.core.Accounts, s.say.Log)
+		o.Edges = writer.Calls()
+		s.parts.Run("edges", writer.Run)
 	}
 	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil
@@ -319,12 +328,4 @@ func (s *server) serveAPI(baseURL string) error {
 		s.say.Log.Warn("tokens are accepted over plain HTTP from anywhere (--allow-http)")
 	}
 	return nil
-}
-
-// edgeError adds to an error of OpenStore how the folder of an edge is made: no start makes one.
-func edgeError(edge bool, err error) error {
-	if edge && errors.Is(err, storage.ErrNoStore) {
-		return fmt.Errorf("%w. The folder of an edge begins with a copy for it (shunt join)", err)
-	}
-	return err
 }

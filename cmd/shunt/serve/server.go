@@ -16,6 +16,7 @@ import (
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
+	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/notify"
 )
@@ -41,7 +42,8 @@ type server struct {
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit
 	core                 core.Core
-	node                 Node                       // nil: of no cluster
+	node                 Node                       // nil: of no cluster, and no edge
+	edge                 *edge.Node                 // node, if it is the edge of a writer; nil: it is not
 	nodes                net.Listener               // for other nodes; nil: of no cluster
 	served               atomic.Pointer[api.Server] // nil before the core is there
 }

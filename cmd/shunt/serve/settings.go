@@ -16,6 +16,7 @@ import (
 	"shunt/api/auth"
 	"shunt/api/limit"
 	"shunt/cmd/shunt/core"
+	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/settings"
 	"shunt/engine"
 	"shunt/engine/zone"
@@ -54,6 +55,7 @@ type serveConfig struct {
 	audit          auditSettings
 	addNode        Cluster
 	node           NodeSettings // nil if addNode is
+	edge           edge.Settings
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -111,6 +113,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.logLevel, "log-level", "LEVEL", "info", "debug, info, warn or error", settings.ParseLevel)
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 	addLogSettings(fs, &cfg.logs)
+	edge.Add(fs, &cfg.edge)
 	if cfg.addNode != nil {
 		cfg.node = cfg.addNode(fs)
 	}
@@ -137,6 +140,9 @@ func (cfg *serveConfig) check() error {
 		if err := cfg.node.Check(); err != nil {
 			return err
 		}
+	}
+	if err := cfg.edge.Check(cfg.allowHTTP); err != nil {
+		return err
 	}
 	return cfg.data.CheckBaseURL()
 }

@@ -15,21 +15,31 @@ import (
 )
 
 func newTokenAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, draft, scopes, expires := reach.Target{}, client.TokenDraft{}, []string{}, settings.Expiry{}
+	where, draft, scopes, edge, expires := reach.Target{}, client.TokenDraft{}, []string{}, "", settings.Expiry{}
 	cmd := &cobra.Command{
-		Use:   "add --name NAME",
+		Use:   "add --name NAME|--edge NAME",
 		Short: "Make an API token and print it",
 		Long: `Make an API token and print only the token on standard output. It cannot be shown again.
 
 It works with and without a running server. --init makes a store if the data folder has none. The
 first token of the first user, an admin, has all scopes; later tokens have all but admin unless
---scopes says otherwise.`,
+--scopes says otherwise.
+
+--edge makes a token for an edge of this server, which has that name: it opens the calls of edges only
+('shunt serve --edge-of'). Only admins make one.`,
 		Example: `  shunt token add --name laptop
   shunt token add --name ci --scopes links:write,stats:read --expires 90d
   TOKEN=$(shunt token add --name script)
+  shunt token add --edge frankfurt > edge-token
   shunt token add --name first --init --data /var/lib/shunt`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if edge != "" {
+				if draft.Name != "" || len(scopes) > 0 {
+					return settings.UsageErrorf("--edge stands alone: the token has the name of the edge, and the scope edge")
+				}
+				draft.Name, scopes = edge, []string{string(client.ScopeEdge)}
+			}
 			draft.ExpiresAt = expires.Time
 			for _, scope := range scopes {
 				draft.Scopes = append(draft.Scopes, client.Scope(scope))
@@ -41,11 +51,12 @@ first token of the first user, an admin, has all scopes; later tokens have all b
 	reach.AddInit(cmd, &where)
 	usage.Hide(cmd.Flags(), "base-url") // a token names no link
 	fs := cmd.Flags()
-	fs.StringVar(&draft.Name, "name", "", "`NAME` of the token (required)")
+	fs.StringVar(&draft.Name, "name", "", "`NAME` of the token (required, unless --edge is there)")
+	fs.StringVar(&edge, "edge", "", "make a token for the edge of that `NAME`, of a-z, 0-9 and -")
 	settings.WordsVar(fs, &scopes, "scopes", "SCOPES", "with commas: links:read, links:write, stats:read, tokens:write, admin",
 		"links:read", "links:write", "stats:read", "tokens:write", "admin")
 	fs.Var(&expires, "expires", "when it ends: 90d, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z (default never)")
-	settings.MarkArguments(fs, "name", "scopes", "expires")
+	settings.MarkArguments(fs, "name", "edge", "scopes", "expires")
 	return cmd
 }
 

@@ -1,0 +1,105 @@
+package edges
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Paths of the calls, after the root of the API.
+const (
+	PathPrefix = "/edge/"
+	MeetPath   = PathPrefix + "meet"
+	CopyPath   = PathPrefix + "copy"
+	FollowPath = PathPrefix + "follow"
+)
+
+// ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An
+// edge that reads its own has asked itself.
+const ProcessField = "Shunt-Edge-Process"
+
+// Version is that of the calls. A newer side must understand an older one, so a higher number only says that more is
+// possible.
+const Version = 1
+
+const (
+	// Hold is how long a writer waits for entries before it answers.
+	Hold = time.Second
+
+	// MaxRecordsBytes is about how much of its outbox an edge sends at a time, MaxEntriesBytes how much of its log a
+	// writer: at least one record or entry if there is any.
+	MaxRecordsBytes = 4 << 20
+	MaxEntriesBytes = 4 << 20
+
+	// MaxAskBytes and MaxAnswerBytes bound the messages, with the largest record and the largest entry beyond these.
+	MaxAskBytes    = MaxRecordsBytes + 2<<20
+	MaxAnswerBytes = MaxEntriesBytes + 2<<20
+)
+
+// Identity is what the store of a new edge begins with.
+type Identity struct {
+	Version    int    `json:"version"`
+	Name       string `json:"name"`        // of the edge, by its token
+	VisitorKey []byte `json:"visitor_key"` // of the writer
+}
+
+// Ask is the head of a question. After it come records of the edge's outbox.
+type Ask struct {
+	Version int    `json:"version"`
+	Key     string `json:"key"`     // fingerprint of the edge's visitor key
+	Log     string `json:"log"`     // that the edge follows, in hexadecimal
+	At      string `json:"at"`      // its position there, as text
+	Outbox  string `json:"outbox"`  // its outbox, in hexadecimal
+	First   uint64 `json:"first"`   // position of the first record, or of the next one if there is none
+	NoWait  bool   `json:"no_wait"` // answer at once, also without entries
+	Program string `json:"program"` // version of the edge's program, for people
+}
+
+// Answer is the head of an answer. After it come entries of the log.
+type Answer struct {
+	Version  int    `json:"version"`
+	Head     uint64 `json:"head"`           // sequence of the last entry of the log
+	Taken    uint64 `json:"taken"`          // through which position the records of the outbox are applied, durably
+	Lost     uint64 `json:"lost,omitempty"` // records before the first that the writer lacks: it was restored
+	Busy     bool   `json:"busy,omitempty"` // the writer takes no more records for a moment
+	Copy     Reason `json:"copy,omitempty"` // why the edge must take a copy; empty: it need not
+	WaitedMs int64  `json:"waited_ms"`      // how long the writer has waited for entries
+}
+
+// A Reason says why an edge cannot follow the log from where it is.
+type Reason string
+
+// Reasons to take a copy.
+const (
+	NotNeeded Reason = ""
+	Behind    Reason = "behind"   // the log no longer has the next entry
+	OtherLog  Reason = "log"      // the edge follows another log, or has no copy yet
+	Ahead     Reason = "ahead"    // the writer was rolled back
+	Diverged  Reason = "diverged" // the writer was rolled back, and went on
+)
+
+// AppendAsk appends a question.
+func AppendAsk(dst []byte, a *Ask, records [][]byte) []byte { return appendMessage(dst, a, records) }
+
+// ReadAsk is the inverse of AppendAsk. The records alias b.
+func ReadAsk(b []byte) (a Ask, records [][]byte, err error) {
+	records, err = readMessage(b, &a)
+	if err == nil && (a.Version < 1 || a.First == 0) {
+		err = errors.New("a question has a version, and a position from 1 on")
+	}
+	return a, records, err
+}
+
+// AppendAnswer appends an answer.
+func AppendAnswer(dst []byte, a *Answer, entries [][]byte) []byte {
+	return appendMessage(dst, a, entries)
+}
+
+// ReadAnswer is the inverse of AppendAnswer. The entries alias b.
+func ReadAnswer(b []byte) (a Answer, entries [][]byte, err error) {
+	entries, err = readMessage(b, &a)
+	if err == nil && a.Version < 1 {
+		err = fmt.Errorf("%w: an answer without a version", errMessage)
+	}
+	return a, entries, err
+}

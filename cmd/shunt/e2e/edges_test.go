@@ -1,0 +1,210 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/engine/expect"
+)
+
+// edgeSite is a server and its edges, all of which may be killed and started again at the same addresses.
+type edgeSite struct {
+	t      *testing.T
+	writer *process
+	args   []string // with which the writer starts again
+	edges  []*process
+	starts []func() *process
+
+	mu      sync.Mutex
+	counted map[string]uint64 // answered redirects at edges, by code
+	unknown map[string]uint64 // requests whose answer did not come
+}
+
+func (s *edgeSite) startWriter(dir string) {
+	s.t.Helper()
+	s.writer = startServer(s.t, dir, s.args...)
+	if len(s.args) == 0 {
+		u, err := url.Parse(s.writer.public)
+		expect.OK(s.t, err)
+		s.args = []string{"--listen", u.Host}
+	}
+}
+
+// addEdge makes a token for an edge, and starts it in an empty folder.
+func (s *edgeSite) addEdge(name string) {
+	s.t.Helper()
+	token := filepath.Join(s.t.TempDir(), "token")
+	text := shunt(s.t, "", nil, "token", "add", "--edge", name, "--data", s.writer.dir).done(s.t)
+	expect.OK(s.t, os.WriteFile(token, []byte(text), 0o600))
+	dir := filepath.Join(s.t.TempDir(), "data")
+	start := func(more ...string) *process {
+		return startServer(s.t, dir, append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--flush-interval", "50ms"}, more...)...)
+	}
+	first := start()
+	u, err := url.Parse(first.public)
+	expect.OK(s.t, err)
+	s.edges = append(s.edges, first)
+	s.starts = append(s.starts, func() *process { return start("--listen", u.Host) })
+}
+
+var edgeClient = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: 10 * time.Second,
+	Transport: &http.Transport{DisableKeepAlives: true},
+}
+
+// follow follows a code at a server, and returns the status and the target; 0: no answer came.
+func (s *edgeSite) follow(at, code string) (status int, location string) {
+	resp, err := edgeClient.Get(at + "/" + code)
+	if err != nil {
+		s.mu.Lock()
+		s.unknown[code]++
+		s.mu.Unlock()
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	if resp.StatusCode == http.StatusFound {
+		s.mu.Lock()
+		s.counted[code]++
+		s.mu.Unlock()
+	}
+	return resp.StatusCode, resp.Header.Get("Location")
+}
+
+func (s *edgeSite) hits(code string) uint64 {
+	s.t.Helper()
+	r := shunt(s.t, "", nil, "stats", code, "--json", "--data", s.writer.dir)
+	var said struct{ Hits uint64 }
+	expect.OK(s.t, json.Unmarshal([]byte(r.done(s.t)), &said))
+	return said.Hits
+}
+
+// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, while codes are followed at the edges,
+// and links are made. At the end each edge redirects all links, and the server has counted each answered redirect: a
+// kill may leave one that was counted and not answered, and none that was answered and not counted.
+func TestEdgesOfAServerOutliveKills(t *testing.T) {
+	t.Parallel()
+	s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
+	dir := filepath.Join(t.TempDir(), "data")
+	s.startWriter(dir)
+	made := make(map[string]string)
+	add := func(code string) {
+		target := "https://example.org/" + code
+		shunt(t, "", nil, "add", target, "--alias", code, "--data", dir).done(t)
+		made[code] = target
+	}
+	for n := range 4 {
+		add(fmt.Sprintf("code-%d", n))
+	}
+	s.addEdge("frankfurt")
+	s.addEdge("tokyo")
+	rng := rand.New(rand.NewPCG(4, 4))
+	for round := range numberOf(t, "SHUNTTEST_EDGE_KILLS", 9) {
+		ctx, stop := context.WithCancel(t.Context())
+		var clients sync.WaitGroup
+		for i, e := range s.edges {
+			clients.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					s.follow(e.public, fmt.Sprintf("code-%d", (n+i)%4))
+				}
+			})
+		}
+		add(fmt.Sprintf("round-%d", round))
+		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
+		switch which := rng.IntN(3); which {
+		case 2:
+			s.writer.kill()
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+			stop()
+			clients.Wait()
+			s.startWriter(dir)
+		default:
+			s.edges[which].kill()
+			stop()
+			clients.Wait()
+			s.edges[which] = s.starts[which]()
+		}
+		stop()
+		clients.Wait()
+	}
+	within := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+			expect.MustThat(t, time.Now().Before(deadline), "a minute later: %s", what)
+		}
+	}
+	for code, target := range made {
+		for i, e := range s.edges {
+			within(fmt.Sprintf("edge %d redirects %s", i, code), func() bool {
+				status, location := s.follow(e.public, code)
+				return status == http.StatusFound && location == target
+			})
+		}
+	}
+	for code := range made {
+		within("all hits of "+code+" are at the server", func() bool { return s.hits(code) >= s.counted[code] })
+		got := s.hits(code)
+		expect.That(t, got <= s.counted[code]+s.unknown[code], "%s: %d hits, %d redirects answered, %d without an answer", code, got, s.counted[code], s.unknown[code])
+	}
+	s.writer.terminate()
+	for i, e := range s.edges {
+		status, _ := s.follow(e.public, "code-0")
+		expect.Equal(t, status, http.StatusFound, "edge %d without the server", i)
+		within("it says that it is stale", func() bool {
+			resp, err := edgeClient.Get(e.admin + "/readyz")
+			if err != nil {
+				return false
+			}
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			return err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), "stale")
+		})
+		e.terminate()
+		report := shunt(t, "", nil, "check", "--data", e.dir).done(t)
+		expect.That(t, strings.Contains(report, "faults               0"), "edge %d: %s", i, report)
+	}
+}
+
+// TestMistakesWithEdgesAreExplained starts edges in ways that cannot work.
+func TestMistakesWithEdgesAreExplained(t *testing.T) {
+	t.Parallel()
+	w := startServer(t, filepath.Join(t.TempDir(), "data"))
+	token := writeFile(t, "token", shunt(t, "", nil, "token", "add", "--edge", "frankfurt", "--data", w.dir).done(t))
+	empty := writeFile(t, "empty", "\n")
+	plain := writeFile(t, "plain", w.token()+"\n")
+	used := filepath.Join(t.TempDir(), "used")
+	shunt(t, "", nil, "token", "add", "--name", "n", "--init", "--data", used).done(t)
+	fresh := func() string { return filepath.Join(t.TempDir(), "data") }
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no token":             {[]string{"--data", fresh(), "--edge-of", w.public}, exitUsage, "--edge-token-file"},
+		"no server":            {[]string{"--data", fresh(), "--edge-token-file", token}, exitUsage, "needs --edge-of"},
+		"an empty token":       {[]string{"--data", fresh(), "--edge-of", w.public, "--edge-token-file", empty}, exitUsage, "is empty"},
+		"no file":              {[]string{"--data", fresh(), "--edge-of", w.public, "--edge-token-file", "/nowhere/token"}, exitUsage, "--edge-token-file"},
+		"plain HTTP":           {[]string{"--data", fresh(), "--edge-of", "http://192.0.2.1", "--edge-token-file", token}, exitUsage, "https://"},
+		"a path":               {[]string{"--data", fresh(), "--edge-of", w.public + "/x", "--edge-token-file", token}, exitUsage, "origin"},
+		"another token":        {[]string{"--data", fresh(), "--edge-of", w.public, "--edge-token-file", plain}, exitFailed, "refuses the token"},
+		"the admin address":    {[]string{"--data", fresh(), "--edge-of", w.admin, "--edge-token-file", token}, exitFailed, "--edge-of"},
+		"the folder of others": {[]string{"--data", used, "--edge-of", w.public, "--edge-token-file", token}, exitFailed, "server of its own"},
+	} {
+		r := shunt(t, "", nil, append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, c.args...)...)
+		expect.That(t, r.code == c.code && strings.Contains(r.stderr, c.want), "%s: exit code %d, want %d with %q: %s", name, r.code, c.code, c.want, r.stderr)
+		text, err := os.ReadFile(token)
+		expect.OK(t, err)
+		expect.That(t, !strings.Contains(r.stderr, strings.TrimSpace(string(text))), "%s: it shows the token", name)
+	}
+}

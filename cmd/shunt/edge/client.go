@@ -1,0 +1,187 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"shunt/api/edges"
+	"shunt/cmd/shunt/version"
+)
+
+const (
+	dialTimeout   = 5 * time.Second
+	answerTimeout = edges.Hold + 8*time.Second // of one question; a connection over which nothing comes is given up
+	silentCopy    = 30 * time.Second           // a copy of which nothing comes for so long is given up
+
+	maxProblemBytes = 4 << 10
+	apiRoot         = "/api/v1"
+)
+
+var (
+	// errRevoked: the writer refuses the token of this edge.
+	errRevoked = errors.New("the writer refuses the token of this edge: it was revoked, has expired, or is not that of an edge")
+	// errLoop: the address of the writer leads back to this edge.
+	errLoop = errors.New("--edge-of leads back to this edge itself: name the server of the links by an address of its own")
+	// errEdge: the address of the writer leads to an edge.
+	errEdge = errors.New("--edge-of leads to an edge: name the server of the links by an address of its own")
+)
+
+// refusedError is an answer that says that nothing can be done.
+type refusedError struct {
+	status int
+	detail string
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the writer answered %d: %s", e.status, e.detail)
+}
+
+// client asks the writer, over one connection at a time. It belongs to one goroutine at a time.
+type client struct {
+	origin, token string
+	process       string // of this edge: see edges.ProcessField
+	own           func(net.Addr) bool
+	http          *http.Client
+}
+
+// newClient returns a client of a writer. own reports whether an address is one at which this process listens.
+func newClient(origin, token, process string, own func(net.Addr) bool) *client {
+	return &client{
+		origin: origin, token: token, process: process, own: own,
+		http: &http.Client{
+			Transport: &http.Transport{
+				Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
+				MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, DisableCompression: true,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// post sends a body to a path, and returns the answer if its status is 200.
+func (c *client) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
+	loop := false
+	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { loop = c.own != nil && c.own(info.Conn.RemoteAddr()) }}
+	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodPost, c.origin+apiRoot+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("User-Agent", "shunt-edge/"+version.Text())
+	resp, err := c.http.Do(req)
+	if loop {
+		if err == nil {
+			resp.Body.Close()
+		}
+		return nil, errLoop
+	}
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.refusal(resp)
+}
+
+// refusal returns the error of an answer whose status is not 200.
+func (c *client) refusal(resp *http.Response) error {
+	switch process := resp.Header.Get(edges.ProcessField); {
+	case process == c.process:
+		return errLoop
+	case process != "":
+		return errEdge
+	case resp.StatusCode/100 == 3:
+		return &refusedError{resp.StatusCode, "it redirects to another address; name that (--edge-of)"}
+	}
+	var said struct{ Code, Detail string }
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
+	if json.Unmarshal(text, &said) != nil || said.Code == "" {
+		return &refusedError{resp.StatusCode, "that is no answer of a server of links"}
+	}
+	switch {
+	case said.Code == "unauthorized" || said.Code == "forbidden" && resp.StatusCode == http.StatusForbidden:
+		return fmt.Errorf("%w (%s)", errRevoked, said.Detail)
+	case resp.StatusCode == http.StatusNotFound:
+		return &refusedError{resp.StatusCode, "it has no edges of this kind: it is older, or a node of a cluster, whose edges start with --role edge"}
+	}
+	return &refusedError{resp.StatusCode, said.Detail}
+}
+
+// meet asks what the store of a new edge begins with.
+func (c *client) meet(ctx context.Context) (id edges.Identity, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	resp, err := c.post(ctx, edges.MeetPath, []byte("{}"))
+	if err != nil {
+		return id, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxProblemBytes)).Decode(&id); err != nil {
+		return id, fmt.Errorf("the writer says who it is in another way: %w", err)
+	}
+	if len(id.VisitorKey) != 16 || id.Name == "" {
+		return id, errors.New("the writer says who it is in another way")
+	}
+	return id, nil
+}
+
+// follow asks one question.
+func (c *client) follow(ctx context.Context, ask *edges.Ask, records [][]byte) (a edges.Answer, entries [][]byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	ask.Version, ask.Program = edges.Version, version.Text()
+	resp, err := c.post(ctx, edges.FollowPath, edges.AppendAsk(nil, ask, records))
+	if err != nil {
+		return a, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, edges.MaxAnswerBytes+1))
+	if err == nil && len(body) > edges.MaxAnswerBytes {
+		err = errors.New("an answer of the writer is too long")
+	}
+	if err != nil {
+		return a, nil, err
+	}
+	return edges.ReadAnswer(body)
+}
+
+// copy has take read a copy of the links.
+func (c *client) copy(ctx context.Context, take func(io.Reader) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(silentCopy, cancel)
+	defer silent.Stop()
+	resp, err := c.post(ctx, edges.CopyPath, []byte("{}"))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	return take(&aliveReader{resp.Body, func() { silent.Reset(silentCopy) }})
+}
+
+// aliveReader calls alive whenever something was read.
+type aliveReader struct {
+	r     io.Reader
+	alive func()
+}
+
+// Read implements io.Reader.
+func (a *aliveReader) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if n > 0 {
+		a.alive()
+	}
+	return n, err
+}

@@ -1,0 +1,681 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/api"
+	"shunt/api/account"
+	"shunt/api/edges"
+	"shunt/engine"
+	"shunt/engine/expect"
+	"shunt/storage"
+	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
+)
+
+// machine is a server in a test: a writer, or an edge of one.
+type machine struct {
+	t        *testing.T
+	dir      string
+	address  string // of its public listener; kept over restarts
+	store    *storage.Store
+	rows     *replicate.Rows
+	engine   *engine.Engine
+	accounts *account.Accounts
+	writer   *Writer
+	node     *Node // nil: a writer
+	log      *logs
+	stops    []func()
+}
+
+// logs keeps what is logged.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// run runs fn until the machine stops.
+func (m *machine) run(fn func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- fn(ctx) }()
+	m.stops = append(m.stops, func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			m.t.Errorf("a part ended with %v", err)
+		}
+	})
+}
+
+func (m *machine) onStop(stop func() error) {
+	m.stops = append(m.stops, func() { expect.NoError(m.t, stop()) })
+}
+
+func (m *machine) stop() {
+	for i := len(m.stops) - 1; i >= 0; i-- {
+		m.stops[i]()
+	}
+	m.stops = nil
+}
+
+func (m *machine) logger() *slog.Logger { return slog.New(slog.NewTextHandler(m.log, nil)) }
+
+func (m *machine) openStore(key *[16]byte, create bool) error {
+	o := storage.Options{Create: create, Logger: slog.New(slog.DiscardHandler), Replicate: replicate.New, VisitorKey: key}
+	store, err := storage.Open(filepath.Join(m.dir, "store"), o)
+	if err != nil {
+		return err
+	}
+	m.store, m.rows = store, replicate.Of(store)
+	m.onStop(store.Close)
+	m.run(store.Run)
+	m.accounts = account.New(store.Accounts(), nil)
+	m.run(func(ctx context.Context) error { return m.accounts.Run(ctx, m.logger()) })
+	return nil
+}
+
+// serve opens the engine over the store, and serves.
+func (m *machine) serve() {
+	m.t.Helper()
+	var err error
+	m.engine, err = engine.Open(m.store, engine.Options{
+		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 1 << 12, FlushInterval: 20 * time.Millisecond, Cluster: m.node != nil,
+		Logger: m.logger(),
+	})
+	expect.OK(m.t, err)
+	m.onStop(m.engine.Close)
+	m.run(m.engine.Run)
+	o := api.Options{Engine: m.engine, Accounts: m.accounts, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
+	if m.node != nil {
+		m.node.Use(m.engine, m.accounts)
+		m.node.Answer(&o, nil)
+	} else {
+		m.writer = NewWriter(m.store, m.engine, m.accounts, m.logger())
+		o.Edges = m.writer.Calls()
+		m.run(m.writer.Run)
+	}
+	server, err := api.NewServer(o)
+	expect.OK(m.t, err)
+	ln := m.listen()
+	served := make(chan error, 1)
+	go func() { served <- server.ServePublic(ln) }()
+	expect.OK(m.t, m.engine.Load(m.t.Context(), func(uint64) {}))
+	m.stops = append(m.stops, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+		<-served
+	})
+	if m.node != nil {
+		m.run(m.node.Run)
+	}
+}
+
+func (m *machine) listen() net.Listener {
+	m.t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		ln, err := net.Listen("tcp", m.address)
+		if err == nil {
+			m.address = ln.Addr().String()
+			return ln
+		}
+		expect.MustThat(m.t, time.Now().Before(deadline), "%v", err)
+	}
+}
+
+func newWriter(t *testing.T) *machine {
+	m := &machine{t: t, dir: t.TempDir(), address: "127.0.0.1:0", log: new(logs)}
+	m.start()
+	t.Cleanup(m.stop)
+	return m
+}
+
+// start starts a writer.
+func (m *machine) start() {
+	m.t.Helper()
+	expect.OK(m.t, m.openStore(nil, true))
+	m.serve()
+}
+
+// token makes a token for an edge.
+func (m *machine) token(name string) (secret, id string) {
+	m.t.Helper()
+	admin, _, err := m.accounts.EnsureAdmin()
+	expect.OK(m.t, err)
+	t, text, err := m.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: name, Scopes: []account.Scope{account.Edge}})
+	expect.OK(m.t, err)
+	return text, t.ID
+}
+
+// newEdge returns an edge of the server at an address, which has not started.
+func newEdge(t *testing.T, of, token string) *machine {
+	t.Helper()
+	m := &machine{t: t, dir: t.TempDir(), address: "127.0.0.1:0", log: new(logs)}
+	m.setToken(token)
+	m.node = m.newNode(of)
+	t.Cleanup(m.stop)
+	return m
+}
+
+func (m *machine) setToken(token string) {
+	m.t.Helper()
+	expect.OK(m.t, os.WriteFile(filepath.Join(m.dir, "token"), []byte(token+"\n"), 0o600))
+}
+
+func (m *machine) newNode(of string) *Node {
+	m.t.Helper()
+	s := Settings{Of: "http://" + of, TokenFile: filepath.Join(m.dir, "token")}
+	expect.OK(m.t, s.Check(false))
+	n, err := Open(&s, m.logger())
+	expect.OK(m.t, err)
+	return n
+}
+
+// tryStartEdge starts an edge as serve does.
+func (m *machine) tryStartEdge() error {
+	m.t.Helper()
+	err := m.openStore(nil, false)
+	if errors.Is(err, storage.ErrNoStore) {
+		key, err := m.node.VisitorKey(m.t.Context())
+		if err != nil {
+			return err
+		}
+		expect.OK(m.t, m.openStore(&key, true))
+	} else if err != nil {
+		return err
+	}
+	if err := m.node.Join(m.t.Context(), m.store); err != nil {
+		return err
+	}
+	m.serve()
+	return nil
+}
+
+func (m *machine) startEdge() {
+	m.t.Helper()
+	expect.OK(m.t, m.tryStartEdge())
+}
+
+// restartEdge stops an edge and starts it again.
+func (m *machine) restartEdge() {
+	m.t.Helper()
+	of := strings.TrimPrefix(m.node.settings.Of, "http://")
+	m.stop()
+	m.node = m.newNode(of)
+	m.startEdge()
+}
+
+var noRedirects = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Timeout: 5 * time.Second,
+	Transport: &http.Transport{DisableKeepAlives: true},
+}
+
+// get asks a machine for a code.
+func (m *machine) get(code string) (status int, location string) {
+	resp, err := noRedirects.Get("http://" + m.address + "/" + code)
+	if err != nil {
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, resp.Header.Get("Location")
+}
+
+// link makes a link at a writer.
+func (m *machine) link(code, target string, maxHits uint64) {
+	m.t.Helper()
+	admin, _, err := m.accounts.EnsureAdmin()
+	expect.OK(m.t, err)
+	policy := engine.TargetPolicy{}
+	parsed, err := policy.Parse(target)
+	expect.OK(m.t, err)
+	_, _, err = m.engine.Create(m.t.Context(), engine.Draft{Domain: engine.DefaultDomain, Alias: code, Owner: admin.ID, Target: parsed, MaxHits: maxHits})
+	expect.OK(m.t, err)
+}
+
+// until waits for something that must come.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		expect.MustThat(t, time.Now().Before(deadline), "a minute later: %s", what)
+	}
+}
+
+// hits returns the hits of a code at a writer.
+func (m *machine) hits(code string) uint64 {
+	m.t.Helper()
+	stats, err := m.engine.Stats(m.t.Context(), engine.Key{Domain: engine.DefaultDomain, Code: code})
+	expect.OK(m.t, err)
+	return stats.Hits
+}
+
+// redirects waits until a machine redirects a code to a target.
+func (m *machine) redirects(code, target string) {
+	m.t.Helper()
+	until(m.t, code+" redirects to "+target, func() bool {
+		status, location := m.get(code)
+		return status == 302 && location == target
+	})
+}
+
+// TestAnEdgeRedirectsWithAndWithoutItsWriter starts an edge from nothing, follows links there, and stops its writer.
+// Hits count at the writer once, those from the time without it, too.
+func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
+	w := newWriter(t)
+	w.link("first", "https://a.example/", 0)
+	w.link("capped", "https://a.example/capped", 5)
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	counted := uint64(0)
+	follow := func(code string, n int) {
+		for range n {
+			status, _ := e.get(code)
+			expect.MustEqual(t, status, 302, "%s at the edge", code)
+			counted++
+		}
+	}
+	follow("first", 10)
+	w.link("second", "https://b.example/", 0)
+	e.redirects("second", "https://b.example/")
+	status, _ := e.get("capped")
+	expect.Equal(t, status, 503, "a link with a cap, whose writer nobody asks yet")
+	until(t, "the hits of the edge are at its writer", func() bool { return w.hits("first") == counted })
+	w.stop()
+	follow("first", 7)
+	e.restartEdge()
+	follow("first", 5)
+	status, _ = e.get("second")
+	expect.Equal(t, status, 302, "the other link, after a restart without the writer")
+	status, _ = e.get("nothing")
+	expect.Equal(t, status, 404, "a link that does not exist")
+	w.start()
+	until(t, "the hits from the time without the writer are there", func() bool { return w.hits("first") == counted })
+	w.link("third", "https://c.example/", 0)
+	e.redirects("third", "https://c.example/")
+	_, _, _, logged := w.rows.EdgeLog()
+	expect.That(t, logged && e.rows.Metrics().OutboxFirst == e.rows.Metrics().OutboxNext, "the outbox is not empty")
+}
+
+// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
+// writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
+func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
+	w := newWriter(t)
+	w.link("stays", "https://a.example/", 0)
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	counted := uint64(0)
+	for round, lose := range []func(){
+		func() { // the entries
+			for more := true; more; {
+				var err error
+				more, err = w.rows.TrimEdgeLog(0)
+				expect.OK(t, err)
+			}
+		},
+		func() { // the log
+			expect.OK(t, w.rows.EndEdgeLog())
+		},
+	} {
+		e.stop()
+		code := fmt.Sprintf("new-%d", round)
+		w.link(code, "https://new.example/", 0)
+		lose()
+		e.node = e.newNode(w.address)
+		e.startEdge()
+		for range 5 {
+			status, _ := e.get("stays")
+			expect.MustEqual(t, status, 302)
+			counted++
+		}
+		e.redirects(code, "https://new.example/")
+		until(t, "all hits count", func() bool { return w.hits("stays") == counted })
+	}
+	expect.That(t, e.log.has("takes a new copy"), "the edge took no copy")
+	w.link("last", "https://last.example/", 0)
+	e.redirects("last", "https://last.example/")
+	expect.Equal(t, w.hits("stays"), counted, "hits at the end")
+}
+
+// TestARevokedEdgeRedirectsNothing revokes the token of an edge, which is restarted while its writer is away, and
+// gives it another one: its hits are still there.
+func TestARevokedEdgeRedirectsNothing(t *testing.T) {
+	w := newWriter(t)
+	w.link("code", "https://a.example/", 0)
+	secret, id := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	admin, _, err := w.accounts.EnsureAdmin()
+	expect.OK(t, err)
+	w.stop() // so that hits wait
+	for range 9 {
+		status, _ := e.get("code")
+		expect.MustEqual(t, status, 302)
+	}
+	w.start()
+	expect.OK(t, w.accounts.RevokeToken(account.Caller{}, admin.ID, id))
+	until(t, "the edge redirects nothing", func() bool { status, _ := e.get("code"); return status == 503 })
+	before := w.hits("code")
+	w.stop()
+	e.restartEdge()
+	for _, path := range []string{"code", "code+", "code.svg", "other", ""} {
+		status, _ := e.get(path)
+		expect.Equal(t, status, 503, "/%s at a revoked edge after a restart", path)
+	}
+	w.start()
+	other, _ := w.token("frankfurt")
+	e.setToken(other)
+	e.redirects("code", "https://a.example/")
+	until(t, "the hits that it kept count", func() bool { return w.hits("code") >= 10 })
+	expect.That(t, before <= 9, "a revoked edge has given %d hits", before)
+}
+
+// TestNothingElseIsAnEdge tries to start edges that cannot be.
+func TestNothingElseIsAnEdge(t *testing.T) {
+	w := newWriter(t)
+	w.link("code", "https://a.example/", 0)
+	other := newWriter(t)
+	secret, _ := w.token("frankfurt")
+	admin, _, err := w.accounts.EnsureAdmin()
+	expect.OK(t, err)
+	_, all, err := w.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "all", Scopes: account.AllScopes})
+	expect.OK(t, err)
+	wrong := newEdge(t, w.address, "shunt_wrong")
+	expect.Error(t, wrong.tryStartEdge(), errRevoked, "a token that is none")
+	wrong = newEdge(t, w.address, all)
+	expect.Error(t, wrong.tryStartEdge(), errRevoked, "a token of an admin")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	second := newEdge(t, e.address, secret)
+	expect.Error(t, second.tryStartEdge(), errEdge, "an edge of an edge")
+	e.stop()
+	e.node = e.newNode(e.address) // itself
+	e.startEdge()
+	until(t, "it says that it has asked itself", func() bool { return e.log.has("leads back to this edge itself") })
+	status, _ := e.get("code")
+	expect.Equal(t, status, 302, "meanwhile")
+	e.stop()
+	foreign, _ := other.token("frankfurt")
+	e.setToken(foreign)
+	e.node = e.newNode(other.address)
+	e.startEdge()
+	until(t, "another server refuses its folder", func() bool { return e.log.has("that of an edge of another server") })
+	expect.Equal(t, len(edgesOf(t, other)), 0, "edges that the other server knows")
+	status, _ = e.get("code")
+	expect.Equal(t, status, 302, "after another server refused it")
+	e.stop()
+	own := newWriter(t)
+	own.link("own", "https://own.example/", 0)
+	own.stop()
+	own.setToken(secret)
+	own.node = own.newNode(w.address)
+	err = own.tryStartEdge()
+	expect.That(t, err != nil && strings.Contains(err.Error(), "server of its own"), "the folder of a server: %v", err)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	silent.Close()
+	lost := newEdge(t, silent.Addr().String(), secret)
+	expect.That(t, lost.tryStartEdge() != nil, "a new edge started without its writer")
+	loop := newEdge(t, w.address, secret)
+	loop.node.ListensAt(addressOf(t, w.address))
+	expect.Error(t, loop.tryStartEdge(), errLoop, "an address at which the edge itself listens")
+}
+
+func addressOf(t *testing.T, text string) net.Addr {
+	t.Helper()
+	a, err := net.ResolveTCPAddr("tcp", text)
+	expect.OK(t, err)
+	return a
+}
+
+func edgesOf(t *testing.T, w *machine) []string {
+	t.Helper()
+	names, err := w.rows.EdgeNames()
+	expect.OK(t, err)
+	return names
+}
+
+// TestTheCallsOfEdgesAreForEdgesOnly sends a writer garbage, foreign places, and calls without the right token.
+func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
+	w := newWriter(t)
+	w.link("code", "https://a.example/", 0)
+	secret, _ := w.token("frankfurt")
+	admin, _, err := w.accounts.EnsureAdmin()
+	expect.OK(t, err)
+	_, all, err := w.accounts.IssueToken(account.CallerOf(admin), account.TokenDraft{Name: "all", Scopes: account.AllScopes})
+	expect.OK(t, err)
+	post := func(token, path string, body []byte) (status int, text string) {
+		req, err := http.NewRequest(http.MethodPost, "http://"+w.address+apiRoot+path, bytes.NewReader(body))
+		expect.OK(t, err)
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := noRedirects.Do(req)
+		expect.OK(t, err)
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		expect.OK(t, err)
+		return resp.StatusCode, string(b)
+	}
+	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath} {
+		for token, want := range map[string]int{"": 401, all: 403, "shunt_x": 401} {
+			status, text := post(token, path, []byte("{}"))
+			expect.That(t, status == want && !strings.Contains(text, "a.example"), "%s: got %d %s, want %d", path, status, text, want)
+		}
+	}
+	_, _, _, logged := w.rows.EdgeLog()
+	expect.That(t, !logged && len(edgesOf(t, w)) == 0, "refused calls began a log, or an edge")
+	whole := edges.Ask{
+		Version: 1, Key: clusterlog.FingerprintOf(w.store.Identity().VisitorKey).String(), Log: clusterlog.ID{1}.String(),
+		At: clusterlog.Position{Sequence: 7}.String(), Outbox: strings.Repeat("ab", 16), First: 1, NoWait: true,
+	}
+	change := func(f func(*edges.Ask)) []byte {
+		a := whole
+		f(&a)
+		return edges.AppendAsk(nil, &a, nil)
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	garbage := make([]byte, 300)
+	for i := range garbage {
+		garbage[i] = byte(rng.Uint32())
+	}
+	for name, body := range map[string][]byte{
+		"nothing": nil, "JSON": []byte("{}"), "garbage": garbage, "half of a question": edges.AppendAsk(nil, &whole, nil)[:40],
+		"no version":      change(func(a *edges.Ask) { a.Version = 0 }),
+		"another key":     change(func(a *edges.Ask) { a.Key = strings.Repeat("0", 32) }),
+		"no key":          change(func(a *edges.Ask) { a.Key = "" }),
+		"a wrong log":     change(func(a *edges.Ask) { a.Log = "xyz" }),
+		"a wrong place":   change(func(a *edges.Ask) { a.At = "1" }),
+		"a wrong outbox":  change(func(a *edges.Ask) { a.Outbox = "../../etc" }),
+		"the position 0":  change(func(a *edges.Ask) { a.First = 0 }),
+		"a wrong record":  edges.AppendAsk(nil, &whole, [][]byte{garbage}),
+		"an empty record": edges.AppendAsk(nil, &whole, [][]byte{{}}),
+	} {
+		status, text := post(secret, edges.FollowPath, body)
+		expect.That(t, status == 400, "%s: got %d %s", name, status, text)
+	}
+	expect.Equal(t, w.hits("code"), 0, "hits after garbage")
+	req, err := http.NewRequest(http.MethodPost, "http://"+w.address+apiRoot+edges.FollowPath, bytes.NewReader(edges.AppendAsk(nil, &whole, nil)))
+	expect.OK(t, err)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	resp, err := noRedirects.Do(req)
+	expect.OK(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	expect.OK(t, err)
+	a, entries, err := edges.ReadAnswer(body)
+	expect.That(t, err == nil && len(entries) == 0 && a.Copy == edges.OtherLog, "a place in no log: got %+v, %d entries, %v", a, len(entries), err)
+}
+
+// TestAnEdgeAnswersNothingButRedirects asks an edge for the API and for pages.
+func TestAnEdgeAnswersNothingButRedirects(t *testing.T) {
+	w := newWriter(t)
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	for _, path := range []string{"api/v1/links", "api/v1/me", "api/v1/shorten", "api/v1/edge/copy"} {
+		resp, err := noRedirects.Get("http://" + e.address + "/" + path)
+		expect.OK(t, err)
+		var said struct{ Code, Detail string }
+		expect.OK(t, json.NewDecoder(resp.Body).Decode(&said))
+		resp.Body.Close()
+		expect.That(t, resp.StatusCode == 503 && said.Code == "stale" && strings.Contains(said.Detail, w.address), "%s: got %d %+v", path, resp.StatusCode, said)
+	}
+	status, _ := e.get("robots.txt")
+	expect.Equal(t, status, 200, "a public page")
+}
+
+// flaky passes connections on, and cuts or delays them at random.
+type flaky struct {
+	net.Listener
+	to  string
+	mu  sync.Mutex
+	rng *rand.Rand
+	all map[net.Conn]bool
+}
+
+func newFlaky(t *testing.T, to string, seed uint64) *flaky {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	f := &flaky{Listener: ln, to: to, rng: rand.New(rand.NewPCG(seed, 5)), all: make(map[net.Conn]bool)}
+	go func() {
+		for {
+			from, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go f.pass(from)
+		}
+	}()
+	t.Cleanup(func() {
+		ln.Close()
+		f.cut()
+	})
+	return f
+}
+
+func (f *flaky) pass(from net.Conn) {
+	to, err := net.Dial("tcp", f.to)
+	if err != nil {
+		from.Close()
+		return
+	}
+	f.mu.Lock()
+	f.all[from], f.all[to] = true, true
+	limit := int64(1) << 40
+	if f.rng.IntN(2) == 0 {
+		limit = f.rng.Int64N(20_000) // cut in the middle of an answer
+	}
+	f.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(to, from)
+		to.Close()
+	}()
+	_, _ = io.CopyN(from, to, limit)
+	from.Close()
+	to.Close()
+}
+
+// cut closes all connections.
+func (f *flaky) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for c := range f.all {
+		c.Close()
+	}
+	clear(f.all)
+}
+
+// TestEdgesLoseAndDoubleNothing changes links at a writer and follows others at three edges while connections are cut
+// in the middle of questions and answers, edges and the writer are restarted, and the log is dropped. At the end each
+// edge redirects as its writer, and each answered redirect counted once.
+func TestEdgesLoseAndDoubleNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	t.Parallel()
+	w := newWriter(t)
+	for n := range 20 {
+		w.link(fmt.Sprintf("code-%d", n), "https://a.example/", 0)
+	}
+	rng := rand.New(rand.NewPCG(9, 9))
+	counted := make(map[string]uint64)
+	var all []*machine
+	var paths []*flaky
+	for n := range 3 {
+		secret, _ := w.token(fmt.Sprintf("edge-%d", n))
+		e := newEdge(t, w.address, secret)
+		e.startEdge()
+		e.stop()
+		path := newFlaky(t, w.address, uint64(n))
+		e.node = e.newNode(path.Addr().String())
+		e.startEdge()
+		all, paths = append(all, e), append(paths, path)
+	}
+	for round := range 60 {
+		for _, e := range all {
+			for range 1 + rng.IntN(10) {
+				code := fmt.Sprintf("code-%d", rng.IntN(20))
+				if status, _ := e.get(code); status == 302 {
+					counted[code]++
+				}
+			}
+		}
+		w.link(fmt.Sprintf("round-%d", round), "https://round.example/", 0)
+		i := rng.IntN(len(all))
+		switch rng.IntN(6) {
+		case 0, 1:
+			paths[i].cut()
+		case 2:
+			all[i].restartEdge()
+		case 3:
+			if round%3 == 0 {
+				w.stop()
+				w.start()
+			}
+		case 4:
+			_, err := w.rows.TrimEdgeLog(uint64(rng.IntN(2000)))
+			expect.OK(t, err)
+		}
+	}
+	for i, e := range all {
+		for round := range 60 {
+			e.redirects(fmt.Sprintf("round-%d", round), "https://round.example/")
+		}
+		until(t, fmt.Sprintf("the outbox of edge %d is empty", i), func() bool { m := e.rows.Metrics(); return m.OutboxFirst == m.OutboxNext })
+	}
+	for code, n := range counted {
+		until(t, code+" has all its hits", func() bool { return w.hits(code) >= n })
+		expect.Equal(t, w.hits(code), n, "hits of %s", code)
+	}
+}

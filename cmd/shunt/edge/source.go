@@ -1,0 +1,178 @@
+package edge
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"shunt/api/edges"
+	"shunt/storage/clusterlog"
+	"shunt/storage/replicate"
+)
+
+// source is the log of the writer, as the follower of this edge reads it. It implements clusterlog.Log for a node that
+// never leads. On the same questions it gives the hits of this edge.
+type source struct {
+	client *client
+	rows   *replicate.Rows
+	log    *slog.Logger
+
+	token   func() (string, error) // reads the token again
+	revoked atomic.Bool
+	quiet   bool // the last failure was reported; of Follow's goroutine
+}
+
+const (
+	leastPause = 200 * time.Millisecond // after a failure
+	mostPause  = 5 * time.Second
+)
+
+var errNeverLeads = errors.New("an edge never leads")
+
+// Campaign implements clusterlog.Log.
+func (*source) Campaign(context.Context, string) (clusterlog.Leadership, error) {
+	return nil, errNeverLeads
+}
+
+// Status implements clusterlog.Log.
+func (*source) Status(context.Context) (clusterlog.Status, error) {
+	return clusterlog.Status{}, clusterlog.ErrUnavailable
+}
+
+// Follow implements clusterlog.Log. Before it returns that this edge cannot follow from its position, the writer has
+// all hits of the edge that were in its outbox.
+func (s *source) Follow(ctx context.Context, from clusterlog.Position, fn func(clusterlog.Progress) error) error {
+	pause := leastPause
+	for at := from; ; {
+		after, err := s.step(ctx, at, fn)
+		at = after
+		var own *ownError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &own):
+			return own.error
+		case err == nil:
+			pause = leastPause
+			continue
+		}
+		s.report(err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, mostPause)
+	}
+}
+
+// ownError is an error that ends Follow.
+type ownError struct{ error }
+
+// report logs the first failure of several in turn.
+func (s *source) report(err error) {
+	if errors.Is(err, errRevoked) {
+		s.setRevoked(true, err)
+		if token, err := s.token(); err == nil { // there may be another one by now
+			s.client.token = token
+		}
+		return
+	}
+	if s.quiet {
+		return
+	}
+	s.quiet = true
+	s.log.Warn("this edge cannot follow its writer; it redirects with the links that it has, and keeps its hits", "writer", s.client.origin, "error", err)
+}
+
+// setRevoked notes whether the writer refuses this edge, durably: a restart does not let it redirect again.
+func (s *source) setRevoked(revoked bool, why error) {
+	if s.revoked.Swap(revoked) == revoked {
+		return
+	}
+	if err := s.rows.NoteRevoked(revoked); err != nil {
+		s.log.Error("it cannot be noted whether this edge is revoked", "revoked", revoked, "error", err)
+	}
+	if revoked {
+		s.log.Error("this edge redirects nothing any more, and keeps its hits until it has a valid token", "writer", s.client.origin, "error", why)
+	} else {
+		s.log.Info("the writer takes the token of this edge again", "writer", s.client.origin)
+	}
+}
+
+// step asks once, gives hits, and passes on entries. It returns the position after them.
+func (s *source) step(ctx context.Context, at clusterlog.Position, fn func(clusterlog.Progress) error) (clusterlog.Position, error) {
+	ask, records, err := s.ask(at)
+	if err != nil {
+		return at, err
+	}
+	sent := time.Now()
+	answer, encoded, err := s.client.follow(ctx, ask, records)
+	if err != nil {
+		return at, err
+	}
+	if s.setRevoked(false, nil); s.quiet {
+		s.quiet = false
+		s.log.Info("this edge follows its writer again", "writer", s.client.origin)
+	}
+	left, err := s.taken(&answer)
+	if err != nil {
+		return at, err
+	}
+	if answer.Copy != edges.NotNeeded {
+		if left {
+			return at, nil // hits first
+		}
+		return at, &ownError{fmt.Errorf("%w (%s)", errorOf(answer.Copy), answer.Copy)}
+	}
+	p := clusterlog.Progress{After: at, Head: answer.Head}
+	for _, one := range encoded {
+		entry, after, err := p.After.Follow(one)
+		if err != nil {
+			return at, &ownError{err}
+		}
+		p.Entries, p.After = append(p.Entries, entry), after
+	}
+	if p.After.Sequence >= answer.Head {
+		p.AsOf = sent.Add(time.Duration(min(max(answer.WaitedMs, 0), time.Since(sent).Milliseconds())) * time.Millisecond)
+	}
+	if err := fn(p); err != nil {
+		return at, &ownError{err}
+	}
+	return p.After, nil
+}
+
+// ask returns the next question, with what comes next of the outbox.
+func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
+	id, _ := s.rows.Log()
+	outbox, _ := s.rows.OutboxID()
+	first := s.rows.Metrics().OutboxFirst
+	posted, err := s.rows.Outbox(first-1, edges.MaxRecordsBytes)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the outbox: %w", err)
+	}
+	return &edges.Ask{
+		Key: clusterlog.FingerprintOf(s.rows.Store().Identity().VisitorKey).String(), Log: id.String(), At: at.String(),
+		Outbox: hex.EncodeToString(outbox[:]), First: posted.First,
+	}, posted.Records, nil
+}
+
+// taken drops what the writer has taken of the outbox; left reports whether there is more.
+func (s *source) taken(a *edges.Answer) (left bool, err error) {
+	m := s.rows.Metrics()
+	if a.Taken >= m.OutboxNext {
+		s.log.Error("this data folder was rolled back: the writer has more hits of this edge than its outbox ever had; it begins another outbox",
+			"taken", a.Taken, "next", m.OutboxNext)
+		return false, s.rows.RenewOutbox()
+	}
+	for more := true; more; {
+		if more, err = s.rows.DropOutbox(a.Taken); err != nil {
+			return false, err
+		}
+	}
+	return a.Taken+1 < m.OutboxNext, nil
+}

@@ -1,0 +1,136 @@
+package replicate
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"shunt/engine"
+	"shunt/storage/kv"
+	"shunt/storage/row"
+)
+
+// MaxEdges is how many edges a writer can have, together with those that it had.
+const MaxEdges = 256
+
+// ErrTooManyEdges: a writer has MaxEdges.
+var ErrTooManyEdges = fmt.Errorf("this server has had %d edges, which is the most that it can", MaxEdges)
+
+// edges are what a writer knows of its edges.
+type edges struct {
+	mu sync.Mutex
+	by map[string][][16]byte // by name: the outboxes, as in the row; nil: they were not read yet
+}
+
+// edgeOutbox returns under what the position in an outbox of an edge is kept. Only its writer chooses the name, so no
+// edge can name the outbox of another one.
+func edgeOutbox(name string, outbox [16]byte) (kept [16]byte) {
+	sum := sha256.Sum256(append(append([]byte("shunt edge\n"), name...), append([]byte{'\n'}, outbox[:]...)...))
+	copy(kept[:], sum[:])
+	return kept
+}
+
+// MeetEdge notes that an edge of that name has an outbox with that id, and returns under what the writer keeps its
+// position there: see ApplyEdge. Any goroutine may call it. The error is ErrTooManyEdges.
+func (s *Rows) MeetEdge(name string, outbox [16]byte) (kept [16]byte, err error) {
+	kept = edgeOutbox(name, outbox)
+	e := &s.edges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.by == nil {
+		if e.by, err = s.readEdges(); err != nil {
+			return kept, fmt.Errorf("storage: reading the edges: %w", err)
+		}
+	}
+	known, met := e.by[name]
+	switch {
+	case slices.Contains(known, kept):
+		return kept, nil
+	case !met && len(e.by) >= MaxEdges:
+		return kept, fmt.Errorf("storage: the edge %s: %w", name, ErrTooManyEdges)
+	case name == "" || len(name) > row.MaxEdgeNameBytes:
+		return kept, errors.New("storage: an edge without a name, or with one that is too long")
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	known = append(slices.Clone(known), kept)
+	for len(known) > row.MaxEdgeOutboxes {
+		kv.Remove(b, row.AppendPulledKey(nil, known[0]))
+		known = known[1:]
+	}
+	kv.Set(b, row.AppendEdgeKey(nil, name), row.AppendEdge(nil, known))
+	if err := s.writer.Sync(b, "storage: noting an edge"); err != nil {
+		return kept, err
+	}
+	e.by[name] = known
+	return kept, nil
+}
+
+// readEdges reads what is known of all edges.
+func (s *Rows) readEdges() (by map[string][][16]byte, err error) {
+	by = make(map[string][][16]byte)
+	err = kv.Each(s.db, row.TableRange(row.TableEdges), func(key, value []byte) (bool, error) {
+		name, err := row.SplitEdgeKey(key)
+		if err != nil {
+			return false, err
+		}
+		by[name], err = row.DecodeEdge(value)
+		return err == nil, err
+	})
+	return by, err
+}
+
+// ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in two
+// ways. If the records before the first are missing, they are lost: this store was restored from a backup that lacks
+// them, and the edge has dropped them since; lost says how many. And a record may have hits of links that this store
+// never had, or has no more: they count for their owners only.
+func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulled, lost uint64, err error) {
+	heads, err := s.checkPulled(first, records)
+	if err == nil && first == 0 {
+		err = fmt.Errorf("%w: a record at the position 0", row.ErrCorrupt)
+	}
+	if err != nil {
+		return p, 0, fmt.Errorf("storage: a record of an edge: %w", err)
+	}
+	_, at, _, logged := s.EdgeLog()
+	if s.hits.Busy() {
+		return p, 0, engine.ErrBehind
+	}
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	if p.Next, err = s.pulledNextLocked(kept); err != nil {
+		return p, 0, fmt.Errorf("storage: position in the outbox of an edge: %w", err)
+	}
+	if first > p.Next {
+		p.Next, lost = first, first-p.Next
+	}
+	skipped := min(p.Next-first, uint64(len(records)))
+	if records, heads = records[skipped:], heads[skipped:]; len(records) == 0 {
+		return p, 0, nil
+	}
+	from := pulledFrom{edge: true, doubtful: func(h *row.OutboxHead) bool {
+		return !logged || h.Sequence < s.pulls.purged || h.Sequence > at.Sequence
+	}}
+	p, err = s.applyPulledLocked(kept, p.Next, records, heads, from)
+	return p, lost, err
+}
+
+// leaveEdges adds rows to b that remove what a writer knew of edges.
+func leaveEdges(b *pebble.Batch) {
+	for _, table := range []byte{row.TableEdgeLog, row.TableEdges, row.TablePulled} {
+		keys := row.TableRange(table)
+		kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
+	}
+	kv.Remove(b, row.MetaKey(row.MetaEdgeLog))
+}
+
+// EdgeNames returns the names of the edges that this writer knows, in no order.
+func (s *Rows) EdgeNames() ([]string, error) {
+	by, err := s.readEdges()
+	return slices.Collect(maps.Keys(by)), err
+}
