@@ -148,15 +148,17 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine/zone"},
+		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares": {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/span":   {knows: []string{"engine/zone"}, users: []string{"api/dashboard"}, never: noHTTP},
+	"api/dashboard/find":   {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
+	"api/dashboard/glance": {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":   {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem", "api/worldmap", "engine/zone"},
-		users: []string{"api/dashboard"},
+		users: []string{"api/dashboard", "api/dashboard/find"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "cmd/shunt/edge"}, never: noHTTP},

@@ -16,9 +16,10 @@ var memberScopes = []account.Scope{account.LinksRead, account.LinksWrite, accoun
 // listedOn returns the codes of a list that a page shows.
 func listedOn(p *shown) string {
 	var codes []string
-	for _, cell := range p.all("td", "main") {
-		_, code, _ := strings.Cut(attribute(cell.FirstChild, "id"), "short-")
-		codes = append(codes, code)
+	for n := range p.doc.Descendants() {
+		if _, code, ok := strings.Cut(attribute(n, "id"), "short-"); ok && n.Data == "span" {
+			codes = append(codes, code)
+		}
 	}
 	return strings.Join(codes, " ")
 }
@@ -109,7 +110,7 @@ func TestAListIsSortedAndFilteredAndSaysBy(t *testing.T) {
 	expect.Equal(t, listedOn(b.open(without.link("Without created from 2026-01-03"))), "second third first", "without a filter")
 	expect.Equal(t, page.link("Hits ▼"), "/_/links?created_from=2026-01-03&sort=least&tag=all")
 	b.get("/_/links?created_from=soon").expect(t, "a date that is none", 422)
-	b.open("/_/links?sort=visitors").want("Sorted by what was counted until")
+	b.open("/_/links?sort=visitors").want("Visitors, and this order, as of")
 }
 
 func TestALinkIsFoundByItsPastedShortAddress(t *testing.T) {
@@ -173,7 +174,7 @@ func TestAdminsSeeTheLinksOfOthersOnRequest(t *testing.T) {
 	for owner, want := range map[string]string{"all": "own anns", fmt.Sprint(ann.ID): "anns"} {
 		page := boss.open("/_/links?owner=" + owner)
 		expect.Equal(t, listedOn(page), want, "owner=%s", owner)
-		expect.Equal(t, page.link("http://127.0.0.1:8080/anns"), "/_/link/anns?owner="+owner, "owner=%s: the page of the link", owner)
+		expect.Equal(t, page.link("a.example"), "/_/link/anns?owner="+owner, "owner=%s: the page of the link", owner)
 		expect.Equal(t, page.link("x"), "/_/links?owner="+owner+"&tag=x", "owner=%s: the tag leads to", owner)
 	}
 	boss.open("/_/links?owner=all").want("ann@example.com")
@@ -206,4 +207,79 @@ func TestForeignLinksAreMissingOnPages(t *testing.T) {
 	page := st.browse("ann@example.com").open("/_/links?made=foreign")
 	expect.That(t, !strings.Contains(page.text(), "foreign"), "the page that shows what was made shows a foreign link: %s", page.text())
 	st.call("GET", "/links/foreign", "").expect(t, "the link was changed", `"url":"http://a/"`, `"state":"active"`)
+}
+
+// cellsOf returns the words of the cells of a link's row.
+func cellsOf(p *shown, code string) (cells []string) {
+	short := p.element("short-" + code)
+	if short == nil {
+		return nil
+	}
+	for n := range short.Parent.Parent.ChildNodes() {
+		if n.Data == "td" && attribute(n, "class") != "pick" {
+			cells = append(cells, wordsOf(n))
+		}
+	}
+	return cells
+}
+
+func TestARowSaysWhatALinkIsAndHowItDoes(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	token := st.issue(account.CallerOf(ann), memberScopes...)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://www.example.org/p?q","alias":"named","title":"A <title>","tags":["t1","t2","t3","t4"]}`).need(t, "", 201)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://news.example.com/p","alias":"nameless"}`).need(t, "", 201)
+	b := st.browse("ann@example.com")
+	hit := func(n int) {
+		for range n {
+			st.get("/named", "User-Agent: Mozilla/5.0 Firefox/140")
+		}
+	}
+	hit(3)
+	page := b.open("/_/links")
+	got := cellsOf(page, "named")
+	expect.MustEqual(t, len(got), 8, "cells: %q", got)
+	expect.Equal(t, got[0], "E A <title> http:// 127.0.0.1:8080/named")
+	expect.Equal(t, got[1], "www.example.org /p?q t1 t2 t3 +1")
+	expect.Equal(t, strings.Join(got[2:6], "|"), "3|3|– not counted yet|active")
+	expect.Equal(t, cellsOf(page, "nameless")[0], "N news.example.com http:// 127.0.0.1:8080/nameless", "without a title")
+	expect.That(t, len(page.all("svg", "spark")) == 1, "want a line for the one link that was hit: %s", page.body)
+	expect.Equal(t, page.link("A <title>"), "/_/link/named")
+
+	st.now.Add(36 * 24 * time.Hour.Milliseconds())
+	b = st.browse("ann@example.com") // the session has ended
+	hit(2)
+	page = b.open("/_/links")
+	expect.Equal(t, strings.Join(cellsOf(page, "named")[2:4], "|"), "2|5", "after 36 days")
+	page.want("Visitors as of 2026-0")
+	b.open("/_/links?sort=visitors").want("Visitors, and this order, as of 2026-0")
+}
+
+func TestTheMenuOfARowHasWhatIsDoneWithALink(t *testing.T) {
+	st, b := withAnn(t, nil)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "one", "tags", "x"))
+	page := b.open("/_/links?tag=x")
+	menu := page.all("details", "of-row")
+	expect.MustEqual(t, len(menu), 1, "menus")
+	expect.Equal(t, wordsOf(menu[0]), "More Figures QR code Edit Duplicate Disable Delete")
+	for name, want := range map[string]string{
+		"QR code": "/one.svg", "Edit": "/_/link/one/edit", "Duplicate": "/_/links/new?like=one", "Delete": "/_/link/one/delete", "Figures": "/_/link/one",
+	} {
+		expect.Equal(t, page.link(name), want, name)
+		expect.That(t, b.get(want).status == 200, "%s leads nowhere", name)
+	}
+	var switches []string
+	for n := range menu[0].Descendants() {
+		if n.Data == "button" {
+			switches = append(switches, attribute(n, "form"), attribute(n, "formaction"), attribute(n, "name"), attribute(n, "value"))
+		}
+	}
+	expect.Slices(t, switches, []string{"switch", "/_/link/one/disabled", "disabled", "true"})
+	list := attribute(page.element("switch").FirstChild, "value")
+	expect.Equal(t, list, "/_/links?tag=x")
+	page = b.follow(&htmlForm{"/_/link/one/disabled", map[string][]string{"disabled": {"true"}, "list": {list}}})
+	expect.That(t, page.path == "/_/links?tag=x" && st.object("one").State == "disabled", "it leads to %s, the link is %s", page.path, st.object("one").State)
+	expect.Equal(t, wordsOf(page.all("details", "of-row")[0]), "More Figures Edit Duplicate Enable Delete", "of a disabled link")
+	page = b.follow(&htmlForm{"/_/link/one/disabled", map[string][]string{"disabled": {"false"}, "list": {"https://evil.example/"}}})
+	expect.Equal(t, page.path, "/_/", "another address is not gone to")
 }

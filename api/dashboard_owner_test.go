@@ -67,7 +67,7 @@ func TestLinksOfADeletedUserAreGivenToAnotherOnAPage(t *testing.T) {
 	}
 	b.follow(page.form("/_/users/3/delete").with("move_links_to", "owner@example.com")).
 		want("The user ann@example.com is deleted.", "The links are those of owner@example.com now.")
-	b.open("/_/links").want("http://127.0.0.1:8080/ x")
+	b.open("/_/links").want("127.0.0.1:8080/x")
 }
 
 // TestAnAdminChoosesTheOwnerOfAList names users in a list, and searches for them by address once they are too many.

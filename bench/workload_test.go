@@ -228,7 +228,8 @@ func (nothing) Scan(engine.ListRange, int, func(uint64, engine.KeyView) bool) (u
 	return 0, false, nil
 }
 
-func (nothing) FiguresAsOf() (uint32, error) { return 0, nil }
+func (nothing) FiguresAsOf() (uint32, error)          { return 0, nil }
+func (nothing) SummedVisitors(uint64) (uint64, error) { return 0, nil }
 
 func (nothing) Parts(engine.ListRange) ([]engine.Part, error) { return nil, nil }
 

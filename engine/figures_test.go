@@ -307,6 +307,7 @@ func (f *figures) check(rt fatal, q engine.Query) {
 		f.compare(rt, "tag b", &r, func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "b" && !l.deleted })
 	}
 	f.checkTop(rt, q)
+	f.checkSeries(rt, q)
 	for d, value := range map[engine.Dimension]string{engine.Referrers: figuredHosts[1], engine.Devices: "\x02", engine.Countries: "\x01"} {
 		f.checkCounted(rt, q, d, value)
 	}
@@ -351,6 +352,48 @@ func (f *figures) checkCounted(rt fatal, q engine.Query, d engine.Dimension, val
 		want := f.want(func(x figuredLink, _ uint32) bool { return x.code == l.Code && !x.deleted }, r.From, f.end(&r))
 		if l.Counted != want.values[d][value] {
 			rt.Fatalf("dimension %d, %q, link %s: got %d, want %d", d, value, l.Code, l.Counted, want.values[d][value])
+		}
+	}
+}
+
+// checkSeries compares the series of all live links, asked for together.
+func (f *figures) checkSeries(rt fatal, q engine.Query) {
+	if q.Interval == engine.NoSeries {
+		return
+	}
+	var live []figuredLink
+	var ids []uint64
+	for _, l := range f.links {
+		if l.deleted {
+			continue
+		}
+		id, _, err := f.e.Made(keyOf(l.code))
+		if err != nil {
+			rt.Fatalf("%s: %v", l.code, err)
+		}
+		live, ids = append(live, l), append(ids, id)
+	}
+	each, err := f.e.SeriesOf(context.Background(), ids, q)
+	r, err2 := f.e.OwnerReport(context.Background(), []uint32{1}, "", q) // has the same window
+	if refused(err) && refused(err2) || err == nil && f.farBehind(&r) {
+		return
+	}
+	if err := errors.Join(err, err2); err != nil || len(each) != len(live) {
+		rt.Fatalf("%d series of %d links: %v", len(each), len(live), err)
+	}
+	for i, l := range live {
+		if len(each[i]) != len(r.Series) {
+			rt.Fatalf("%s has %d buckets, want %d", l.code, len(each[i]), len(r.Series))
+		}
+		for j, b := range each[i] {
+			end := r.To
+			if j+1 < len(r.Series) {
+				end = r.Series[j+1].From
+			}
+			want := f.want(func(x figuredLink, _ uint32) bool { return x == l }, b.From, end)
+			if !b.From.Equal(r.Series[j].From) || b.Hits != want.hits || b.Unique != 0 {
+				rt.Fatalf("%s, bucket %v: got %+v, want %d hits", l.code, r.Series[j].From, b, want.hits)
+			}
 		}
 	}
 }

@@ -87,6 +87,8 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 		defer p.Close()
 		_, _, err := p.Read(100, func(e *engine.LinkEntry) {
 			listed++
+			summed, err := l.SummedVisitors(e.ID)
+			expect.MustThat(rt, err == nil && summed == e.Visitors, "link %d by itself has %d visitors, among others %d: %v", e.ID, summed, e.Visitors, err)
 			atLeast, last := m.sketchOf(e.ID, asOf), m.lastBefore(e.ID, asOf)
 			if asOf == math.MaxUint32 {
 				expect.MustThat(rt, e.Visitors == atLeast && e.LastHitHour == last, "link %d: %d visitors, the last in hour %d, want %d and %d", e.ID, e.Visitors, e.LastHitHour, atLeast, last)

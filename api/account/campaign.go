@@ -107,14 +107,7 @@ func with(all []Campaign, c Campaign) ([]Campaign, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	all = append(without(all, c.Name), c)
-	if len(all) > MaxCampaigns {
-		return nil, fieldError("name", "too_many", fmt.Sprintf("must be one of the %d that there are: delete some first", MaxCampaigns))
-	}
-	slices.SortFunc(all, func(x, y Campaign) int {
-		return cmp.Or(strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name)), strings.Compare(x.Name, y.Name))
-	})
-	return all, nil
+	return withNamed(all, c, MaxCampaigns)
 }
 
 // DropCampaign forgets the campaign of that name, if there is one.
@@ -122,18 +115,98 @@ func (a *Accounts) DropCampaign(user uint32, name string) error {
 	return a.changeCampaigns(user, func(all []Campaign) ([]Campaign, error) { return without(all, name), nil })
 }
 
-func without(all []Campaign, name string) []Campaign {
-	return slices.DeleteFunc(all, func(c Campaign) bool { return strings.EqualFold(c.Name, name) })
+// named is what a user keeps under a name.
+type named interface {
+	comparable
+	name() string
+}
+
+func (c Campaign) name() string { return c.Name }
+func (f Filter) name() string   { return f.Name }
+
+func without[V named](all []V, name string) []V {
+	return slices.DeleteFunc(all, func(v V) bool { return strings.EqualFold(v.name(), name) })
+}
+
+// withNamed returns all and v, in place of the one of its name in any case, by name. most is how many there may be.
+func withNamed[V named](all []V, v V, most int) ([]V, error) {
+	all = append(without(all, v.name()), v)
+	if len(all) > most {
+		return nil, fieldError("name", "too_many", fmt.Sprintf("must be one of the %d that there are: delete some first", most))
+	}
+	slices.SortFunc(all, func(x, y V) int {
+		return cmp.Or(strings.Compare(strings.ToLower(x.name()), strings.ToLower(y.name())), strings.Compare(x.name(), y.name()))
+	})
+	return all, nil
+}
+
+// A Filter is a search of links that a user keeps under a name.
+type Filter struct {
+	Name  string `json:"name"`
+	Query string `json:"query"` // the parameters of a list, as in its address
+}
+
+// Limits of filters: a user's row has at most 106 KiB.
+const (
+	MaxFilters     = 50   // of a user
+	maxFilterQuery = 2048 // bytes
+)
+
+// Filters returns the filters that a user keeps, by name. A user who is gone has none.
+func (a *Accounts) Filters(user uint32) ([]Filter, error) {
+	value, err := a.table.Get(filtersKey(user))
+	if err != nil || value == nil {
+		return nil, err
+	}
+	filters, err := decodeFilters(value)
+	if err != nil {
+		return nil, fmt.Errorf("filters of user %d: %w", user, err)
+	}
+	return filters, nil
+}
+
+// KeepFilter keeps f for a user, in place of one of the same name in any case. was, if not empty, is the name that it
+// had until now, of which none is left. Errors: engine.FieldError, ErrNoUser, those of a write.
+func (a *Accounts) KeepFilter(user uint32, f Filter, was string) error {
+	f.Name = strings.TrimSpace(f.Name)
+	if problem := nameProblem(f.Name, MaxCampaignName); problem != "" {
+		return fieldError("name", "invalid", problem)
+	}
+	if len(f.Query) > maxFilterQuery {
+		return fieldError("query", "too_long", "must be shorter")
+	}
+	return a.changeFilters(user, func(all []Filter) ([]Filter, error) {
+		if was != "" {
+			all = without(all, was)
+		}
+		return withNamed(all, f, MaxFilters)
+	})
+}
+
+// DropFilter forgets the filter of that name, if there is one.
+func (a *Accounts) DropFilter(user uint32, name string) error {
+	return a.changeFilters(user, func(all []Filter) ([]Filter, error) { return without(all, name), nil })
 }
 
 func (a *Accounts) changeCampaigns(user uint32, change func([]Campaign) ([]Campaign, error)) error {
+	return changeKept(a, user, campaignsKey(user), a.Campaigns, encodeCampaigns, change)
+}
+
+func (a *Accounts) changeFilters(user uint32, change func([]Filter) ([]Filter, error)) error {
+	return changeKept(a, user, filtersKey(user), a.Filters, encodeFilters, change)
+}
+
+// changeKept changes what a user keeps under a key.
+func changeKept[V named](
+	a *Accounts, user uint32, key []byte, read func(uint32) ([]V, error), encode func(uint32, []V) []byte, change func([]V) ([]V, error),
+) error {
 	lock, err := a.lockWrites()
 	if err != nil {
 		return err
 	}
 	defer lock.unlock()
 	_, err = a.readUser(user) // so that no row is left of a user who is deleted meanwhile
-	before, readErr := a.Campaigns(user)
+	before, readErr := read(user)
 	if err = errors.Join(err, readErr); err != nil {
 		return err
 	}
@@ -142,7 +215,7 @@ func (a *Accounts) changeCampaigns(user uint32, change func([]Campaign) ([]Campa
 		return err
 	}
 	if len(after) == 0 {
-		return lock.write(nil, [][]byte{campaignsKey(user)})
+		return lock.write(nil, [][]byte{key})
 	}
-	return lock.write([][2][]byte{{campaignsKey(user), encodeCampaigns(user, after)}}, nil)
+	return lock.write([][2][]byte{{key, encode(user, after)}}, nil)
 }

@@ -72,3 +72,35 @@ func TestCampaignsGoWithTheirUser(t *testing.T) {
 	expect.That(t, got == nil && err == nil, "got %v, %v", got, err)
 	f.wantSound(t)
 }
+
+func TestAUserKeepsFiltersUnderNames(t *testing.T) {
+	f := newFolder(t)
+	user, other := f.admin(t).User.ID, f.add(t, "ben@example.com", RoleMember)
+	for _, kept := range []Filter{{"b", "q=x"}, {" A ", "tag=y"}, {"B", "q=z"}} {
+		expect.OK(t, f.KeepFilter(user, kept, ""))
+	}
+	expect.OK(t, f.KeepFilter(other.ID, Filter{"A", "q=other"}, ""))
+	got, err := f.Filters(user)
+	expect.NoError(t, err)
+	expect.Slices(t, got, []Filter{{"A", "tag=y"}, {"B", "q=z"}})
+	expect.OK(t, f.KeepFilter(user, Filter{"c", "q=z"}, "b"))
+	got, err = f.Filters(user)
+	expect.NoError(t, err)
+	expect.Slices(t, got, []Filter{{"A", "tag=y"}, {"c", "q=z"}}, "after another name")
+	for want, c := range map[string]Filter{"name": {" ", "q=x"}, "query": {"n", strings.Repeat("x", maxFilterQuery+1)}} {
+		err, is := f.KeepFilter(user, c, "").(engine.FieldError)
+		expect.That(t, is && err.Field == want, "%s: got %v", want, err)
+	}
+	expect.OK(t, f.DropFilter(user, "a"))
+	expect.OK(t, f.DropFilter(user, "C"))
+	for i := range MaxFilters {
+		expect.OK(t, f.KeepFilter(user, Filter{fmt.Sprint("n", i), "q=x"}, ""))
+	}
+	_, is := f.KeepFilter(user, Filter{"one more", "q=x"}, "").(engine.FieldError)
+	expect.That(t, is, "one more is kept")
+	expect.OK(t, f.KeepFilter(user, Filter{"one more", "q=x"}, "n7"))
+	expect.OK(t, f.RemoveUser(Caller{}, other.ID, mayGo(nil)))
+	got, err = f.Filters(other.ID)
+	expect.That(t, got == nil && err == nil, "of a user who is gone: got %v, %v", got, err)
+	f.wantSound(t)
+}

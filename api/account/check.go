@@ -100,6 +100,8 @@ func (c *tableCheck) row(key, value []byte) (why string, err error) {
 		return indexFault(err, "setup code", s.UserID, binary.BigEndian.Uint32(rest), value)
 	case key[0] == 'm' && len(rest) == 4:
 		return c.campaigns(binary.BigEndian.Uint32(rest), value)
+	case key[0] == 'f' && len(rest) == 4:
+		return c.filters(binary.BigEndian.Uint32(rest), value)
 	case key[0] == 'l' && len(rest) == sha256.Size:
 		return c.use(rest, value)
 	}
@@ -187,6 +189,22 @@ func (c *tableCheck) campaigns(user uint32, value []byte) (string, error) {
 		return fmt.Sprintf("it is of user %d", row.User), nil
 	case len(row.Campaigns) == 0 || len(row.Campaigns) > MaxCampaigns:
 		return fmt.Sprintf("it has %d campaigns", len(row.Campaigns)), nil
+	}
+	return c.there(user)
+}
+
+func (c *tableCheck) filters(user uint32, value []byte) (string, error) {
+	var row filtersRow
+	if err := decode(value, &row, &row.V); err != nil {
+		return err.Error(), nil
+	}
+	switch {
+	case !canonical(new(filtersRow), value):
+		return "it is not written as this program writes it", nil
+	case row.User != user:
+		return fmt.Sprintf("it is of user %d", row.User), nil
+	case len(row.Filters) == 0 || len(row.Filters) > MaxFilters:
+		return fmt.Sprintf("it has %d filters", len(row.Filters)), nil
 	}
 	return c.there(user)
 }

@@ -58,6 +58,7 @@
 //	'w' | user id (4) | SHA-256 (32)   → nothing
 //	'l' | SHA-256 (32)                 → when that token or session was last used
 //	'm' | user id (4)                  → the campaigns that the user keeps; absent: none
+//	'f' | user id (4)                  → the filters of links that the user keeps; absent: none
 //
 // A user, token, session or setup code is written, and deleted, with its other rows in one batch.
 // The use of a setup code is one batch, too.
@@ -97,7 +98,7 @@
 //	its function returns     the same
 //
 // One place writes (writeLock.writeThen), and tells memory of each write, so none can forget to
-// (TestEveryWriteOfAccountsGoesThroughOnePlace). Last uses, setup codes and campaigns are beside
+// (TestEveryWriteOfAccountsGoesThroughOnePlace). Last uses, setup codes, campaigns and filters are beside
 // callers, and their writes forget nobody. Two Accounts on one table would not hear of each other's writes, as
 // they would not share the write lock; a node is told of those of others (Changed).
 //

@@ -254,7 +254,7 @@ func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 		return err
 	}
 	lock.note(by, engine.UserDeleted, id, auditOfUser(u, userRecord{})...)
-	if err := lock.writeThen(nil, append(rows, userKey(id), nameKey(u.Name), campaignsKey(id)), settle); err != nil {
+	if err := lock.writeThen(nil, append(rows, userKey(id), nameKey(u.Name), campaignsKey(id), filtersKey(id)), settle); err != nil {
 		return fmt.Errorf("delete user %d: %w", id, err)
 	}
 	return nil

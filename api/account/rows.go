@@ -38,6 +38,7 @@ func setupCodeIndexKey(user uint32, hash []byte) []byte {
 	return append(setupCodesOf(user), hash...)
 }
 
+func filtersKey(user uint32) []byte   { return binary.BigEndian.AppendUint32([]byte{'f'}, user) }
 func campaignsKey(user uint32) []byte { return binary.BigEndian.AppendUint32([]byte{'m'}, user) }
 
 // tokenRows returns the keys of all rows of a token.
@@ -91,6 +92,12 @@ type campaignsRow struct {
 	Campaigns []Campaign `json:"campaigns"`
 }
 
+type filtersRow struct {
+	V       int      `json:"v"`
+	User    uint32   `json:"user"` // repeated, as in other rows
+	Filters []Filter `json:"filters"`
+}
+
 type tokenRow struct {
 	V         int     `json:"v"`
 	ID        string  `json:"id"`
@@ -120,6 +127,10 @@ func encodeUse(at time.Time) []byte { return encode(useRow{V: formatVersion, AtM
 
 func encodeCampaigns(user uint32, all []Campaign) []byte {
 	return encode(campaignsRow{V: formatVersion, User: user, Campaigns: all})
+}
+
+func encodeFilters(user uint32, all []Filter) []byte {
+	return encode(filtersRow{V: formatVersion, User: user, Filters: all})
 }
 
 func encodeToken(t Token, hash []byte) []byte {
@@ -183,6 +194,12 @@ func decodeCampaigns(value []byte) ([]Campaign, error) {
 	var row campaignsRow
 	err := decode(value, &row, &row.V)
 	return row.Campaigns, err
+}
+
+func decodeFilters(value []byte) ([]Filter, error) {
+	var row filtersRow
+	err := decode(value, &row, &row.V)
+	return row.Filters, err
 }
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {

@@ -31,6 +31,7 @@ func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 			encodeCampaigns(3, []Campaign{{"n", "s", "m", "c", "t", "x"}, {Name: "o", Source: "p"}}),
 			`{"v":1,"user":3,"campaigns":[{"name":"n","source":"s","medium":"m","campaign":"c","term":"t","content":"x"},{"name":"o","source":"p"}]}`,
 		},
+		"filters":  {encodeFilters(3, []Filter{{"n", "q=x&tag=y"}}), `{"v":1,"user":3,"filters":[{"name":"n","query":"q=x\u0026tag=y"}]}`},
 		"last use": {encodeUse(at), `{"v":1,"at_ms":1767323045000}`},
 	} {
 		expect.Equal(t, string(row.got), row.want, "%s: got %s", name, row.got)
@@ -45,8 +46,8 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 		"u\x00\x00\x00\x07": userKey(7), "s": lastUserKey, "na@b": nameKey("A@b"), "t" + h: tokenKey(hash[:]),
 		"x\x00\x00\x00\x07id": tokenIndexKey(7, "id"), "c" + h: sessionKey(hash[:]),
 		"y\x00\x00\x00\x07" + h: sessionIndexKey(7, hash[:]), "l" + h: useKey(hash[:]),
-		"m\x00\x00\x00\x07": campaignsKey(7),
-		"k" + h:             setupCodeKey(hash[:]), "w\x00\x00\x00\x07" + h: setupCodeIndexKey(7, hash[:]),
+		"m\x00\x00\x00\x07": campaignsKey(7), "f\x00\x00\x00\x07": filtersKey(7),
+		"k" + h: setupCodeKey(hash[:]), "w\x00\x00\x00\x07" + h: setupCodeIndexKey(7, hash[:]),
 	} {
 		expect.Equal(t, string(got), want, "got %q", got)
 	}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"html/template"
+	"shunt/api/dashboard/find"
 	"slices"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ func (r *request) tagFigures() error {
 		return err
 	}
 	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, "tag", tag, "owner", owner), Tag: tag, Owner: owner}
-	view.Found = (&linkSearch{Tag: tag, Owner: owner}).address()
+	view.Found = (&find.Search{Tag: tag, Owner: owner}).Address()
 	status := fasthttp.StatusOK
 	if view.Span == nil {
 		status = fasthttp.StatusUnprocessableEntity

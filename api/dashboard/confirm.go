@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/find"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/engine"
@@ -54,7 +55,7 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 func (r *request) deleteLink() error {
 	return r.confirmed(r.showDelete, func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error) {
 		err = r.Calls.Delete(r.Caller, code, guard, versions)
-		return "The link " + code + " is deleted.", (&linkSearch{Owner: owner}).address(), err
+		return "The link " + code + " is deleted.", (&find.Search{Owner: owner}).Address(), err
 	})
 }
 

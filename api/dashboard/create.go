@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/find"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -14,7 +15,7 @@ import (
 
 // The paths of the pages that create links.
 const (
-	linksPath = Root + "links"
+	linksPath = find.Path
 	newPath   = Root + "links/new"
 	bulkPath  = Root + "links/bulk"
 )

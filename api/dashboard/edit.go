@@ -185,7 +185,8 @@ func inWords(name, text string) string {
 	return text
 }
 
-// setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it.
+// setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it. Then it shows the list that was
+// left, or else the link.
 func (r *request) setDisabled() error {
 	code, guard, owner, err := r.whoseLink()
 	if err != nil {
@@ -207,6 +208,9 @@ func (r *request) setDisabled() error {
 		r.Say("done", "The link is enabled: it redirects again.")
 	default:
 		r.Say("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".")
+	}
+	if list := r.Sent("list"); list != "" {
+		return r.SeeOther(r.NextPage(list).String())
 	}
 	return r.SeeOther(linkPath(code, owner))
 }

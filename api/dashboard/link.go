@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"github.com/valyala/fasthttp"
+	"shunt/api/dashboard/find"
 
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
@@ -44,7 +45,7 @@ func (r *request) link() error {
 	view.Compare = visit.Address(comparePath, "codes", code, "owner", owner)
 	view.Query = visit.Address("", "owner", owner)
 	view.Site, _ = splitTarget(l.Target)
-	view.Alike = (&linkSearch{Q: view.Site, Owner: owner}).address()
+	view.Alike = (&find.Search{Q: view.Site, Owner: owner}).Address()
 	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
 	status := fasthttp.StatusOK
 	if view.Span == nil {

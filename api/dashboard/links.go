@@ -2,13 +2,16 @@ package dashboard
 
 import (
 	"cmp"
-	"slices"
+	"html/template"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
+	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -27,80 +30,22 @@ type linksView struct {
 	Made  *ops.Link // the link that was made before; nil: none
 	Works bool      // Made redirects, so it has a QR code
 
-	Search linkSearch
-	Admin  bool
-	Owner  *ownerChoice // nil: the visitor has none
-	States []engine.State
-	Sorts  []linkSort
-	Rows   []linkRow
-	Owners bool      // each row names its owner
-	Total  *uint64   // links of all pages; nil: they were not counted
-	AsOf   time.Time // see ops.Page
-	Error  string    // why there is no list
-	Pager  pager
-}
-
-// A linkSearch is what the list is asked for.
-type linkSearch struct {
-	Q, Tag, State string
-	From, To      string // days of creation
-	NeverHit      string // "true", or empty
-	Sort          string // the name of a linkSort
-	Owner         string // empty: the visitor
-}
-
-// A linkSort is an order of the list.
-type linkSort struct {
-	Name        string // in the address
-	Title       string
-	sort, order string // of the call
-}
-
-// linkSorts are the orders of the list; the first is that of an address without one.
-var linkSorts = []linkSort{
-	{"", "newest first", "", ""}, {"oldest", "oldest first", "created", "asc"}, {"changed", "last changed", "updated", ""},
-	{"hits", "most hits", "hits", ""}, {"least", "fewest hits", "hits", "asc"}, {"visitors", "most visitors", "visitors", ""},
-	{"last-hit", "last hit", "last_hit", ""}, {"match", "best match", "relevance", ""},
-}
-
-// order returns the order that s asks for; the first one if there is none of that name.
-func (s *linkSearch) order() linkSort {
-	i := slices.IndexFunc(linkSorts, func(o linkSort) bool { return o.Name == s.Sort })
-	return linkSorts[max(i, 0)]
-}
-
-// A chip is a filter of the list, and the address of the list without it.
-type chip struct{ Text, Path string }
-
-// Chips returns the filters of s.
-func (s *linkSearch) Chips() (all []chip) {
-	for _, f := range []struct {
-		words string
-		of    func(*linkSearch) *string
-	}{
-		{"words: ", func(s *linkSearch) *string { return &s.Q }}, {"tag: ", func(s *linkSearch) *string { return &s.Tag }},
-		{"state: ", func(s *linkSearch) *string { return &s.State }}, {"created from ", func(s *linkSearch) *string { return &s.From }},
-		{"created until ", func(s *linkSearch) *string { return &s.To }}, {"never hit", func(s *linkSearch) *string { return &s.NeverHit }},
-	} {
-		value := *f.of(s)
-		if value == "" {
-			continue
-		}
-		without := *s
-		*f.of(&without) = ""
-		if f.words == "never hit" {
-			value = ""
-		}
-		all = append(all, chip{f.words + value, without.address()})
-	}
-	return all
-}
-
-// SortedBy returns the address of the list in the order of that name.
-func (s *linkSearch) SortedBy(name string) string {
-	sorted := *s
-	sorted.Sort = name
-	return sorted.address()
+	Search  find.Search
+	Admin   bool
+	Owner   *ownerChoice // nil: the visitor has none
+	States  []engine.State
+	Sorts   []find.Order
+	Rows    []linkRow
+	Owners  bool      // each row names its owner
+	Total   *uint64   // links of all pages; nil: they were not counted
+	AsOf    time.Time // see ops.Page
+	Error   string    // why there is no list
+	Pager   find.Pager
+	Most    uint64      // links of a file
+	Kept    []filterRow // filters that the visitor keeps
+	Choices []choice    // what can be done with several links
+	Here    string      // the address of the page, to come back to
+	Query   string      // of addresses of a link's pages
 }
 
 // A linkRow is a link in the list.
@@ -109,12 +54,22 @@ type linkRow struct {
 	Scheme     string         // of the short address, with ://
 	Site       string         // its host
 	Path       string         // of the link's page
-	Edit       string         // of the page that edits it
+	Like       string         // of the page that makes a link like it
 	Tags       []visit.Option // the first tags; each leads to the links with it
 	MoreTags   int
 	Host, Rest string // of the target
 	OwnerName  string
+
+	Mark  template.HTML // of the host
+	Line  template.HTML // of the hits by day; empty: there are none
+	Month uint64        // hits of monthDays days
 }
+
+// Name returns what the link is called: its title, or else the host of its target.
+func (row *linkRow) Name() string { return cmp.Or(row.Title, row.Host) }
+
+// Uncounted reports whether the visitors were not summed up since the link got its first hit.
+func (row *linkRow) Uncounted() bool { return row.Unique == 0 && row.Hits > row.ImportedHits }
 
 // Say returns how many links the page has, to be read aloud while somebody searches.
 func (v *linksView) Say() string {
@@ -131,20 +86,6 @@ func (v *linksView) Say() string {
 	return visit.Plural(uint64(len(v.Rows)), "link", "links")
 }
 
-// Empty reports whether the list is of everything.
-func (s *linkSearch) Empty() bool {
-	return s.Q == "" && s.Tag == "" && s.State == "" && s.From == "" && s.To == "" && s.NeverHit == ""
-}
-
-// address returns the address of the list, with more parameters; empty ones are left out.
-func (s *linkSearch) address(pairs ...string) string {
-	return visit.Address(linksPath, append(pairs, "q", s.Q, "tag", s.Tag, "state", s.State, "created_from", s.From, "created_to", s.To,
-		"never_hit", s.NeverHit, "sort", s.Sort, "owner", s.Owner)...)
-}
-
-// Cleared returns the address of the list of everything.
-func (s *linkSearch) Cleared() string { return (&linkSearch{Owner: s.Owner}).address() }
-
 // links is GET /_/links.
 func (r *request) links() error {
 	form, err := r.newForm(linksPath, nil)
@@ -156,14 +97,16 @@ func (r *request) links() error {
 		return err
 	}
 	view := linksView{
-		Owner: choice,
-		Form:  form, Admin: r.Admin(), States: engine.States(), Sorts: linkSorts,
-		Search: linkSearch{
-			Q: strings.TrimSpace(r.Query("q")), Tag: strings.TrimSpace(r.Query("tag")), State: r.Query("state"),
-			From: r.Query("created_from"), To: r.Query("created_to"), NeverHit: r.Query("never_hit"), Sort: r.Query("sort"), Owner: owner,
-		},
+		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Most: ops.MaxSeveral,
 	}
-	view.Pager = r.pager(&view.Search)
+	view.Search.Owner = owner
+	if owner != "" {
+		view.Query = visit.Address("", "owner", owner)
+	}
+	view.Pager = find.NewPager(r.Request, &view.Search)
+	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
+		return err
+	}
 	status, err := r.listLinks(&view)
 	if err != nil {
 		return err
@@ -178,21 +121,17 @@ func (r *request) links() error {
 func (r *request) listLinks(view *linksView) (status int, err error) {
 	s := &view.Search
 	if view.Owner != nil && view.Owner.Error != "" {
-		view.Error, view.Pager = labelled("The owner", view.Owner.Error), pager{Page: 1}
+		view.Error, view.Pager = labelled("The owner", view.Owner.Error), find.Pager{Page: 1}
 		return fasthttp.StatusOK, nil // while one types, too
 	}
-	order, total := s.order(), ""
+	total := ""
 	if !s.Empty() { // to count all links would cost the page of all links more than the list itself
 		total = "true"
 	}
-	q, err := ops.ParseList(r.Caller, parameters("q", s.Q, "tag", s.Tag, "state", s.State, "owner", s.Owner,
-		"created_from", s.From, "created_to", s.To, "never_hit", s.NeverHit, "sort", order.sort, "order", order.order, "total", total,
-		"cursor", view.Pager.cursor, "limit", listed))
+	q, err := ops.ParseList(r.Caller, parameters(append(s.Pairs(), "total", total, "cursor", view.Pager.Cursor, "limit", listed)...))
 	if err == nil {
-		view.Owners = q.Guard.AnyOwner
-		err = r.Heavily(func() error {
-			return r.Calls.List(r.Caller, q, func(p ops.Page) error { return r.takePage(view, p) })
-		})
+		q.Summed, view.Owners = true, q.Guard.AnyOwner
+		err = r.Heavily(func() error { return r.readPage(view, q) })
 	}
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return fasthttp.StatusOK, err
@@ -201,12 +140,35 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 	view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
 		labelled("Created from", at["created_from"]), labelled("Created until", at["created_to"]),
 		labelled("The address of this page", at["cursor"]), general))
-	view.Pager = pager{Page: 1}
+	view.Pager = find.Pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
 }
 
-// takePage puts a page of links into the view.
-func (r *request) takePage(view *linksView, p ops.Page) error {
+// readPage reads a page of links, and the hits of each by day.
+func (r *request) readPage(view *linksView, q ops.ListQuery) error {
+	var page ops.Page
+	err := r.Calls.List(r.Caller, q, func(p ops.Page) error {
+		page = p
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if len(page.Links) == 0 {
+		return r.takePage(view, &page, nil)
+	}
+	days, err := r.Calls.HitsByDay(r.Caller, page.Links, monthDays)
+	if err != nil {
+		return err
+	}
+	return r.takePage(view, &page, days)
+}
+
+// monthDays is how many days the line of a row has.
+const monthDays = 30
+
+// takePage puts a page of links into the view, with the hits of each by day.
+func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) error {
 	names, err := r.ownerNames(view.Owners)
 	if err != nil {
 		return err
@@ -214,19 +176,26 @@ func (r *request) takePage(view *linksView, p ops.Page) error {
 	s := &view.Search
 	for i := range p.Links {
 		l := &p.Links[i]
-		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Edit: visit.Address(Root+"link/"+l.Code+"/edit", "owner", s.Owner)}
+		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Like: visit.Address(newPath, "like", l.Code, "owner", s.Owner)}
 		row.Host, row.Rest = splitTarget(l.Target)
+		row.Mark = glance.Mark(row.Host)
 		row.Scheme, row.Site, _ = strings.Cut(r.BaseURL, "://")
 		row.Scheme += "://"
 		row.OwnerName = cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10))
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
-			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&linkSearch{Tag: tag, Owner: s.Owner}).address()})
+			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&find.Search{Tag: tag, Owner: s.Owner}).Address()})
 		}
+		values := make([]uint64, len(days[i]))
+		for j, b := range days[i] {
+			values[j] = b.Hits
+			row.Month += b.Hits
+		}
+		row.Line = glance.Line(values)
 		view.Rows = append(view.Rows, row)
 	}
 	view.Total, view.AsOf = p.Total, p.AsOf
-	view.Pager.turn(s, p.Next)
+	view.Pager.Turn(s, p.Next)
 	return nil
 }
 
@@ -270,55 +239,72 @@ func (r *request) showMade(view *linksView) error {
 	return nil
 }
 
-// A pager leads from page to page of the list. Cursors lead only to older links, so the address of
-// a page has the cursors of the pages between the first one and itself. All is in the address, so a
-// page survives reload, and can be kept as a bookmark.
-type pager struct {
-	Page                int    // from 1 on
-	First, Newer, Older string // addresses; "": there is no such page, or the way there is not known
+const filtersPath = find.Path + "/filters"
 
-	cursor string   // of this page; "": the first
-	back   []string // the cursors of the pages before, without the first page's
+// A filterRow is a filter that the visitor keeps.
+type filterRow struct {
+	account.Filter
+	Path, Words string
+	Current     bool // the list has it
 }
 
-// maxBack bounds how many pages the address leads back: 4.5 KB of cursors.
-const maxBack = 100
-
-const cursorSeparator = "." // not a character of cursors
-
-// pager returns the pager of the request: where it is, and how to go back.
-func (r *request) pager(s *linkSearch) pager {
-	p := pager{Page: 1, cursor: r.Query("cursor")}
-	if p.cursor == "" {
-		return p
+// filters returns the filters that the visitor keeps; query is that of the list.
+func (r *request) filters(query string) (rows []filterRow, err error) {
+	kept, err := r.Accounts.Filters(r.Caller.User.ID)
+	for _, f := range kept {
+		s := find.Parse(f.Query)
+		rows = append(rows, filterRow{f, s.Address(), s.Words(), s.Query() == query})
 	}
-	n, _ := strconv.Atoi(r.Query("page"))
-	p.Page = min(max(n, 2), 1e6)
-	if back := r.Query("back"); back != "" {
-		p.back = strings.Split(back, cursorSeparator)
-	}
-	p.First = s.address()
-	switch before := len(p.back) - 1; {
-	case p.Page == 2:
-		p.Newer = p.First
-	case before >= 0:
-		p.Newer = p.address(s, p.Page-1, p.back[before], p.back[:before])
-	}
-	return p
+	return rows, err
 }
 
-// turn sets the way to the next page; next is its cursor, empty if there is none.
-func (p *pager) turn(s *linkSearch, next string) {
-	if next == "" {
-		return
-	}
-	back := p.back
-	if p.cursor != "" {
-		back = append(back[:len(back):len(back)], p.cursor)
-	}
-	p.Older = p.address(s, p.Page+1, next, back[max(0, len(back)-maxBack):])
+// filtersView is what the page of filters shows.
+type filtersView struct {
+	Rows  []filterRow
+	Most  int
+	Error string
 }
 
-func (p *pager) address(s *linkSearch, page int, cursor string, back []string) string {
-	return s.address("cursor", cursor, "page", strconv.Itoa(page), "back", strings.Join(back, cursorSeparator))
+// filtersPage is GET /_/links/filters.
+func (r *request) filtersPage() error { return r.showFilters(nil) }
+
+// showFilters shows the page, with why a filter was refused.
+func (r *request) showFilters(refused error) (err error) {
+	view, status := filtersView{Most: account.MaxFilters}, fasthttp.StatusOK
+	if refused != nil {
+		at, general, ok := visit.FieldErrors(refused, "name", "query")
+		if !ok {
+			return refused
+		}
+		status = visit.StatusOf(refused)
+		view.Error = visit.Sentence(cmp.Or(labelled("The name", at["name"]), labelled("The filter", at["query"]), general))
+	}
+	if view.Rows, err = r.filters(""); err != nil {
+		return err
+	}
+	return r.Show(status, "filters", "Saved filters", view)
+}
+
+// keepFilter is POST /_/links/filters: it saves what the list shows under a name, or gives a filter another one.
+func (r *request) keepFilter() error {
+	s, was := find.Parse(r.Sent("query")), r.Sent("was")
+	f := account.Filter{Name: r.Sent("name"), Query: s.Query()}
+	if err := r.Accounts.KeepFilter(r.Caller.User.ID, f, was); err != nil {
+		return r.showFilters(err)
+	}
+	if was != "" {
+		r.Say("done", "The filter has its new name.")
+		return r.SeeOther(filtersPath)
+	}
+	r.Say("done", "The filter is saved.")
+	return r.SeeOther(s.Address())
+}
+
+// deleteFilter is POST /_/links/filters/delete.
+func (r *request) deleteFilter() error {
+	if err := r.Accounts.DropFilter(r.Caller.User.ID, r.Sent("name")); err != nil {
+		return err
+	}
+	r.Say("done", "The filter is deleted. The links stay as they are.")
+	return r.SeeOther(filtersPath)
 }

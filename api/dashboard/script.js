@@ -14,6 +14,7 @@ form[data-once]         can be sent once; leaving it asks first, once it is chan
 select[data-template]   fills the fields utm_… of its form                          option[data-source], [data-medium] …
 input[data-tags]        suggests for the last of several tags                       its datalist
 details.menu            closes by Escape, and by a click elsewhere
+form[data-chosen]       is shown once a box of it is ticked; says how many are     [data-pick-all]: a box for all, [data-count]
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
 a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
@@ -561,6 +562,25 @@ function lastTag(input) {
 	});
 }
 
+// Links that are selected. Their boxes are in rows, and belong to the form by its id.
+function chosen(form) {
+	const boxes = [...form.elements].filter(e => e.type === 'checkbox'), whole = document.querySelector('[data-pick-all]');
+	const show = () => {
+		const n = boxes.filter(b => b.checked).length;
+		form.hidden = n === 0;
+		form.querySelector('[data-count]').textContent = count(n, 'link') + ' selected';
+		whole.checked = n === boxes.length;
+		whole.indeterminate = n > 0 && n < boxes.length;
+		return n;
+	};
+	const tell = () => say(count(show(), 'link') + ' selected');
+	whole.hidden = false;
+	whole.addEventListener('change', () => { for (const b of boxes) b.checked = whole.checked; tell(); });
+	for (const b of boxes) b.addEventListener('change', tell);
+	addEventListener('pageshow', show); // a browser that goes back ticks them again
+	show();
+}
+
 function enhance(root) {
 	const each = (selector, f) => {
 		for (const e of all(selector, root)) try { f(e); } catch (error) { console.error(error); } // the others go on
@@ -572,6 +592,7 @@ function enhance(root) {
 	each('input[data-day]', localDay);
 	each('select[data-template]', template);
 	each('input[data-tags]', lastTag);
+	each('form[data-chosen]', chosen);
 	each('form[data-search]', search);
 	each('[data-live]', live);
 	each('form[data-once]', keepsTyped);

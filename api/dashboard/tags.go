@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -69,7 +70,7 @@ func (r *request) tagsPage() error {
 	}
 	for _, tag := range page.Data {
 		view.Rows = append(view.Rows, tagRow{
-			Tag: tag, Found: (&linkSearch{Tag: tag.Name, Owner: view.Owner}).address(),
+			Tag: tag, Found: (&find.Search{Tag: tag.Name, Owner: view.Owner}).Address(),
 			Figures: visit.Address(tagFigurePath, "tag", tag.Name, "owner", view.Owner),
 			Rename:  visit.Address(renameTagPath, "tag", tag.Name, "owner", view.Owner),
 			Delete:  visit.Address(deleteTagPath, "tag", tag.Name, "owner", view.Owner),

@@ -112,6 +112,28 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	return f, err
 }
 
+// HitsByDay returns the hits of listed links in each of the last days, with the present one. It counts in turns with
+// other costly work; the handler must take a place with BeginHeavy before.
+func (c *Calls) HitsByDay(caller account.Caller, links []Link, days int) (each [][]Bucket, err error) {
+	ids := make([]uint64, len(links))
+	for i := range links {
+		ids[i] = links[i].ID
+	}
+	q := engine.Query{From: c.o.Engine.Zone().DayOf(c.o.Now(), 1-days), Interval: engine.Daily}
+	err = c.inSteps(caller, func(pause func() error) error {
+		q.Pause = pause
+		found, err := c.o.Engine.SeriesOf(context.Background(), ids, q)
+		each = make([][]Bucket, len(found))
+		for i := range found {
+			for _, b := range found[i] {
+				each[i] = append(each[i], Bucket(b))
+			}
+		}
+		return err
+	})
+	return each, err
+}
+
 // A Watched is a link that a caller looks at again and again, of one goroutine.
 type Watched struct {
 	code    string

@@ -30,6 +30,7 @@ type ListQuery struct {
 	Limit  int          // 1 to engine.MaxListed; 0: defaultListed
 	Cursor string       // of the page before; empty: from the first on
 	Unique bool         // with visitors
+	Summed bool         // with visitors as they were summed up by Page.AsOf, which costs little; not a parameter
 	Total  bool         // with the number of links of all pages
 
 	Listed
@@ -183,6 +184,7 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 		return asked, err
 	}
 	asked.Limit, asked.Unique, asked.Total, asked.Ascending = cmp.Or(q.Limit, defaultListed), q.Unique, q.Total, q.Ascending
+	asked.Summed = q.Summed
 	if asked.AnyOwner = q.Guard.AnyOwner; !asked.AnyOwner {
 		asked.Owner = q.Guard.Owner
 	}
@@ -292,7 +294,7 @@ type Page struct {
 	Links []Link
 	Next  string    // the cursor of the next page; empty: this is the last
 	Total *uint64   // links of all pages; nil: they were not asked for
-	AsOf  time.Time // all hits before then are in what the links are sorted by; the zero time: it is of the moment
+	AsOf  time.Time // all hits before then are in what the links are sorted by, and in what was summed up; the zero time: all is of the moment
 }
 
 // List reads a page and calls write with it. A page of many links is read and written in several

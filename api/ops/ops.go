@@ -37,7 +37,7 @@ type Calls struct {
 	exports *Places
 	heavy   *Places
 	issues  *Places // for requests that make a token
-	retags  *Places // for changes of tags
+	retags  *Places // for changes of tags and of several links
 }
 
 // New returns the calls. It starts no goroutine.
@@ -49,6 +49,6 @@ func New(o Options) *Calls {
 		exports: NewPlaces("exports", maxExports, maxExportsCaller),
 		heavy:   NewPlaces("lists and figures", maxHeavy, maxHeavyCaller),
 		issues:  NewPlaces("requests for tokens", maxIssues, MaxIssuesCaller),
-		retags:  NewPlaces("changes of tags", maxRetags, maxRetagsCaller),
+		retags:  NewPlaces("changes of many links", maxRetags, maxRetagsCaller),
 	}
 }

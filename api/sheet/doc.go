@@ -20,5 +20,5 @@
 // A heading that is not known is an error: to ignore the column would make links without something
 // that their owner believes to be there.
 //
-// Files, leaves first: column.go, row.go, sheet.go, results.go.
+// Files, leaves first: column.go, row.go, sheet.go, results.go, table.go.
 package sheet

@@ -186,6 +186,35 @@ func (hs *Hits) CompareLinks(ctx context.Context, keys []index.Key, q Query) (wh
 	return whole, each, nil
 }
 
+// SeriesOf returns the hits of each of several links, by their ids, in the buckets of q, which has an Interval. It
+// reads no visitors. Without From the window begins as that of an owner. It takes a seek and a step for each day with
+// hits of a link. Errors: InvalidError, ErrLoading.
+func (hs *Hits) SeriesOf(ctx context.Context, ids []uint64, q Query) (each [][]Bucket, err error) {
+	if !hs.links.Ready() {
+		return nil, errs.ErrLoading
+	}
+	if err := hs.FoldNow(ctx); err != nil {
+		return nil, err
+	}
+	now := hs.now()
+	w, err := q.window(hs.kept(now), now, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	each = make([][]Bucket, len(ids))
+	for i := range each {
+		each[i] = make([]Bucket, len(w.spans))
+		for j := range w.spans {
+			each[i][j].From = clock.HourTime(w.spans[j].FromHour)
+		}
+	}
+	err = hs.readSpans(ctx, &q, linkSource(ids...), w.spans, 0, func(i, j int, t *tally.Tally, _ bool) { each[i][j].Hits += t.Hits })
+	if err != nil {
+		return nil, fmt.Errorf("series of links: %w", err)
+	}
+	return each, nil
+}
+
 // eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of
 // MaxScannedLinks.
 func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {

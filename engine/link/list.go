@@ -27,8 +27,8 @@ type LinkPage struct {
 	Next  *search.Place // After of the next page; nil: this was the last one
 	Total uint64        // links of all pages, if they were asked for
 
-	// AsOfHour is the hour (Unix time / 3600) before which all hits are in what the list is sorted by; 0 in orders of
-	// what is of the moment.
+	// AsOfHour is the hour (Unix time / 3600) before which all hits are in what the list is sorted by, and in what is
+	// summed up; 0 if all is of the moment.
 	AsOfHour uint32
 
 	sizeBytes int // of the links, towards maxListBytes
@@ -77,7 +77,7 @@ func (l *LinkList) Page(ctx context.Context, q LinkQuery) (LinkPage, error) {
 	if err != nil {
 		return LinkPage{}, err
 	}
-	page, err := l.details(ctx, records, q.Unique)
+	page, err := l.details(ctx, records, &q)
 	page.Next = next
 	return page, err
 }
@@ -109,7 +109,7 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 }
 
 // details returns records as a page shows them.
-func (l *LinkList) details(ctx context.Context, records []Record, withVisitors bool) (page LinkPage, err error) {
+func (l *LinkList) details(ctx context.Context, records []Record, q *LinkQuery) (page LinkPage, err error) {
 	if len(records) == 0 { // no hits are shown, so none need to be folded
 		return LinkPage{}, nil
 	}
@@ -120,10 +120,14 @@ func (l *LinkList) details(ctx context.Context, records []Record, withVisitors b
 	page.Links = make([]Detail, len(records))
 	for i := range records {
 		var unique uint64
-		if withVisitors {
-			if unique, err = ls.hits.Visitors(ctx, records[i].Hot.ID); err != nil {
-				return LinkPage{}, err
-			}
+		switch id := records[i].Hot.ID; {
+		case q.Unique:
+			unique, err = ls.hits.Visitors(ctx, id)
+		case q.Summed:
+			unique, err = l.listing.SummedVisitors(id)
+		}
+		if err != nil {
+			return LinkPage{}, err
 		}
 		d := ls.detail(&records[i]) // its hits are read after its visitors
 		d.Unique = min(unique, d.Hits)
@@ -170,6 +174,11 @@ func (ls *Links) ListLinksInTurns(ctx context.Context, q LinkQuery, turn func(st
 	defer func() { err = errors.Join(err, l.Close()) }()
 	if !q.plain() {
 		return l.search(ctx, &q, turn)
+	}
+	if q.Summed {
+		if page.AsOfHour, err = l.asOf(); err != nil {
+			return LinkPage{}, err
+		}
 	}
 	sizeBytes := 0
 	for len(page.Links) < q.Limit && sizeBytes < maxListBytes {

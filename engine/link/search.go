@@ -27,6 +27,10 @@ type LinkQuery struct {
 	Unique bool          // whether to read Detail.Unique
 	Total  bool          // whether to count the links of all pages
 
+	// Summed asks for Detail.Unique as the store has summed it up, as of LinkPage.AsOfHour: one small row a link.
+	// Unique asks for it as of now, which takes the whole life of a link.
+	Summed bool
+
 	Order     Order
 	Ascending bool // the last one first
 
@@ -125,20 +129,20 @@ func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func
 		}
 	}
 	page, err = s.page(ctx, turn)
-	if err == nil && q.byFigures() {
+	if err == nil && (q.byFigures() || q.Summed) {
 		page.AsOfHour, err = s.asOf()
 	}
 	return page, err
 }
 
-// asOf returns the hour before which all hits are in the figures of entries, at most the present one: hits of hours
-// that are over are not there while flushes fail.
-func (s *searching) asOf() (uint32, error) {
-	hour, err := s.listing.FiguresAsOf()
+// asOf returns the hour before which all hits are in the figures that the store has summed up, at most the present one:
+// hits of hours that are over are not there while flushes fail.
+func (l *LinkList) asOf() (uint32, error) {
+	hour, err := l.listing.FiguresAsOf()
 	if err != nil {
-		return 0, fmt.Errorf("searching links: %w", err)
+		return 0, fmt.Errorf("listing links: %w", err)
 	}
-	return min(hour, s.pendingSince, clock.HourOf(s.links.now())), nil
+	return min(hour, l.pendingSince, clock.HourOf(l.links.now())), nil
 }
 
 // begin reads the links that come first, and finds the rows of all others.
@@ -377,7 +381,7 @@ func (s *searching) page(ctx context.Context, turn func(step func() error) error
 					return err
 				}
 			}
-			part, err := s.details(ctx, records, s.q.Unique)
+			part, err := s.details(ctx, records, s.q)
 			page.Links, page.sizeBytes = append(page.Links, part.Links...), page.sizeBytes+part.sizeBytes
 			return err
 		})

@@ -123,6 +123,10 @@ type Listing interface {
 	// FiguresAsOf returns the hour before which all hits are in the figures of entries; math.MaxUint32: all hits are.
 	FiguresAsOf() (hour uint32, err error)
 
+	// SummedVisitors returns the visitors of a link over its life, of the hits before the hour of FiguresAsOf and
+	// perhaps of some later ones.
+	SummedVisitors(id uint64) (uint64, error)
+
 	// CountTags goes on with the count of s: it reads at most rows rows of links with tags, and calls fn
 	// for each tag that is counted, until fn returns false, after which s is of no more use. more reports
 	// whether there are more rows.

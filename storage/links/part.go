@@ -229,6 +229,19 @@ func (p *part) seekSummary() (found bool) {
 	return p.sums.SeekGE(p.key) && bytes.Equal(p.sums.Key(), p.key)
 }
 
+// SummedVisitors implements engine.Listing.
+func (l *listing) SummedVisitors(id uint64) (uint64, error) {
+	v, err := kv.Read(l.snapshot, row.AppendSummaryKey(nil, id))
+	if err != nil || v == nil {
+		return 0, err
+	}
+	s, err := row.DecodeSummary(v)
+	if err != nil {
+		return 0, fmt.Errorf("storage: summary of link %d: %w", id, err)
+	}
+	return s.Visitors, nil
+}
+
 // FiguresAsOf implements engine.Listing.
 func (l *listing) FiguresAsOf() (hour uint32, err error) {
 	hour, open, err := hits.SummarisedTo(l.snapshot)

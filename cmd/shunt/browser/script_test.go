@@ -47,7 +47,7 @@ func TestSearchFindsAsOneTypes(t *testing.T) {
 	shows(disabledCode, demoCode)
 	expect.Equal(t, b.value(field("State")), "disabled", "after a reload, the form has the state")
 	b.loading(http.StatusOK, func() {
-		x, y := b.place("#short-" + disabledCode)
+		x, y := b.place(`.rows a[href="/_/link/` + disabledCode + `"]`)
 		b.press(x, y, 1)
 	})
 	b.isAt("/_/link/" + disabledCode)

@@ -1,0 +1,170 @@
+package find
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"shunt/api/dashboard/visit"
+)
+
+// Path is the path of the list.
+const Path = visit.Root + "links"
+
+// A Search is what the list is asked for.
+type Search struct {
+	Q, Tag, State string
+	From, To      string // days of creation
+	NeverHit      string // "true", or empty
+	Sort          string // the name of an Order
+	Owner         string // empty: the visitor
+}
+
+// fields are the parameters of an address, in the order of filters on the page. The last two are no filters.
+var fields = []struct {
+	name, words string
+	of          func(*Search) *string
+}{
+	{"q", "words: ", func(s *Search) *string { return &s.Q }}, {"tag", "tag: ", func(s *Search) *string { return &s.Tag }},
+	{"state", "state: ", func(s *Search) *string { return &s.State }},
+	{"created_from", "created from ", func(s *Search) *string { return &s.From }},
+	{"created_to", "created until ", func(s *Search) *string { return &s.To }},
+	{"never_hit", "never hit", func(s *Search) *string { return &s.NeverHit }},
+	{"sort", "", func(s *Search) *string { return &s.Sort }}, {"owner", "", func(s *Search) *string { return &s.Owner }},
+}
+
+// Read returns the search whose parameters value returns.
+func Read(value func(name string) string) (s Search) {
+	for _, f := range fields {
+		*f.of(&s) = value(f.name)
+	}
+	s.Q, s.Tag = strings.TrimSpace(s.Q), strings.TrimSpace(s.Tag)
+	return s
+}
+
+// An Order is one of the list.
+type Order struct {
+	Name            string // in the address
+	Title           string
+	sort, direction string // of the call
+}
+
+// Orders are all of them; the first is that of an address without one.
+var Orders = []Order{
+	{"", "newest first", "", ""}, {"oldest", "oldest first", "created", "asc"}, {"changed", "last changed", "updated", ""},
+	{"hits", "most hits", "hits", ""}, {"least", "fewest hits", "hits", "asc"}, {"visitors", "most visitors", "visitors", ""},
+	{"last-hit", "last hit", "last_hit", ""}, {"match", "best match", "relevance", ""},
+}
+
+// Order returns the order that s asks for; the first one if there is none of that name.
+func (s *Search) Order() Order {
+	i := slices.IndexFunc(Orders, func(o Order) bool { return o.Name == s.Sort })
+	return Orders[max(i, 0)]
+}
+
+// BySums reports whether the order is one of figures that are summed up.
+func (s *Search) BySums() bool { return s.Sort == "visitors" || s.Sort == "last-hit" }
+
+// Pairs returns the names and values of the parameters of the call that lists what s asks for, in its order.
+func (s *Search) Pairs() []string {
+	pairs := s.filters()
+	order := s.Order()
+	return append(pairs, "sort", order.sort, "order", order.direction, "owner", s.Owner)
+}
+
+// filters returns the parameters that say which links those are, without the owner.
+func (s *Search) filters() (pairs []string) {
+	for _, f := range fields[:len(fields)-2] {
+		pairs = append(pairs, f.name, *f.of(s))
+	}
+	return pairs
+}
+
+// Given returns the parameters of the address, those that have a value.
+func (s *Search) Given() (given []Given) {
+	for _, f := range fields {
+		if value := *f.of(s); value != "" {
+			given = append(given, Given{f.name, value})
+		}
+	}
+	return given
+}
+
+// Given is a parameter that has a value.
+type Given struct{ Name, Value string }
+
+// A Chip is a filter of the list, and the address of the list without it.
+type Chip struct{ Text, Path string }
+
+// Chips returns the filters of s.
+func (s *Search) Chips() (all []Chip) {
+	for _, f := range fields[:len(fields)-2] {
+		value := *f.of(s)
+		if value == "" {
+			continue
+		}
+		without := *s
+		*f.of(&without) = ""
+		if f.name == "never_hit" {
+			value = ""
+		}
+		all = append(all, Chip{f.words + value, without.Address()})
+	}
+	return all
+}
+
+// Words returns the filters, the order and the owner for people: those of a filter that is saved.
+func (s *Search) Words() string {
+	var all []string
+	for _, c := range s.Chips() {
+		all = append(all, c.Text)
+	}
+	if s.Owner != "" {
+		all = append(all, "owner: "+s.Owner)
+	}
+	if s.Sort != "" {
+		all = append(all, s.Order().Title)
+	}
+	if len(all) == 0 {
+		return "all links"
+	}
+	return strings.Join(all, ", ")
+}
+
+// SortedBy returns the address of the list in the order of that name.
+func (s *Search) SortedBy(name string) string {
+	sorted := *s
+	sorted.Sort = name
+	return sorted.Address()
+}
+
+// Empty reports whether the list is of everything.
+func (s *Search) Empty() bool { return *s == Search{Sort: s.Sort, Owner: s.Owner} }
+
+// Address returns the address of the list, with more parameters; empty ones are left out.
+func (s *Search) Address(pairs ...string) string { return s.at(Path, pairs) }
+
+// At returns the address of another page with the parameters of the list.
+func (s *Search) At(path string) string { return s.at(path, nil) }
+
+func (s *Search) at(path string, pairs []string) string {
+	for _, g := range s.Given() {
+		pairs = append(pairs, g.Name, g.Value)
+	}
+	return visit.Address(path, pairs...)
+}
+
+// Query returns the parameters as they stand in the address, in one order whatever their order there.
+func (s *Search) Query() string {
+	_, query, _ := strings.Cut(s.Address(), "?")
+	return query
+}
+
+// Parse reads a query. Parameters that a search does not have are left out.
+func Parse(query string) Search {
+	values, _ := url.ParseQuery(query)
+	return Read(values.Get)
+}
+
+// Cleared returns the address of the list of everything.
+func (s *Search) Cleared() string { return (&Search{Owner: s.Owner}).Address() }

@@ -1,0 +1,417 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/visit"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/api/sheet"
+	"shunt/api/tagtext"
+	"shunt/engine"
+)
+
+// The paths of the pages that do something with several links of the list, and of the list as a file.
+const (
+	selectedPath = find.Path + "/selected"
+	changePath   = selectedPath + "/change"
+	exportPath   = find.Path + "/export"
+)
+
+// A choice is what can be done with several links.
+type choice struct {
+	Name, Title string
+	Says        string // on the page that confirms, after the number of links
+	Field       string // that the page asks for; empty: none
+	admins      bool
+	Danger      bool
+
+	asked func(r *request, s *ops.Several) error // puts the change into s; nil: links are read only
+}
+
+// choices are all of them, in the order of the list.
+var choices = []choice{
+	{Name: "tag", Title: "Add tags", Says: "will have these tags, too.", Field: "tags", asked: (*request).askTags},
+	{Name: "untag", Title: "Remove tags", Says: "will lose these tags.", Field: "tags", asked: (*request).askNoTags},
+	{Name: "expire", Title: "Set expiry", Says: "will expire then.", Field: "expires_at", asked: (*request).askExpiry},
+	{Name: "disable", Title: "Disable", Says: "will not redirect any more, until they are enabled.", asked: patchAs("disabled", true)},
+	{Name: "enable", Title: "Enable", Says: "will redirect again, unless they have expired or reached their limit.", asked: patchAs("disabled", false)},
+	{Name: "move", Title: "Move to another owner", Says: "will belong to that user. Their figures go with them.", Field: "to", admins: true, asked: (*request).askOwner},
+	{
+		Name: "delete", Title: "Delete", Danger: true, asked: func(_ *request, s *ops.Several) error { s.Delete = true; return nil },
+		Says: "will not redirect any more. Their codes stay taken for " + strconv.Itoa(engine.TombstoneDays) + " days. This cannot be undone.",
+	},
+	{Name: "compare", Title: "Compare figures"},
+	{Name: "export", Title: "Export as CSV"},
+}
+
+// choices returns what the visitor can do.
+func (r *request) choices() []choice {
+	return slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.admins && !r.Admin() })
+}
+
+// choiceSent returns the choice of the form.
+func (r *request) choiceSent() (choice, error) {
+	all := r.choices()
+	if i := slices.IndexFunc(all, func(c choice) bool { return c.Name == r.Sent("do") }); i >= 0 {
+		return all[i], nil
+	}
+	return choice{}, problem.New(problem.BadRequest, "the form must say what to do with the links")
+}
+
+// shownSelected is how many of the links the page that confirms names.
+const shownSelected = 10
+
+// selectedView is what the pages show that do something with several links.
+type selectedView struct {
+	choice
+	Search find.Search
+	All    bool     // all links of the search; else those of Codes
+	Codes  []string // all of them
+	N      uint64   // links
+	Shown  []string // the first codes
+	Most   uint64   // that are changed at a time
+	Key    string
+
+	Value, Error, FieldError string
+	UsedTags                 []string
+
+	Done   *ops.SeveralDone // what became of it; nil: nothing was done
+	Failed string           // why it ended before the last link
+	Why    []string         // links that were refused
+	Back   string
+}
+
+// ID is the id of the field.
+func (v *selectedView) ID() string { return "selected-value" }
+
+// Rest returns how many of the links that match are not among those that are changed at once.
+func (v *selectedView) Rest() bool { return v.N > v.Most }
+
+// selectedAsked returns which links the form is about. They may be fewer than were sent, as a code can be sent twice.
+func (r *request) selectedAsked(c choice) *selectedView {
+	view := &selectedView{choice: c, Search: find.Read(r.Sent), All: r.Sent("all") != "", Key: r.FormKey(), Most: ops.MaxSeveral}
+	view.Back = view.Search.Address()
+	if c.Field != "" {
+		view.Value, _ = r.Typed(c.Field)
+	}
+	for _, code := range r.Ctx.PostArgs().PeekMulti("code") {
+		if valid, err := ops.ParseCode(string(code)); err == nil && !slices.Contains(view.Codes, valid) && !view.All {
+			view.Codes = append(view.Codes, valid)
+		}
+	}
+	return view
+}
+
+// selected is POST /_/links/selected: it says what will be done with the links, and asks whether it is to be.
+func (r *request) selected() error {
+	c, err := r.choiceSent()
+	if err != nil {
+		return err
+	}
+	view := r.selectedAsked(c)
+	if !view.All && len(view.Codes) == 0 {
+		r.Say("warning", "No link was selected. Tick the links first.")
+		return r.SeeOther(view.Back)
+	}
+	switch c.Name {
+	case "compare":
+		return r.compareSelected(view)
+	case "export":
+		if view.All {
+			return r.SeeOther(view.Search.At(exportPath))
+		}
+		return r.exportCodes(view)
+	}
+	return r.showSelected(fasthttp.StatusOK, view)
+}
+
+// The fewest and the most links that can be compared.
+const (
+	leastCompared = 2
+	mostCompared  = 5
+)
+
+func (r *request) compareSelected(view *selectedView) error {
+	if n := len(view.Codes); n < leastCompared || n > mostCompared {
+		r.Say("warning", "Select two to five links to compare their figures.")
+		return r.SeeOther(view.Back)
+	}
+	return r.SeeOther(visit.Address(comparePath, "codes", strings.Join(view.Codes, ","), "owner", view.Search.Owner))
+}
+
+// showSelected shows the page that confirms, with the links as they are now.
+func (r *request) showSelected(status int, view *selectedView) (err error) {
+	view.N, view.Shown = uint64(len(view.Codes)), view.Codes[:min(len(view.Codes), shownSelected)]
+	if view.All {
+		if err := r.countSelected(view); err != nil {
+			return err
+		}
+	}
+	if view.Field == "tags" {
+		if view.UsedTags, err = r.usedTags(); err != nil {
+			return err
+		}
+	}
+	return r.Show(status, "link-selected", view.Title, view)
+}
+
+// countSelected counts the links of the search, and names the first.
+func (r *request) countSelected(view *selectedView) error {
+	q, err := r.listAsked(&view.Search, "total", "true", "limit", strconv.Itoa(shownSelected))
+	if err != nil {
+		return err
+	}
+	return r.Heavily(func() error {
+		return r.Calls.List(r.Caller, q, func(p ops.Page) error {
+			view.N = *p.Total
+			for i := range p.Links {
+				view.Shown = append(view.Shown, p.Links[i].Code)
+			}
+			return nil
+		})
+	})
+}
+
+// listAsked returns the query for the links of a search.
+func (r *request) listAsked(s *find.Search, pairs ...string) (ops.ListQuery, error) {
+	return ops.ParseList(r.Caller, parameters(append(s.Pairs(), pairs...)...))
+}
+
+// changeSelected is POST /_/links/selected/change: it changes the links, and says what became of them. The same form
+// sent again does nothing, because other links may match by then.
+func (r *request) changeSelected() error {
+	c, err := r.choiceSent()
+	if err != nil {
+		return err
+	}
+	view := r.selectedAsked(c)
+	if c.asked == nil {
+		return problem.New(problem.BadRequest, "this is not a change of links")
+	}
+	page, err := r.Once(func() (string, error) { return view.Back, r.changeOnce(view) })
+	if at, general, ok := visit.FieldErrors(err, c.Field); err != nil && view.Done == nil {
+		if !ok || visit.StatusOf(err) == fasthttp.StatusNotFound {
+			return err
+		}
+		view.FieldError, view.Error = visit.Sentence(at[c.Field]), visit.Sentence(general)
+		return r.showSelected(visit.StatusOf(err), view)
+	}
+	if view.Done == nil {
+		r.Say("info", "This was done already.")
+		return r.SeeOther(page)
+	}
+	return r.Show(fasthttp.StatusOK, "link-selected", view.Title, view)
+}
+
+// changeOnce changes the links. An error after the first link is one of the view, which says how far it came.
+func (r *request) changeOnce(view *selectedView) error {
+	q, err := r.listAsked(&view.Search)
+	if err != nil {
+		return err
+	}
+	s := ops.Several{Guard: q.Guard, List: q, Codes: view.Codes}
+	if s.List.Cursor = r.Sent("cursor"); !view.All && len(view.Codes) == 0 {
+		return problem.New(problem.BadRequest, "the form must name links")
+	}
+	if err := view.asked(r, &s); err != nil {
+		return err
+	}
+	done, err := r.Calls.ChangeSeveral(r.Caller, s)
+	p, known := problem.Of(err)
+	switch {
+	case err != nil && (done.Done() == 0 || !known):
+		return err
+	case err != nil:
+		view.Failed = formError(p)
+	}
+	r.addEarlier(&done)
+	for _, refused := range done.Why {
+		view.Why = append(view.Why, refused.Code+": "+refusedText(refused.Err))
+	}
+	view.Done, view.Codes, view.Key = &done, done.Left, rand.Text()
+	return nil
+}
+
+// addEarlier adds what became of the links of the forms before, when a change goes on.
+func (r *request) addEarlier(done *ops.SeveralDone) {
+	for name, n := range map[string]*uint64{"changed": &done.Changed, "same": &done.Same, "gone": &done.Gone, "refused": &done.Refused} {
+		earlier, _ := strconv.ParseUint(r.Sent(name), 10, 40)
+		*n += earlier
+	}
+}
+
+// refusedText returns why a link was refused, for people.
+func refusedText(err error) string {
+	p, _ := problem.Of(err)
+	if len(p.Fields) > 0 {
+		return fieldText(p.Fields[0])
+	}
+	return visit.Sentence(p.Detail)
+}
+
+// patchAs returns what asks for a value of a field.
+func patchAs(field string, value any) func(*request, *ops.Several) error {
+	return func(_ *request, s *ops.Several) error {
+		text, err := json.Marshal(map[string]any{field: value})
+		s.Patch = jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
+		return err
+	}
+}
+
+// tagsSent returns the tags of the form.
+func (r *request) tagsSent() (body jsonbody.Body, err error) {
+	text := r.Sent("tags")
+	tags := tagtext.Split(text)
+	switch {
+	case len(text) > maxTagText:
+		return body, errTagsTooLong
+	case len(tags) == 0:
+		return body, jsonbody.FieldError("tags", "required", "must have at least one tag")
+	}
+	return ops.TagsBody(tags), nil
+}
+
+func (r *request) askTags(s *ops.Several) (err error) {
+	s.Tags, err = r.tagsSent()
+	return err
+}
+
+func (r *request) askNoTags(s *ops.Several) (err error) {
+	s.NoTags, err = r.tagsSent()
+	return err
+}
+
+func (r *request) askExpiry(s *ops.Several) error {
+	text := strings.TrimSpace(r.Sent("expires_at"))
+	if text == "" {
+		return patchAs("expires_at", nil)(r, s)
+	}
+	return patchAs("expires_at", expiryValue(text))(r, s)
+}
+
+func (r *request) askOwner(s *ops.Several) error {
+	u, err := r.userNamed(r.Sent("to"))
+	if errors.Is(err, account.ErrNoUser) {
+		return jsonbody.FieldError("to", "unknown", "is not a user")
+	}
+	if err != nil {
+		return err
+	}
+	return patchAs("owner", u.ID)(r, s)
+}
+
+// exportCodes answers with links as a file. Links that are not there any more are left out.
+func (r *request) exportCodes(view *selectedView) error {
+	q, err := r.listAsked(&view.Search)
+	if err != nil {
+		return err
+	}
+	if len(view.Codes) > engine.MaxListed {
+		return problem.New(problem.BadRequest, "at most %d links are exported by their codes at a time", engine.MaxListed)
+	}
+	var links []ops.Link
+	err = r.Heavily(func() error {
+		return r.Calls.InTurn(r.Caller, func() error {
+			for _, code := range view.Codes {
+				l, err := r.Calls.Read(r.Caller, code, q.Guard)
+				switch {
+				case err == nil:
+					links = append(links, l)
+				case !errors.Is(err, engine.ErrNotFound):
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return r.sendLinks(links, q.Guard.AnyOwner, "links.csv")
+}
+
+// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, at most ops.MaxSeveral
+// links from the first on. Visitors are as they were summed up.
+func (r *request) exportShown() error {
+	search := find.Read(r.Query)
+	owner, choice, err := r.ownerAsked()
+	if err != nil {
+		return err
+	}
+	if choice != nil && choice.Error != "" {
+		return jsonbody.FieldError("owner", "invalid", choice.Error)
+	}
+	search.Owner = owner
+	q, err := r.listAsked(&search, "limit", strconv.Itoa(engine.MaxListed))
+	if err != nil {
+		return err
+	}
+	q.Summed = true
+	var links []ops.Link
+	err = r.Heavily(func() error {
+		for more := true; more && len(links) < ops.MaxSeveral; more = q.Cursor != "" {
+			err := r.Calls.List(r.Caller, q, func(p ops.Page) error {
+				links, q.Cursor = append(links, p.Links...), p.Next
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	name := "links.csv"
+	if q.Cursor != "" || len(links) > ops.MaxSeveral {
+		links = links[:min(len(links), ops.MaxSeveral)]
+		name = "links-first-" + strconv.Itoa(len(links)) + ".csv"
+	}
+	return r.sendLinks(links, q.Guard.AnyOwner, name)
+}
+
+// sendLinks answers with links as CSV.
+func (r *request) sendLinks(links []ops.Link, owners bool, name string) error {
+	names, err := r.ownerNames(owners)
+	if err != nil {
+		return err
+	}
+	headings := []string{"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "expires_at", "max_hits", "hits", "visitors"}
+	if owners {
+		headings = append(headings, "owner")
+	}
+	var b bytes.Buffer
+	table := sheet.NewTable(&b, headings...)
+	for i := range links {
+		l := &links[i]
+		cells := []string{
+			l.Code, l.ShortURL, l.Target, l.Title, l.Note, tagtext.Join(l.Tags), string(l.State), l.CreatedAt.UTC().Format(time.RFC3339),
+			l.UpdatedAt.UTC().Format(time.RFC3339), moment(l.ExpiresAt), shownMaxHits(l), strconv.FormatUint(l.Hits, 10), strconv.FormatUint(l.Unique, 10),
+		}
+		if owners {
+			cells = append(cells, cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10)))
+		}
+		table.Row(cells...)
+	}
+	h := &r.Ctx.Response.Header
+	h.SetContentType("text/csv; charset=utf-8")
+	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
+	err = table.End()
+	r.Ctx.SetBody(b.Bytes())
+	return err
+}

@@ -1,0 +1,262 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/jsonbody"
+	"shunt/api/problem"
+	"shunt/engine"
+	"shunt/engine/search"
+)
+
+// Limits of a change of several links. Each link is changed by itself, some thousand a second, as those of a tag are
+// (tags.go), and a call ends well before a request must: its answer says where the next one goes on.
+const (
+	MaxSeveral      = 10_000 // links that a call changes
+	severalPatience = 10 * time.Second
+	severalWriters  = 32 // links that are changed at once, so that they share commits
+	maxWhy          = 10 // refused links that are named
+)
+
+// A Several asks for a change of several links: those of Codes, or, if that is nil, those of a list at this moment. Of
+// the list neither order nor length matter: it begins with the newest, or after List.Cursor.
+type Several struct {
+	Guard engine.Guard
+	Codes []string // at most engine.MaxListed
+	List  ListQuery
+
+	Tags, NoTags jsonbody.Body // {"tags": …} that each link gets, or loses; empty: none
+	Patch        jsonbody.Body // as of an Update; empty: none
+	Delete       bool
+}
+
+// A SeveralDone is what became of a Several.
+type SeveralDone struct {
+	Changed uint64
+	Same    uint64 // that were so already
+	Gone    uint64 // that were deleted, or given away, before their turn
+	Refused uint64
+	Why     []RefusedLink // the first of them
+
+	Left []string // of Codes: those that were not looked at
+	Next string   // of a list: the cursor with which it goes on; empty, if More is true: at its beginning
+	More bool     // links are left
+}
+
+// A RefusedLink is a link that was not changed.
+type RefusedLink struct {
+	Code string
+	Err  error
+}
+
+// Done returns how many links were looked at.
+func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Refused }
+
+// change is what a Several does with one link. changed is false if the link was so already.
+type change func(code string) (changed bool, err error)
+
+// ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit
+// log. It is not one transaction: when it fails, done says what was changed before, and where to go on.
+func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDone, err error) {
+	if err := mayUse(caller, s.Guard); err != nil {
+		return done, err
+	}
+	one, err := c.changeOf(caller, &s)
+	if err != nil {
+		return done, err
+	}
+	if len(s.Codes) > engine.MaxListed {
+		return done, problem.New(problem.BadRequest, "at most %d links are changed by their codes at a time", engine.MaxListed)
+	}
+	if err := c.retags.Take(KeyOf(caller)); err != nil {
+		return done, err
+	}
+	defer c.retags.Leave(KeyOf(caller))
+	ctx, cancel := context.WithTimeout(context.Background(), severalPatience)
+	defer cancel()
+	if s.Codes != nil {
+		n, err := c.changeEach(ctx, s.Codes, one, &done)
+		done.Left, done.More = s.Codes[n:], n < len(s.Codes)
+		return done, err
+	}
+	return done, c.changeListed(ctx, caller, &s, one, &done)
+}
+
+// changeListed changes the links of a list, page by page. Each page is of the moment at which it is read.
+func (c *Calls) changeListed(ctx context.Context, caller account.Caller, s *Several, one change, done *SeveralDone) error {
+	q := s.List
+	q.Guard, q.Limit, q.Order, q.Ascending, q.Unique, q.Summed, q.Total = s.Guard, engine.MaxListed, "", false, false, false, false
+	done.Next, done.More = q.Cursor, true
+	recheck := c.Recheck(caller, s.Guard, account.LinksWrite)
+	for done.More && done.Done() < MaxSeveral && ctx.Err() == nil {
+		if err := recheck(); err != nil {
+			return err
+		}
+		q.Cursor = done.Next
+		page, err := c.severalOf(caller, q, MaxSeveral-int(done.Done()))
+		if err != nil {
+			return err
+		}
+		codes := make([]string, len(page.Links))
+		for i := range page.Links {
+			codes[i] = page.Links[i].Code
+		}
+		n, err := c.changeEach(ctx, codes, one, done)
+		switch {
+		case n == len(codes):
+			done.Next, done.More = page.Next, page.Next != ""
+		case n > 1: // the first may be one that comes before all others, whatever its id
+			done.Next = c.cursors.encode(&q, search.Place{ID: page.Links[n-1].ID})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// severalOf reads a page of at most n links.
+func (c *Calls) severalOf(caller account.Caller, q ListQuery, n int) (page Page, err error) {
+	release, err := c.BeginHeavyPatiently(caller)
+	if err != nil {
+		return page, err
+	}
+	defer release()
+	q.Limit = min(q.Limit, n)
+	err = c.List(caller, q, func(p Page) error {
+		page = p
+		return nil
+	})
+	return page, err
+}
+
+// changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins
+// no further one. It returns how many it has looked at: the first of codes.
+func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done *SeveralDone) (n int, err error) {
+	var next atomic.Int64
+	var mu sync.Mutex // guards done and err
+	var writing sync.WaitGroup
+	var failed atomic.Bool
+	for range min(severalWriters, len(codes)) {
+		writing.Go(func() {
+			for !failed.Load() && ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(codes) {
+					return
+				}
+				changed, errOne := one(codes[i])
+				mu.Lock()
+				if more := done.count(codes[i], changed, errOne); more != nil {
+					err = more
+					failed.Store(true)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	writing.Wait()
+	return min(int(next.Load()), len(codes)), err
+}
+
+// count counts what became of a link. It returns an error that others would meet, too.
+func (s *SeveralDone) count(code string, changed bool, err error) error {
+	switch p, known := problem.Of(err); {
+	case err == nil && changed:
+		s.Changed++
+	case err == nil:
+		s.Same++
+	case errors.Is(err, engine.ErrNotFound):
+		s.Gone++
+	case known && p.Kind.Status < 500:
+		s.Refused++
+		if len(s.Why) < maxWhy {
+			s.Why = append(s.Why, RefusedLink{code, err})
+		}
+	default:
+		return err
+	}
+	return nil
+}
+
+// changeOf returns what s does with each link, or why it could not be done with any.
+func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
+	g := s.Guard
+	g.By = c.by(caller)
+	if s.Delete {
+		return func(code string) (bool, error) {
+			err := c.o.Engine.Delete(context.Background(), keyOf(code), g)
+			c.o.Wrote("delete", 1, err)
+			return true, err
+		}, nil
+	}
+	body := s.Patch
+	for _, other := range []jsonbody.Body{s.Tags, s.NoTags} {
+		if other.Text != nil {
+			body = other
+		}
+	}
+	p, err := c.parsePatch(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	to := p.draft.Owner
+	switch {
+	case to != 0 && !caller.Has(account.Admin):
+		return nil, errOwnerNeedsAdmin
+	case to != 0:
+		if err := c.o.Accounts.CheckUser(to); errors.Is(err, account.ErrNoUser) {
+			return nil, errUnknownOwner
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	apply := p.apply
+	switch tags := p.draft.Tags; {
+	case s.Tags.Text != nil:
+		apply = func(rec *engine.Record) error { return addTags(rec, tags) }
+	case s.NoTags.Text != nil:
+		apply = func(rec *engine.Record) error { return removeTags(rec, tags) }
+	}
+	return func(code string) (bool, error) { return c.changeLink(code, g, to, apply) }, nil
+}
+
+// changeLink edits one of several links.
+func (c *Calls) changeLink(code string, g engine.Guard, to uint32, apply func(*engine.Record) error) (changed bool, err error) {
+	before := uint64(0)
+	d, err := c.o.Engine.Give(context.Background(), keyOf(code), g, to, func(rec *engine.Record) error {
+		before = rec.Cold.Version
+		return apply(rec)
+	})
+	c.o.Wrote("update", 1, err)
+	if errors.Is(err, engine.ErrOwnerGone) {
+		err = errUnknownOwner
+	}
+	return d.Version != before, err
+}
+
+func addTags(rec *engine.Record, tags []string) error {
+	for _, tag := range tags {
+		if !engine.HasTag(rec.Cold.Tags, tag) {
+			rec.Cold.Tags = append(rec.Cold.Tags, tag)
+		}
+	}
+	return nil
+}
+
+func removeTags(rec *engine.Record, tags []string) error {
+	rec.Cold.Tags = slices.DeleteFunc(rec.Cold.Tags, func(tag string) bool { return engine.HasTag(tags, tag) })
+	return nil
+}
+
+// TagsBody returns the body of a change of tags.
+func TagsBody(tags []string) jsonbody.Body {
+	text, _ := json.Marshal(map[string][]string{"tags": slices.Clone(tags)}) // texts: it cannot fail
+	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
+}
