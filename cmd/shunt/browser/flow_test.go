@@ -147,11 +147,11 @@ func (w *walk) countLive(code string) {
 	}
 }
 
-// hits returns the number under "Hits" on the page of a link.
+// hits returns the number under "Hits of all time" on the page of a link.
 func (b *tab) hits() int {
 	b.t.Helper()
 	return eval[int](b, `(() => {
-		const name = [...document.querySelectorAll('dt')].find(e => e.firstChild.textContent.trim() === 'Hits');
+		const name = [...document.querySelectorAll('dt')].find(e => e.firstChild.textContent.trim() === 'Hits of all time');
 		return name ? parseInt(name.nextElementSibling.textContent.replace(/\D/g, '')) : -1;
 	})()`)
 }
