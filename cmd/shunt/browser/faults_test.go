@@ -145,9 +145,12 @@ func TestTicksOfHoursAreRoundInTheZoneOfTheVisitor(t *testing.T) {
 	d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "abc"})
 	d.hit("abc", 3, demoVisitors[0])
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Tokyo"} {
+		place, err := time.LoadLocation(zone)
+		expect.OK(t, err)
 		call(d.tab, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: zone})
 		for told, least := range []int{6, 6} { // the second time, the server knows the zone
-			period := "from=" + time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly)
+			yesterday := time.Now().In(place).AddDate(0, 0, -1).Format(time.DateOnly)
+			period := "from=" + yesterday + "&to=" + yesterday
 			d.until("it has hours of "+zone, func() bool {
 				d.visit("/_/link/abc?"+period, http.StatusOK)
 				return told == 0 || strings.Contains(d.text(), ", hours of "+zone+".")
