@@ -19,12 +19,12 @@
 //
 // # Decisions
 //
-//   - A search reads the rows of an owner's links, in parts on all cores, within turns. A row ends with the folded text,
-//     because folding takes 45 to 100 ns a link, and is compared before it is decoded. Words that none of a million
-//     links has took 142 ms and 245 ms of CPU when each row was decoded (410b1ba1, go test ./bench -bench ListByState, 2
-//     shared cores of an AMD EPYC); without that it takes 0.66 to 0.93 of the CPU, in pairs beside other load. Most of
-//     it is reading rows. A search is exact: it finds what a plain scan finds, within words as well. The newest links
-//     that match are found without reading all of them.
+//   - A search reads the rows of an owner's links, in parts on all cores, within turns. A row ends with the folded
+//     text, because folding takes 45 to 100 ns a link, and is compared before it is decoded. Words that none of a
+//     million links has took 142 ms and 245 ms of CPU when each row was decoded (410b1ba1, go test ./bench -bench
+//     ListByState, 2 shared cores of an AMD EPYC); without that it takes 0.66 to 0.93 of the CPU, in pairs beside other
+//     load. Most of it is reading rows. A search is exact: it finds what a plain scan finds, within words as well. The
+//     newest links that match are found without reading all of them.
 //   - Rejected: a table of trigrams, which would write 60 rows for a create, and finds words of one and
 //     two characters only by reading everything; bleve, whose index is another store with its own
 //     durability, and which finds whole words.
