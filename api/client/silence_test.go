@@ -111,7 +111,7 @@ func TestASlowLineThatMovesIsNotCut(t *testing.T) {
 		late        bool
 	}{
 		"128 kbit/s": {time.Second, 65 * time.Second, false},
-		"64 kbit/s":  {2 * time.Second, 59 * time.Second, true}, // of 58 s 29 are for what has moved
+		"64 kbit/s":  {2001 * time.Millisecond, 58 * time.Second, true}, // 28 of them are for what has moved
 		"nothing":    {time.Hour, 30 * time.Second, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {

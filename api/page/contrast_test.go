@@ -22,6 +22,7 @@ var (
 		"warn":    {"page", "box", "warn-box"},
 		"bad":     {"page", "box", "bad-box"},
 		"on-link": {"link"},
+		"on-mark": {"mark-a", "mark-b", "mark-c", "mark-d", "mark-e", "mark-f", "mark-g", "mark-h"},
 		"get":     {"page"},
 		"post":    {"page"},
 		"patch":   {"page"},
