@@ -42,6 +42,10 @@ func endedSession(b *tab) {
 
 // crossedEdit saves what another tab has changed meanwhile.
 func crossedEdit(b *tab) {
+	b.until("its zone is known", func() bool { // a page that gets a cookie is not kept for the way back
+		b.reload()
+		return eval[string](b, "document.body.dataset.zone") != ""
+	})
 	before := b.value(field("Title"))
 	b.fill(field("Title"), "Slides of Ben's talk")
 	b.follow(button("Save"))
