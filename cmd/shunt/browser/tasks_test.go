@@ -81,7 +81,7 @@ func (d *desk) createWithAlias() {
 
 func (d *desk) findLastWeeks() {
 	d.follow(link("Links"))
-	d.click(button("Filters and order"))
+	d.unfold("Filters and order", field("Created from (UTC)"))
 	d.fill(field("Created from (UTC)"), time.Now().UTC().AddDate(0, 0, -8).Format(time.DateOnly))
 	d.fill(field("Search"), "offer 8")
 	d.loading(http.StatusOK, func() { d.key("Enter") })
