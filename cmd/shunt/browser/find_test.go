@@ -185,7 +185,9 @@ func (b *tab) typesInto(node cdp.BackendNodeID) bool {
 // set gives a field its value, and tells the page.
 func (b *tab) set(node cdp.BackendNodeID, text string) {
 	b.t.Helper()
-	b.clicks += 2 // it opens, and a value is chosen
+	if b.strokes += len(text); !b.keys {
+		b.clicks += 2 // it opens, and a value is chosen
+	}
 	got := on[string](b, node, `function(text) {
 		const option = [...(this.options || [])].find(o => o.text.trim() === text);
 		this.value = option ? option.value : text;
