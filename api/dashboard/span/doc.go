@@ -10,11 +10,11 @@
 //
 // # Equal times
 //
-// What is not over is not compared with what is. Today is compared with yesterday until the same hour. A longer span
-// that ends with today is compared without today, with the same days a whole number of its lengths earlier: of seven
-// days, six with the same six days of the week before, so that a Sunday stands against a Sunday. A month that runs is
-// compared with the same days of the month before it; one that is over, or any span of days that are over, with as many
-// days before.
+// A span that still runs is compared with a part of the one before that is as long. Today is compared with yesterday
+// until the same hour. A longer span that ends with today is compared without today, with the same days a whole number
+// of its lengths earlier: of seven days, six with the same six days of the week before, so that a Sunday stands against
+// a Sunday. A month that runs is compared with the same days of the month before it; one that is over, or any span of
+// days that are over, with as many days before.
 //
 // Files, leaves first: choice.go, day.go, span.go, before.go, of.go.
 package span

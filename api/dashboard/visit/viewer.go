@@ -11,7 +11,7 @@ import (
 	"shunt/engine/zone"
 )
 
-// What a browser remembers for the pages. The cookies are for their paths alone, so that no redirect has them.
+// Cookies of the dashboard. Their path is that of its pages, so that browsers do not send them with redirects.
 const (
 	ToldZone   = "shunt_zone"    // the zone of the browser, which the script tells
 	ChosenZone = "shunt_my_zone" // the zone that the visitor has chosen, which comes first

@@ -98,7 +98,7 @@ func contains(line []point, p point) (in bool) {
 	return in
 }
 
-// What is too small to be seen is left out, or a dot.
+// Sizes below which a shape is left out, or drawn as a dot.
 const (
 	leastTriangle = 1.8 // square units; see simplified
 	leastArea     = 2.5 // square units, of an island

@@ -5,8 +5,8 @@
 //
 // # What an edge may not do
 //
-// What an edge says is said by its token, so it is said about this edge. It names no other edge: its position in the
-// outbox, and the right to give hits, follow from the name in the token (Writer.Follow).
+// The writer takes the name of an edge from its token, never from a request. So an edge gives hits, and asks for the
+// position of an outbox, in its own name alone (Writer.Follow).
 //
 // Files, leaves first: settings.go, writer.go, client.go, source.go, node.go.
 package edge
