@@ -138,10 +138,12 @@ func (c *Calls) severalOf(caller account.Caller, q ListQuery, n int) (page Page,
 }
 
 // changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins
-// no further one. It returns how many it has looked at: the first of codes.
+// no further one. It returns how many of the first codes are done. Some behind them may be done, too, and do no harm if
+// they come again.
 func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done *SeveralDone) (n int, err error) {
 	var next atomic.Int64
-	var mu sync.Mutex // guards done and err
+	var mu sync.Mutex // guards done, err and failedAt
+	failedAt := len(codes)
 	var writing sync.WaitGroup
 	var failed atomic.Bool
 	for range min(severalWriters, len(codes)) {
@@ -154,7 +156,7 @@ func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done
 				changed, errOne := one(codes[i])
 				mu.Lock()
 				if more := done.count(codes[i], changed, errOne); more != nil {
-					err = more
+					err, failedAt = more, min(failedAt, i)
 					failed.Store(true)
 				}
 				mu.Unlock()
@@ -162,7 +164,7 @@ func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done
 		})
 	}
 	writing.Wait()
-	return min(int(next.Load()), len(codes)), err
+	return min(int(next.Load()), failedAt), err
 }
 
 // count counts what became of a link. It returns an error that others would meet, too.
