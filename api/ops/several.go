@@ -138,14 +138,13 @@ func (c *Calls) severalOf(caller account.Caller, q ListQuery, n int) (page Page,
 }
 
 // changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins
-// no further one. It returns how many of the first codes are done. Some behind them may be done, too, and do no harm if
-// they come again.
+// no further one. It returns how many of the first codes are done, which it has counted. Some behind an error may be
+// done, too, and do no harm if they come again.
 func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done *SeveralDone) (n int, err error) {
 	var next atomic.Int64
-	var mu sync.Mutex // guards done, err and failedAt
-	failedAt := len(codes)
 	var writing sync.WaitGroup
 	var failed atomic.Bool
+	results := make([]oneDone, len(codes))
 	for range min(severalWriters, len(codes)) {
 		writing.Go(func() {
 			for !failed.Load() && ctx.Err() == nil {
@@ -153,38 +152,51 @@ func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done
 				if i >= len(codes) {
 					return
 				}
-				changed, errOne := one(codes[i])
-				mu.Lock()
-				if more := done.count(codes[i], changed, errOne); more != nil {
-					err, failedAt = more, min(failedAt, i)
+				changed, err := one(codes[i])
+				if results[i] = (oneDone{true, changed, err}); general(err) {
 					failed.Store(true)
 				}
-				mu.Unlock()
 			}
 		})
 	}
 	writing.Wait()
-	return min(int(next.Load()), failedAt), err
+	for n < len(codes) && results[n].looked {
+		if err := results[n].err; general(err) {
+			return n, err
+		}
+		done.count(codes[n], results[n])
+		n++
+	}
+	return n, nil
 }
 
-// count counts what became of a link. It returns an error that others would meet, too.
-func (s *SeveralDone) count(code string, changed bool, err error) error {
-	switch p, known := problem.Of(err); {
-	case err == nil && changed:
+// oneDone is what became of one link, if it was looked at.
+type oneDone struct {
+	looked, changed bool
+	err             error
+}
+
+// general reports whether an error is one that other links would meet, too.
+func general(err error) bool {
+	p, known := problem.Of(err)
+	return err != nil && !errors.Is(err, engine.ErrNotFound) && (!known || p.Kind.Status >= 500)
+}
+
+// count counts what became of a link.
+func (s *SeveralDone) count(code string, one oneDone) {
+	switch {
+	case one.err == nil && one.changed:
 		s.Changed++
-	case err == nil:
+	case one.err == nil:
 		s.Same++
-	case errors.Is(err, engine.ErrNotFound):
+	case errors.Is(one.err, engine.ErrNotFound):
 		s.Gone++
-	case known && p.Kind.Status < 500:
+	default:
 		s.Refused++
 		if len(s.Why) < maxWhy {
-			s.Why = append(s.Why, RefusedLink{code, err})
+			s.Why = append(s.Why, RefusedLink{code, one.err})
 		}
-	default:
-		return err
 	}
-	return nil
 }
 
 // changeOf returns what s does with each link, or why it could not be done with any.

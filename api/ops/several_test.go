@@ -36,5 +36,6 @@ func TestALinkThatTheStoreRefusedComesAgain(t *testing.T) {
 		rest, err := new(Calls).changeEach(context.Background(), codes[n:], one, &done)
 		expect.OK(t, err)
 		expect.That(t, n+rest == len(codes) && len(changed) == len(codes), "%d fails: %d and %d, %d links changed", fails, n, rest, len(changed))
+		expect.Equal(t, done.Done(), uint64(len(codes)), "%d fails: links counted", fails)
 	}
 }
