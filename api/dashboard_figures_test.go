@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"shunt/api/account"
 	"shunt/api/chart"
 	"shunt/engine"
@@ -189,7 +191,7 @@ func TestPagesOfferTheSpansThatAreKept(t *testing.T) {
 					}
 					expect.Equal(t, strings.Join(titles, ", "), kept.titles, path)
 					if period != "last-month" || len(titles) < 7 {
-						page.want("1 ") // no choice leaves the hit out
+						expect.Equal(t, page.firstFigure(), "1", "%s%s: hits, which no choice leaves out", path, period)
 					}
 				}
 			}
@@ -353,7 +355,7 @@ func TestLinksAreComparedOnAPage(t *testing.T) {
 	}
 	expect.Equal(t, len(chartOf(page)), 7, "days in the table")
 	whole := st.stats("?from=2026-03-14")
-	page.want(fmt.Sprintf("Together %d", whole.Hits), "z 0 none a week earlier either")
+	page.want(fmt.Sprintf("Together %d", whole.Hits), "z 0 the link was made later")
 	expect.Equal(t, len(page.all("svg", "sample")), 6, "each line has a name in the legend and in the table")
 	expect.Contains(t, page.body, `href="/_/compare?codes=x%2Cz"`, "the address without y")
 	b.open("/_/compare?" + page.form("/_/compare").with("codes", " http://127.0.0.1:8080/x, y ").values.Encode()).want("Together")
@@ -452,4 +454,21 @@ func TestALongBreakdownIsFoldedWhole(t *testing.T) {
 	for _, code := range codes {
 		page.want(code + ".example 1 5%")
 	}
+}
+
+// firstFigure returns the first figure of the span that a page shows: its hits, of compared links together.
+func (p *shown) firstFigure() string {
+	for n := range p.doc.Descendants() {
+		if n.Type == html.ElementNode && n.Data == "dd" {
+			return strings.TrimSpace(textOf(n))
+		}
+	}
+	var hits []string
+	for _, cell := range p.all("td", "num") {
+		hits = append(hits, strings.TrimSpace(textOf(cell)))
+	}
+	if len(hits) < 2 {
+		return "none"
+	}
+	return hits[len(hits)-2] // of the last row, which has visitors behind it
 }

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"html/template"
-	"shunt/api/dashboard/find"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -36,15 +36,24 @@ type comparedLink struct {
 	Figures             ops.Figures
 	view                *figuresView
 	part, then          *ops.Figures
+	made                time.Time
 }
 
 // Hits and Visitors say how the link's figures differ from the time before.
 func (l *comparedLink) Hits() visit.Delta {
-	return compared(l.Figures.Hits, l.part.Hits, l.then.Hits, l.view.Span.Before)
+	return l.compared(l.Figures.Hits, l.part.Hits, l.then.Hits)
+}
+
+func (l *comparedLink) compared(whole, part, then uint64) visit.Delta {
+	before := l.view.Span.Before
+	if !l.made.Before(before.Till) {
+		return visit.Delta{Text: "the link was made later"}
+	}
+	return compared(whole, part, then, before)
 }
 
 func (l *comparedLink) Visitors() visit.Delta {
-	return compared(l.Figures.Unique, l.part.Unique, l.then.Unique, l.view.Span.Before)
+	return l.compared(l.Figures.Unique, l.part.Unique, l.then.Unique)
 }
 
 // codesTyped returns codes with commas between them: people type spaces and whole short addresses.
@@ -84,9 +93,17 @@ func (r *request) readCompared(v *compareView) error {
 	if err := r.readOwner(v.windows("include", allLists), "codes", v.Codes, "owner", v.Owner); err != nil {
 		return err
 	}
+	guard, err := ops.ParseGuard(r.Caller, parameters("owner", v.Owner))
+	if err != nil {
+		return err
+	}
 	codes := strings.Split(v.Codes, ",")
 	for i, l := range v.Window.Links {
-		row := comparedLink{Code: l.Code, Path: linkPath(l.Code, v.Owner), Sample: chart.Sample(i), Figures: l.Figures, view: &v.figuresView, part: &v.Window.Links[i].Figures}
+		link, err := r.Calls.Read(r.Caller, l.Code, guard)
+		if err != nil {
+			return err
+		}
+		row := comparedLink{Code: l.Code, Path: linkPath(l.Code, v.Owner), Sample: chart.Sample(i), Figures: l.Figures, view: &v.figuresView, part: &v.Window.Links[i].Figures, made: link.CreatedAt}
 		if v.Part != nil {
 			row.part = &v.Part.Links[i].Figures
 		}

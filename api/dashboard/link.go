@@ -2,8 +2,8 @@ package dashboard
 
 import (
 	"github.com/valyala/fasthttp"
-	"shunt/api/dashboard/find"
 
+	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/engine"
