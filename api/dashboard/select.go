@@ -314,38 +314,85 @@ func (r *request) askOwner(s *ops.Several) error {
 	return patchAs("owner", u.ID)(r, s)
 }
 
+// Limits of a list as a file. It is made in memory, so that its name can say whether it has all links.
+const (
+	maxTableBytes = 4 << 20
+	tablePatience = 10 * time.Second
+)
+
+// A linkTable is links as CSV.
+type linkTable struct {
+	*sheet.Table
+	text   bytes.Buffer
+	owners map[uint32]string // their names; nil: no column says whose a link is
+	links  int
+}
+
+func (r *request) newLinkTable(owners bool) (t *linkTable, err error) {
+	t = new(linkTable)
+	headings := []string{
+		"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "expires_at", "max_hits", "hits",
+		"visitors", "visitors_as_of",
+	}
+	if owners {
+		headings = append(headings, "owner")
+		if t.owners, err = r.ownerNames(true); err != nil {
+			return nil, err
+		}
+	}
+	t.Table = sheet.NewTable(&t.text, headings...)
+	return t, nil
+}
+
+// add adds a link, whose visitors are as of a time.
+func (t *linkTable) add(l *ops.Link, asOf time.Time) {
+	visitors, as := strconv.FormatUint(l.Unique, 10), moment(asOf)
+	if uncounted(l) {
+		visitors, as = "", ""
+	}
+	cells := []string{
+		l.Code, l.ShortURL, l.Target, l.Title, l.Note, tagtext.Join(l.Tags), string(l.State), moment(l.CreatedAt), moment(l.UpdatedAt),
+		moment(l.ExpiresAt), shownMaxHits(l), strconv.FormatUint(l.Hits, 10), visitors, as,
+	}
+	if t.owners != nil {
+		cells = append(cells, cmp.Or(t.owners[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10)))
+	}
+	t.Row(cells...)
+	t.links++
+}
+
+func (t *linkTable) full() bool { return t.links >= ops.MaxSeveral || t.text.Len() >= maxTableBytes }
+
 // exportCodes answers with links as a file. Links that are not there any more are left out.
 func (r *request) exportCodes(view *selectedView) error {
 	q, err := r.listAsked(&view.Search)
 	if err != nil {
 		return err
 	}
-	if len(view.Codes) > engine.MaxListed {
-		return problem.New(problem.BadRequest, "at most %d links are exported by their codes at a time", engine.MaxListed)
+	table, err := r.newLinkTable(q.Guard.AnyOwner)
+	if err != nil {
+		return err
 	}
-	var links []ops.Link
 	err = r.Heavily(func() error {
-		return r.Calls.InTurn(r.Caller, func() error {
-			for _, code := range view.Codes {
-				l, err := r.Calls.Read(r.Caller, code, q.Guard)
-				switch {
-				case err == nil:
-					links = append(links, l)
-				case !errors.Is(err, engine.ErrNotFound):
-					return err
-				}
+		for _, code := range view.Codes {
+			l, err := r.Calls.Read(r.Caller, code, q.Guard)
+			switch {
+			case err == nil:
+				table.add(&l, r.Now())
+			case !errors.Is(err, engine.ErrNotFound):
+				return err
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return r.sendLinks(links, q.Guard.AnyOwner, "links.csv")
+	return r.sendTable(table, false)
 }
 
-// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, at most ops.MaxSeveral
-// links from the first on. Visitors are as they were summed up.
+// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, from the first link on.
+// Visitors are as they were summed up.
 func (r *request) exportShown() error {
 	search := find.Read(r.Query)
 	owner, choice, err := r.ownerAsked()
@@ -360,15 +407,25 @@ func (r *request) exportShown() error {
 	if err != nil {
 		return err
 	}
+	table, err := r.newLinkTable(q.Guard.AnyOwner)
+	if err != nil {
+		return err
+	}
 	q.Summed = true
-	var links []ops.Link
+	cut, began := false, time.Now()
+	takePage := func(p ops.Page) error {
+		for i := range p.Links {
+			if cut = table.full(); cut {
+				break
+			}
+			table.add(&p.Links[i], p.AsOf)
+		}
+		q.Cursor = p.Next
+		return nil
+	}
 	err = r.Heavily(func() error {
-		for more := true; more && len(links) < ops.MaxSeveral; more = q.Cursor != "" {
-			err := r.Calls.List(r.Caller, q, func(p ops.Page) error {
-				links, q.Cursor = append(links, p.Links...), p.Next
-				return nil
-			})
-			if err != nil {
+		for more := true; more; more = q.Cursor != "" && !table.full() && time.Since(began) < tablePatience {
+			if err := r.Calls.List(r.Caller, q, takePage); err != nil {
 				return err
 			}
 		}
@@ -377,41 +434,21 @@ func (r *request) exportShown() error {
 	if err != nil {
 		return err
 	}
-	name := "links.csv"
-	if q.Cursor != "" || len(links) > ops.MaxSeveral {
-		links = links[:min(len(links), ops.MaxSeveral)]
-		name = "links-first-" + strconv.Itoa(len(links)) + ".csv"
-	}
-	return r.sendLinks(links, q.Guard.AnyOwner, name)
+	return r.sendTable(table, cut || q.Cursor != "")
 }
 
-// sendLinks answers with links as CSV.
-func (r *request) sendLinks(links []ops.Link, owners bool, name string) error {
-	names, err := r.ownerNames(owners)
-	if err != nil {
+// sendTable answers with a table. The name of one that was cut says how many links it has.
+func (r *request) sendTable(t *linkTable, cut bool) error {
+	if err := t.End(); err != nil {
 		return err
 	}
-	headings := []string{"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "expires_at", "max_hits", "hits", "visitors"}
-	if owners {
-		headings = append(headings, "owner")
-	}
-	var b bytes.Buffer
-	table := sheet.NewTable(&b, headings...)
-	for i := range links {
-		l := &links[i]
-		cells := []string{
-			l.Code, l.ShortURL, l.Target, l.Title, l.Note, tagtext.Join(l.Tags), string(l.State), l.CreatedAt.UTC().Format(time.RFC3339),
-			l.UpdatedAt.UTC().Format(time.RFC3339), moment(l.ExpiresAt), shownMaxHits(l), strconv.FormatUint(l.Hits, 10), strconv.FormatUint(l.Unique, 10),
-		}
-		if owners {
-			cells = append(cells, cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10)))
-		}
-		table.Row(cells...)
+	name := "links.csv"
+	if cut {
+		name = "links-first-" + strconv.Itoa(t.links) + ".csv"
 	}
 	h := &r.Ctx.Response.Header
 	h.SetContentType("text/csv; charset=utf-8")
 	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
-	err = table.End()
-	r.Ctx.SetBody(b.Bytes())
-	return err
+	r.Ctx.Response.SetBodyRaw(t.text.Bytes())
+	return nil
 }

@@ -13,8 +13,8 @@ var errMessage = errors.New("not a message between an edge and its writer")
 // maxHeadBytes bounds the head of a message.
 const maxHeadBytes = 8 << 10
 
-// maxParts bounds the parts of a message.
-const maxParts = 1 << 16
+// MaxParts bounds the parts of a message.
+const MaxParts = 1 << 16
 
 // appendMessage appends a head and parts, each after its length in 4 bytes, big-endian.
 func appendMessage(dst []byte, head any, parts [][]byte) []byte {
@@ -47,8 +47,8 @@ func readMessage(b []byte, head any) (parts [][]byte, err error) {
 		if part, b, err = cutPart(b); err != nil {
 			return nil, err
 		}
-		if parts = append(parts, part); len(parts) > maxParts {
-			return nil, fmt.Errorf("%w: more than %d parts", errMessage, maxParts)
+		if parts = append(parts, part); len(parts) > MaxParts {
+			return nil, fmt.Errorf("%w: more than %d parts", errMessage, MaxParts)
 		}
 	}
 	return parts, nil

@@ -25,12 +25,15 @@ func New(o Options, c Content) *Dashboard {
 // Serve answers a request whose path begins with Root.
 func (d *Dashboard) Serve(ctx *fasthttp.RequestCtx) { d.routes(ctx) }
 
-// compressed compresses the answers of handle, except for streams: their events must not wait in a
+// maxCompressed is the size of an answer above which compression, which takes no turn, would keep a core busy for long.
+const maxCompressed = 1 << 20
+
+// compressed compresses the answers of handle, except for large ones and for streams: their events must not wait in a
 // buffer, and their reads must stay on the goroutine of the connection.
 func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
 	compress := fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
 	return func(ctx *fasthttp.RequestCtx) {
-		if handle(ctx); !ctx.Response.IsBodyStream() {
+		if handle(ctx); !ctx.Response.IsBodyStream() && len(ctx.Response.Body()) <= maxCompressed {
 			compress(ctx)
 		}
 	}
