@@ -43,9 +43,11 @@ func (s *Rows) MeetEdge(name string, outbox [16]byte) (kept [16]byte, err error)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.by == nil {
-		if e.by, err = s.readEdges(); err != nil {
+		by, err := s.readEdges()
+		if err != nil {
 			return kept, fmt.Errorf("storage: reading the edges: %w", err)
 		}
+		e.by = by
 	}
 	known, met := e.by[name]
 	switch {

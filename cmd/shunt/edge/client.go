@@ -18,7 +18,7 @@ import (
 
 const (
 	dialTimeout   = 5 * time.Second
-	answerTimeout = edges.Hold + 8*time.Second // of one question; a connection over which nothing comes is given up
+	answerTimeout = edges.Hold + 8*time.Second // a question of which nothing goes or comes for so long is given up
 	silentCopy    = 30 * time.Second           // a copy of which nothing comes for so long is given up
 
 	maxProblemBytes = 4 << 10
@@ -33,6 +33,8 @@ var (
 	// errEdge: the address of the writer leads to an edge.
 	errEdge = errors.New("--edge-of leads to an edge: name the server of the links by an address of its own")
 )
+
+var errSilent = errors.New("the writer was silent for too long")
 
 // refusedError is an answer that says that nothing can be done.
 type refusedError struct {
@@ -68,14 +70,19 @@ func newClient(origin, token, process string, own func(net.Addr) bool) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// post sends a body to a path, and returns the answer if its status is 200.
-func (c *client) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
+// post sends a body to a path, and returns the answer if its status is 200. It calls alive whenever some of either goes
+// or comes.
+func (c *client) post(ctx context.Context, path string, body []byte, alive func()) (*http.Response, error) {
 	loop := false
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { loop = c.own != nil && c.own(info.Conn.RemoteAddr()) }}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodPost, c.origin+apiRoot+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
+	req.GetBody = func() (io.ReadCloser, error) {
+		return io.NopCloser(&aliveReader{bytes.NewReader(body), alive}), nil
+	}
+	req.Body, _ = req.GetBody()
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("User-Agent", "shunt-edge/"+version.Text())
 	resp, err := c.http.Do(req)
@@ -89,6 +96,10 @@ func (c *client) post(ctx context.Context, path string, body []byte) (*http.Resp
 		return nil, err
 	}
 	if resp.StatusCode == http.StatusOK {
+		resp.Body = struct {
+			io.Reader
+			io.Closer
+		}{&aliveReader{resp.Body, alive}, resp.Body}
 		return resp, nil
 	}
 	defer resp.Body.Close()
@@ -121,9 +132,9 @@ func (c *client) refusal(resp *http.Response) error {
 
 // meet asks what the store of a new edge begins with.
 func (c *client) meet(ctx context.Context) (id edges.Identity, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	resp, err := c.post(ctx, edges.MeetPath, []byte("{}"))
+	ctx, alive, end := whileAlive(ctx, answerTimeout)
+	defer end()
+	resp, err := c.post(ctx, edges.MeetPath, []byte("{}"), alive)
 	if err != nil {
 		return id, err
 	}
@@ -139,10 +150,10 @@ func (c *client) meet(ctx context.Context) (id edges.Identity, err error) {
 
 // follow asks one question.
 func (c *client) follow(ctx context.Context, ask *edges.Ask, records [][]byte) (a edges.Answer, entries [][]byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
+	ctx, alive, end := whileAlive(ctx, answerTimeout)
+	defer end()
 	ask.Version, ask.Program = edges.Version, version.Text()
-	resp, err := c.post(ctx, edges.FollowPath, edges.AppendAsk(nil, ask, records))
+	resp, err := c.post(ctx, edges.FollowPath, edges.AppendAsk(nil, ask, records), alive)
 	if err != nil {
 		return a, nil, err
 	}
@@ -159,16 +170,24 @@ func (c *client) follow(ctx context.Context, ask *edges.Ask, records [][]byte) (
 
 // copy has take read a copy of the links.
 func (c *client) copy(ctx context.Context, take func(io.Reader) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	silent := time.AfterFunc(silentCopy, cancel)
-	defer silent.Stop()
-	resp, err := c.post(ctx, edges.CopyPath, []byte("{}"))
+	ctx, alive, end := whileAlive(ctx, silentCopy)
+	defer end()
+	resp, err := c.post(ctx, edges.CopyPath, []byte("{}"), alive)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	return take(&aliveReader{resp.Body, func() { silent.Reset(silentCopy) }})
+	return take(resp.Body)
+}
+
+// whileAlive returns a context that ends when alive was not called for a time, or by end.
+func whileAlive(ctx context.Context, silence time.Duration) (alone context.Context, alive, end func()) {
+	alone, cancel := context.WithCancelCause(ctx)
+	silent := time.AfterFunc(silence, func() { cancel(errSilent) })
+	return alone, func() { silent.Reset(silence) }, func() {
+		silent.Stop()
+		cancel(nil)
+	}
 }
 
 // aliveReader calls alive whenever something was read.

@@ -364,6 +364,12 @@ func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	w.link("last", "https://last.example/", 0)
 	e.redirects("last", "https://last.example/")
 	expect.Equal(t, w.hits("stays"), counted, "hits at the end")
+
+	// A writer that was restored from a backup from before the edge has taken nothing, and nothing is left to give.
+	until(t, "the outbox is empty", func() bool { m := e.rows.Metrics(); return m.OutboxFirst == m.OutboxNext && m.OutboxNext > 1 })
+	left, err := (&source{rows: e.rows, log: e.logger()}).taken(&edges.Answer{Taken: 0})
+	expect.OK(t, err)
+	expect.That(t, !left, "hits are to be given first, and there are none: the edge never takes a copy")
 }
 
 // TestARevokedEdgeRedirectsNothing revokes the token of an edge, which is restarted while its writer is away, and

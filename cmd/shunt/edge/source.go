@@ -158,14 +158,15 @@ func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
 	return &edges.Ask{
 		Key: clusterlog.FingerprintOf(s.rows.Store().Identity().VisitorKey).String(), Log: id.String(), At: at.String(),
 		Outbox: hex.EncodeToString(outbox[:]), First: posted.First,
-	}, posted.Records, nil
+	}, posted.Records[:min(len(posted.Records), edges.MaxParts)], nil
 }
 
-// taken drops what the writer has taken of the outbox; left reports whether there is more.
+// taken drops what the writer has taken of the outbox; left reports whether there is more. A writer that was restored has
+// taken less than this edge has dropped.
 func (s *source) taken(a *edges.Answer) (left bool, err error) {
 	m := s.rows.Metrics()
 	if a.Taken >= m.OutboxNext {
-		s.log.Error("this data folder was rolled back: the writer has more hits of this edge than its outbox ever had; it begins another outbox",
+		s.log.Error("this data folder was rolled back: the writer has more hits of this edge than its outbox ever had; it begins another outbox, without those that were counted since",
 			"taken", a.Taken, "next", m.OutboxNext)
 		return false, s.rows.RenewOutbox()
 	}
@@ -174,5 +175,5 @@ func (s *source) taken(a *edges.Answer) (left bool, err error) {
 			return false, err
 		}
 	}
-	return a.Taken+1 < m.OutboxNext, nil
+	return max(a.Taken+1, m.OutboxFirst) < m.OutboxNext, nil
 }

@@ -59,7 +59,9 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-trim.C:
-			_, err = w.rows.TrimEdgeLog(maxLogBytes)
+			for more := true; more && err == nil && ctx.Err() == nil; {
+				more, err = w.rows.TrimEdgeLog(maxLogBytes)
+			}
 		case <-look.C:
 			err = w.endWithoutEdges()
 		}
@@ -110,6 +112,7 @@ func (w *Writer) follow(ctx context.Context, name string, ask *edges.Ask, record
 			return a, nil, nil
 		}
 		a.WaitedMs = time.Since(began).Milliseconds()
+		entries = entries[:min(len(entries), edges.MaxParts)]
 		if err != nil || len(entries) > 0 || len(records) > 0 || ask.NoWait || ctx.Err() != nil {
 			return a, entries, err
 		}
@@ -152,7 +155,7 @@ func (w *Writer) readPlace(ask *edges.Ask) (p place, err error) {
 func (w *Writer) take(ctx context.Context, name string, outbox [16]byte, ask *edges.Ask, records [][]byte, a *edges.Answer) error {
 	kept, err := w.rows.MeetEdge(name, outbox)
 	if errors.Is(err, replicate.ErrTooManyEdges) {
-		return problem.New(problem.Forbidden, "%v", replicate.ErrTooManyEdges)
+		return problem.New(problem.Invalid, "%v", replicate.ErrTooManyEdges) // not forbidden, which would mean that it was revoked
 	}
 	if err != nil {
 		return err
@@ -170,7 +173,7 @@ func (w *Writer) take(ctx context.Context, name string, outbox [16]byte, ask *ed
 		})
 		if lost > 0 {
 			a.Lost = lost
-			w.log.Error("hits that an edge has counted are lost: this server was restored from a backup that lacks them", "edge", name, "records", lost)
+			w.log.Error("hits that an edge has counted are lost: this server was restored from a backup that lacks them, or knows the outbox no more", "edge", name, "records", lost)
 		}
 		switch {
 		case errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading):
