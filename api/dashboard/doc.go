@@ -6,10 +6,12 @@
 //
 // A page is a row of the table rows (rows.go), a method of request, and a template of its own. Forms are sent
 // to the path of the page that shows them, or below it, and are answered with 303 See Other to a
-// page, or, if they are of selected links, with a page or a file. A form with errors is shown again with what was typed, each error at its field.
+// page, or, if they are of selected links, with a page or a file. A form with errors is shown again with what was
+// typed, each error at its field.
 //
 // No rule of a call is here. A form becomes the JSON body of the API's call, or of a change of several links
-// (ops.Several), and goes to package ops or account, so that pages and API accept the same values and refuse them with the same words.
+// (ops.Several), and goes to package ops or account, so that pages and API accept the same values and refuse them with
+// the same words.
 //
 // # Without script
 //

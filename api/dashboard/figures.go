@@ -229,17 +229,14 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
-// leastDays is the shortest chart of days; one of a young store or link has no more days of nothing before its first
-// hit.
-const leastDays = 30
-
-// fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond leastDays.
+// fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond
+// span.LeastDays.
 func fromFirstHit(series []ops.Bucket) []ops.Bucket {
 	first := slices.IndexFunc(series, func(b ops.Bucket) bool { return b.Hits > 0 })
-	if first < 0 || len(series) <= leastDays {
+	if first < 0 || len(series) <= span.LeastDays {
 		return series
 	}
-	return series[min(first, len(series)-leastDays):]
+	return series[min(first, len(series)-span.LeastDays):]
 }
 
 // drawn returns the chart of a series, which may lack the beginning of the window's; "" if it is empty, or too long for

@@ -28,9 +28,9 @@ func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState)
 	return renewed
 }
 
-// RenewOutbox gives a store that is a copy of another node's an outbox of its own, and forgets what waits in the old one:
-// both would put different records at the same positions. What the other node counts after the copy
-// was made is pulled from its outbox, like anybody's. Restore does the same by itself.
+// RenewOutbox gives a store that is a copy of another node's an outbox of its own, and forgets what waits in the old
+// one: both would put different records at the same positions. What the other node counts after the copy was made is
+// pulled from its outbox, like anybody's. Restore does the same by itself.
 //
 // A copy that replaces its own original, which is lost, lacks what that has counted since. The others
 // may have pulled it, but an outbox has only what its own node has counted. A copy of another node,

@@ -78,8 +78,8 @@ func (c *Calendar) offered(a Asked) Asked {
 	return otherwise
 }
 
-// leastDays is how many days a young subject is shown with at least, all of them empty but the last.
-const leastDays = 30
+// LeastDays is how many days a young subject is shown with at least, all of them empty but the last.
+const LeastDays = 30
 
 // setDays sets the days of s in its zone.
 func (c *Calendar) setDays(s *Span, made time.Time) error {
@@ -93,7 +93,7 @@ func (c *Calendar) setDays(s *Span, made time.Time) error {
 	case LastMonth:
 		s.first, s.last = s.today.month(-1), s.today.month(0)-1
 	case All:
-		s.first = max(kept, min(dayOf(made, s.Zone), s.today-leastDays+1))
+		s.first = max(kept, min(dayOf(made, s.Zone), s.today-LeastDays+1))
 		return nil
 	case Custom:
 		if err := s.read(kept); err != nil {

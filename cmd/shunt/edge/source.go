@@ -161,8 +161,8 @@ func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
 	}, posted.Records[:min(len(posted.Records), edges.MaxParts)], nil
 }
 
-// taken drops what the writer has taken of the outbox; left reports whether there is more. A writer that was restored has
-// taken less than this edge has dropped.
+// taken drops what the writer has taken of the outbox; left reports whether there is more. A writer that was restored
+// has taken less than this edge has dropped.
 func (s *source) taken(a *edges.Answer) (left bool, err error) {
 	m := s.rows.Metrics()
 	if a.Taken >= m.OutboxNext {
