@@ -16,6 +16,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/edges"
 	"shunt/api/exchange"
+	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
@@ -45,6 +46,7 @@ type EdgeOf struct {
 type edgeCalls struct {
 	Edges
 	accounts *account.Accounts
+	copies   *ops.Places
 	ending   <-chan struct{} // closed when the server shuts down
 	log      *slog.Logger
 }
@@ -68,8 +70,11 @@ func (c *edgeCalls) meet(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, &id)
 }
 
-// copyTimeout bounds a copy, which keeps a snapshot of the store.
-const copyTimeout = 6 * time.Hour
+// Limits of copies, each of which keeps a snapshot of the store.
+const (
+	copyTimeout = 6 * time.Hour
+	maxCopies   = 16 // under way
+)
 
 // within returns a context that ends after a time, or when the server shuts down. cancel must be called.
 func (c *edgeCalls) within(limit time.Duration) (ctx context.Context, cancel context.CancelFunc) {
@@ -86,12 +91,16 @@ func (c *edgeCalls) within(limit time.Duration) (ctx context.Context, cancel con
 
 // copy answers with a copy of the links. It ends early, without the copy's own end, if it fails.
 func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := c.copies.Take(ops.KeyOf(caller)); err != nil {
+		return err
+	}
 	c.log.Info("an edge takes a copy of the links", "edge", caller.Edge)
 	ctx.SetConnectionClose() // so that a copy which ends early ends the connection
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	copying, stop := c.within(copyTimeout)
 	conn := ctx.Conn()
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer c.copies.Leave(ops.KeyOf(caller))
 		defer stop()
 		defer func() {
 			if v := recover(); v != nil {

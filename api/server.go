@@ -188,7 +188,10 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site)
 	s.others = s.newPublic(checked)
-	ofEdges := &edgeCalls{Edges: o.Edges, accounts: o.Accounts, ending: s.ending, log: s.log}
+	ofEdges := &edgeCalls{
+		Edges: o.Edges, accounts: o.Accounts, ending: s.ending, log: s.log,
+		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies),
+	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
 	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
 	s.router = &apiRouter{

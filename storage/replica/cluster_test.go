@@ -138,6 +138,19 @@ func caughtUp(t testing.TB, log *memLog, members []*member) {
 	}
 }
 
+// awaitEntries waits until n more entries have been appended.
+func (l *memLog) awaitEntries(t testing.TB, n uint64) {
+	t.Helper()
+	_, from := l.span()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, head := l.span()
+		if head >= from+n {
+			return
+		}
+		expect.MustThat(t, time.Now().Before(deadline), "%d entries in 20 s", head-from)
+	}
+}
+
 // alike fails the test unless the shared rows of all members are equal, and what their engines resolve.
 func alike(t *testing.T, members []*member) {
 	t.Helper()
@@ -222,6 +235,7 @@ func TestNodesStayAlikeWhileLeadersChange(t *testing.T) {
 		clients.Go(func() { client(members, c, made[c], stop) })
 	}
 	for range 60 {
+		log.awaitEntries(t, 4) // so that a slow machine tests no less
 		time.Sleep(20 * time.Millisecond)
 		log.depose()
 	}

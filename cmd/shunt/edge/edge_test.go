@@ -685,3 +685,33 @@ func TestEdgesLoseAndDoubleNothing(t *testing.T) {
 		expect.Equal(t, w.hits(code), n, "hits of %s", code)
 	}
 }
+
+// TestCopiesOfEdgesHaveALimit has as many copies under way as a writer makes at once, of which nobody reads.
+func TestCopiesOfEdgesHaveALimit(t *testing.T) {
+	w := newWriter(t)
+	for n := range 3000 {
+		w.link(fmt.Sprintf("code-%d", n), "https://a.example/"+strings.Repeat("x", 4000), 0)
+	}
+	secret, _ := w.token("frankfurt")
+	ask := func() *http.Response {
+		req, err := http.NewRequest(http.MethodPost, "http://"+w.address+"/api/v1"+edges.CopyPath, strings.NewReader("{}"))
+		expect.OK(t, err)
+		req.Header.Set("Authorization", "Bearer "+secret)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
+		expect.OK(t, err)
+		t.Cleanup(func() { resp.Body.Close() })
+		return resp
+	}
+	var first *http.Response
+	for n := range 16 {
+		resp := ask()
+		expect.MustEqual(t, resp.StatusCode, http.StatusOK, "copy %d", n)
+		if n == 0 {
+			first = resp
+		}
+	}
+	expect.Equal(t, ask().StatusCode, http.StatusServiceUnavailable, "one more")
+	first.Body.Close()
+	until(t, "there is room for another", func() bool { return ask().StatusCode == http.StatusOK })
+}
