@@ -1,13 +1,11 @@
-package cluster
+package relay
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -16,92 +14,37 @@ import (
 // A Stream describes how to pass on an answer that may be endless, or larger than memory: live figures and
 // exports.
 type Stream struct {
-	Ending <-chan struct{} // closed when the server shuts down: then the stream ends
-	Renew  func(net.Conn)  // records that the client has read everything so far
+	Ending    <-chan struct{} // closed when the server shuts down: then the stream ends
+	Renew     func(net.Conn)  // records that the client has read everything so far
+	AwaitEnd  func(net.Conn)  // waits until the client closes the connection or sends a byte
+	Stop      func()          // ends the other server's answer, and its connection unless it was read whole; called once or more
+	Overtaken func() bool     // the server that answers led, and another one does now
 }
 
 const (
 	streamBuffer = 32 << 10
 	streamRenew  = time.Second
 
-	// streamSilence is how long a node may be silent in the middle of an answer while another one leads: it
+	// streamSilence is how long a server may be silent in the middle of an answer while another one leads: it
 	// may be cut off, and nothing else would end the connection.
 	streamSilence = 2 * streamRenew
 
-	// eventSilence is how long any node may be silent between events; it sends comments every 15 s.
+	// eventSilence is how long any server may be silent between events; it sends comments every 15 s.
 	eventSilence = 40 * time.Second
 
-	// exportSilence is how long any node may be silent in the middle of an export: a disk that stalls may need it.
-	exportSilence = answerTimeout
+	// exportSilence is how long any server may be silent in the middle of an export: a disk that stalls may need it.
+	exportSilence = 30 * time.Second
 )
 
 var eventStream = []byte("text/event-stream")
 
-// ForwardStream is Forward for a read at an edge whose answer is passed on as it comes.
-func (f *Forwarder) ForwardStream(ctx *fasthttp.RequestCtx, s Stream) error {
-	sent := fasthttp.AcquireRequest()
-	defer fasthttp.ReleaseRequest(sent)
-	f.prepare(sent, ctx, false)
-	for deadline := time.Now().Add(forwardPatience); ; time.Sleep(forwardPause) {
-		for _, p := range f.places() {
-			leader, _ := f.state.Leader()
-			led := leader == p.Name
-			resp, stop, err := f.open(p, sent)
-			if err != nil {
-				continue
-			}
-			if resp.Header.Get(refusedField) != "" {
-				stop()
-				continue
-			}
-			answerStream(ctx, resp, &passed{
-				Stream: s, body: resp.Body, stop: stop, overtaken: func() bool { return led && f.overtaken(p) },
-			})
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return f.unreached()
-		}
-	}
-}
-
-// open sends a read to a node, and gives it up if another one leads before an answer begins. stop ends it, and
-// closes its connection unless the answer was read whole.
-func (f *Forwarder) open(p Place, sent *fasthttp.Request) (resp *http.Response, stop func(), err error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, string(sent.Header.Method()), "https://"+p.Address, http.NoBody)
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	req.URL = &url.URL{Scheme: "https", Host: p.Address, Opaque: "//" + p.Address + string(sent.Header.RequestURI())}
-	for key, value := range sent.Header.All() {
-		if name := http.CanonicalHeaderKey(string(key)); name != fasthttp.HeaderHost && name != fasthttp.HeaderContentLength {
-			req.Header.Add(name, string(value))
-		}
-	}
-	req.Host = string(sent.Header.Host())
-	transport := &http.Transport{
-		DialTLSContext: f.state.Gate().Dialer(FromFull(f.tls, p.Name)), DisableCompression: true, ResponseHeaderTimeout: answerTimeout,
-		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
-	}
-	unwatch := f.watch(p, cancel)
-	resp, err = transport.RoundTrip(req)
-	unwatch()
-	if err != nil {
-		cancel()
-		return nil, nil, err
-	}
-	return resp, func() { cancel(); _ = resp.Body.Close(); transport.CloseIdleConnections() }, nil
-}
-
-// answerStream makes resp, whose body is p, the answer of ctx.
-func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
+// copyHead copies the status and header of resp, without the fields of one connection.
+func copyHead(ctx *fasthttp.RequestCtx, resp *http.Response) {
 	h := &ctx.Response.Header
-	closes := ctx.Response.ConnectionClose()
 	for name, values := range resp.Header {
 		switch name {
-		case fasthttp.HeaderConnection, fasthttp.HeaderContentLength, fasthttp.HeaderTransferEncoding, fasthttp.HeaderDate, sequenceField:
+		case fasthttp.HeaderConnection, "Keep-Alive", fasthttp.HeaderTrailer, fasthttp.HeaderUpgrade,
+			fasthttp.HeaderContentLength, fasthttp.HeaderTransferEncoding, fasthttp.HeaderDate:
 			continue
 		}
 		h.Del(name)
@@ -110,8 +53,28 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
 		}
 	}
 	ctx.SetStatusCode(resp.StatusCode)
+}
+
+// AnswerWhole makes resp, whose body was read, the answer of ctx.
+func AnswerWhole(ctx *fasthttp.RequestCtx, resp *http.Response, body []byte) {
+	copyHead(ctx, resp)
 	if ctx.IsHead() {
-		p.stop()
+		if resp.ContentLength > 0 {
+			ctx.Response.Header.SetContentLength(int(resp.ContentLength))
+		}
+		return
+	}
+	ctx.Response.SetBodyRaw(body)
+}
+
+// AnswerStream makes resp the answer of ctx as it comes.
+func AnswerStream(ctx *fasthttp.RequestCtx, resp *http.Response, s Stream) {
+	h := &ctx.Response.Header
+	closes := ctx.Response.ConnectionClose()
+	copyHead(ctx, resp)
+	p := &passed{Stream: s, body: resp.Body}
+	if ctx.IsHead() {
+		p.Stop()
 		return
 	}
 	p.conn, p.chunks, p.closed = ctx.Conn(), make(chan []byte), make(chan struct{})
@@ -128,15 +91,13 @@ func answerStream(ctx *fasthttp.RequestCtx, resp *http.Response, p *passed) {
 	ctx.SetBodyStream(p, length)
 }
 
-// passed is the body of an answer that comes from another node. A goroutine reads it, so that Read can
+// passed is the body of an answer that comes from another server. A goroutine reads it, so that Read can
 // also see that the server shuts down. For events, another one sees that the client has gone.
 type passed struct {
 	Stream
-	body      io.ReadCloser
-	stop      func()
-	overtaken func() bool // the node that answers led, and another one does now
-	conn      net.Conn
-	events    bool
+	body   io.ReadCloser
+	conn   net.Conn
+	events bool
 
 	chunks chan []byte   // closed at the end of body; err is set then
 	closed chan struct{} // by Close
@@ -150,7 +111,7 @@ type passed struct {
 
 var (
 	errEnding = errors.New("the server shuts down")
-	errSilent = errors.New("the node that answers is silent")
+	ErrSilent = errors.New("the server that answers is silent")
 )
 
 // Read implements io.Reader.
@@ -175,7 +136,7 @@ func (p *passed) begin() {
 		p.gone = make(chan struct{})
 		go func() {
 			defer close(p.gone)
-			_, _ = p.conn.Read(make([]byte, 1))
+			p.AwaitEnd(p.conn)
 		}()
 	}
 }
@@ -221,7 +182,7 @@ func (p *passed) wait() error {
 		}
 		p.ended = true
 		p.unread, p.Ending = []byte("event: end\ndata: {\"reason\":\"shutdown\"}\n\n"), nil
-		p.stop() // so the end of body follows
+		p.Stop() // so the end of body follows
 	case <-timer.C:
 		p.Renew(p.conn)
 		return p.endSilence()
@@ -229,15 +190,15 @@ func (p *passed) wait() error {
 	return nil
 }
 
-// endSilence ends an answer whose node has been silent for too long. A page that reads events asks again by
+// endSilence ends an answer whose server has been silent for too long. A page that reads events asks again by
 // itself.
 func (p *passed) endSilence() error {
 	p.silent += streamRenew
-	longest, err := exportSilence, errSilent
+	longest, err := exportSilence, ErrSilent
 	if p.events {
 		longest, err = eventSilence, io.EOF
 	}
-	if p.silent >= longest || p.silent >= streamSilence && p.overtaken() {
+	if p.silent >= longest || p.silent >= streamSilence && p.Overtaken() {
 		return err
 	}
 	return nil
@@ -246,6 +207,6 @@ func (p *passed) endSilence() error {
 // Close implements io.Closer.
 func (p *passed) Close() error {
 	close(p.closed)
-	p.stop()
+	p.Stop()
 	return nil
 }
