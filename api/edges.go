@@ -37,6 +37,9 @@ type Edges struct {
 	// there is nothing to say, it waits until there is, or ctx ends. Errors are problems.
 	Follow func(ctx context.Context, edge string, ask *edges.Ask, records [][]byte) (edges.Answer, [][]byte, error)
 
+	// Head returns the sequence of the last entry of the log.
+	Head func() uint64
+
 	// Caps is engine.Engine.RecordAsked.
 	Caps func(asks []engine.CapAsk) ([]engine.CapAnswer, error)
 }
@@ -44,6 +47,7 @@ type Edges struct {
 // edgeCalls are the calls of edges, at their writer.
 type edgeCalls struct {
 	Edges
+	engine   *engine.Engine
 	accounts *account.Accounts
 	auth     *auth.Authenticator
 	limiter  *auth.Limiter
@@ -62,6 +66,7 @@ func (c *edgeCalls) endpoints() []endpoint {
 		{"POST", edges.CopyPath, account.Edge, c.copy, 0},
 		{"POST", edges.FollowPath, account.Edge, c.follow, edges.MaxAskBytes},
 		{"POST", edges.CapsPath, account.Edge, c.caps, edges.MaxCapsBytes},
+		{"POST", edges.FindPath, account.Edge, c.find, 0},
 	}
 }
 
@@ -149,10 +154,18 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 			return err
 		}
 	}
+	if len(records) == 0 && len(entries) == 0 {
+		ctx.SetUserValue(heldKey{}, true)
+	}
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	ctx.SetBody(edges.AppendAnswer(nil, &answer, entries))
 	return nil
 }
+
+// heldKey marks a call of an edge that was held, and brought nothing: one a second, which is no line in the access log.
+type heldKey struct{}
+
+func isHeld(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(heldKey{}) != nil }
 
 // caps answers an edge that asks about redirects of links with a cap.
 func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
@@ -174,6 +187,11 @@ func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, answers)
+}
+
+// find answers an edge that asks about codes that it does not know.
+func (c *edgeCalls) find(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return answerFind(ctx, c.engine, c.Head)
 }
 
 // received returns routes for the requests of this server's own clients, and for those that its edges pass on.

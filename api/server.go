@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/auth"
@@ -189,7 +190,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
 	s.others = s.newPublic(checked)
 	ofEdges := &edgeCalls{
-		Edges: o.Edges, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
+		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
 		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies),
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
@@ -200,9 +201,12 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked,
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
 	}
 	s.front.access = o.Access
+	if o.Absent.Ask != nil {
+		s.front.absent = absent.New(o.Absent, s.now.Time())
+	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
@@ -244,7 +248,7 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 		return
 	}
 	c := &clustered{
-		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
+		engine: o.Engine, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
 		fixed:  s.others.IsFixed,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
 		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
