@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"runtime/debug"
 	"time"
 
@@ -52,8 +53,10 @@ type edgeCalls struct {
 	auth     *auth.Authenticator
 	limiter  *auth.Limiter
 	copies   *ops.Places
-	ending   <-chan struct{} // closed when the server shuts down
-	log      *slog.Logger
+
+	challenges http.Handler    // nil: none
+	ending     <-chan struct{} // closed when the server shuts down
+	log        *slog.Logger
 }
 
 // endpoints are the rows that edges have besides those of the API, which describes them nowhere: only edges call them.
@@ -67,6 +70,7 @@ func (c *edgeCalls) endpoints() []endpoint {
 		{"POST", edges.FollowPath, account.Edge, c.follow, edges.MaxAskBytes},
 		{"POST", edges.CapsPath, account.Edge, c.caps, edges.MaxCapsBytes},
 		{"POST", edges.FindPath, account.Edge, c.find, 0},
+		{"POST", edges.ChallengePath, account.Edge, c.challenge, 0},
 	}
 }
 

@@ -73,6 +73,7 @@ type Server struct {
 	public, local, admin *wire.Group
 	insecure, nodes      *wire.Group
 	clustered            *clustered // nil: no cluster
+	passing              *passing   // nil: no edge
 	drain                *wire.Drain
 	ending               chan struct{} // closed by Shutdown
 }
@@ -191,7 +192,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.others = s.newPublic(checked)
 	ofEdges := &edgeCalls{
 		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
-		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies),
+		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies), challenges: o.ACMEChallenges,
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
 	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
@@ -212,9 +213,9 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
 	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
 	s.buildCluster(o, operator)
-	ofEdge := s.newPassing(o)
-	s.front.routes = ofEdge.over(ofEdges.received(s.front.routes))
-	s.localRoutes = exchange.Named(ofEdge.overSocket(s.localRoutes, operator.paths()))
+	s.passing = s.newPassing(o)
+	s.front.routes = s.passing.over(ofEdges.received(s.front.routes))
+	s.localRoutes = exchange.Named(s.passing.overSocket(s.localRoutes, operator.paths()))
 }
 
 // newPassing returns what an edge does with requests that are not for a link; nil: this is no edge.
@@ -283,7 +284,11 @@ func (s *Server) buildListeners(o Options) {
 		s.public.Reader = http1.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.public.Outlived = o.Outlived
-	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, o.ACMEChallenges).Answer), s.redirectLimits(o))
+	challenges := o.ACMEChallenges
+	if s.passing != nil {
+		challenges = newEdgeChallenges(challenges, s.passing)
+	}
+	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, challenges).Answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {

@@ -14,6 +14,8 @@ const (
 	FollowPath = PathPrefix + "follow"
 	CapsPath   = PathPrefix + "caps"
 	FindPath   = PathPrefix + "find"
+
+	ChallengePath = PathPrefix + "challenge"
 )
 
 // ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An
