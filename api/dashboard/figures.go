@@ -207,6 +207,27 @@ func compared(whole, part, then uint64, b *span.Before) visit.Delta {
 	return visit.Compare(part, then, b.Words)
 }
 
+// fileName names a file by what it is about, if that has a name, and by its days.
+func (v *figuresView) fileName(of string) string {
+	first, last := v.Span.Dates()
+	name := "figures"
+	if of != "" {
+		name += "-" + of
+	}
+	if name += "-" + first; last != first {
+		name += "-to-" + last
+	}
+	return name + ".csv"
+}
+
+// sendCSV answers with a file, which is not changed afterwards.
+func (r *request) sendCSV(name string, text []byte) {
+	h := &r.Ctx.Response.Header
+	h.SetContentType("text/csv; charset=utf-8")
+	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
+	r.Ctx.Response.SetBodyRaw(text)
+}
+
 // parameters returns names and values as parameters of a call; empty values are left out.
 func parameters(pairs ...string) *fasthttp.Args {
 	args := &fasthttp.Args{}

@@ -446,9 +446,6 @@ func (r *request) sendTable(t *linkTable, cut bool) error {
 	if cut {
 		name = "links-first-" + strconv.Itoa(t.links) + ".csv"
 	}
-	h := &r.Ctx.Response.Header
-	h.SetContentType("text/csv; charset=utf-8")
-	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
-	r.Ctx.Response.SetBodyRaw(t.text.Bytes())
+	r.sendCSV(name, t.text.Bytes())
 	return nil
 }

@@ -51,8 +51,13 @@ var administration = []navItem{
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
 	items, _ = marked(navigation, r.path())
-	if strings.HasPrefix(r.path(), Root+"link/") || r.path() == Root+"compare" {
+	switch by := r.path() == Root+"by"; {
+	case strings.HasPrefix(r.path(), Root+"link/"), r.path() == Root+"compare", by && r.Query("code") != "":
 		items[1].Current = true
+	case by && r.Query("tag") != "":
+		items[2].Current = true
+	case by:
+		items[0].Current = true
 	}
 	if !r.Admin() {
 		return items, nil
