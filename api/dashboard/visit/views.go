@@ -81,7 +81,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 }
 
 // large are the pages that can keep a core busy for more than a millisecond while they are drawn: 50
-// links take 3 ms, the lines of 1,000 addresses 20.
+// links took 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
 	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
 	"system": true, "audit": true,

@@ -102,19 +102,19 @@ func pickedLinks(b *tab) { b.click(field("Select all on this page")) }
 
 func selectedTag(b *tab) {
 	pickAll(b, "3 links selected", "Add tags")
-	b.follow(button("Selected links"))
+	b.follow(button("Apply to selected"))
 }
 
 // selectedAll is asked whether all links of a filter are to be deleted.
 func selectedAll(b *tab) {
 	pickAll(b, "6 links selected", "Delete")
-	b.follow(button("All 6 that match"))
+	b.follow(button("Apply to all (6)"))
 }
 
 // refusedOwner gives links to nobody.
 func refusedOwner(b *tab) {
 	pickAll(b, "3 links selected", "Move to another owner")
-	b.follow(button("Selected links"))
+	b.follow(button("Apply to selected"))
 	b.fill(field("New owner"), "nobody@example.com")
 	b.submit(button("Move to another owner"), http.StatusUnprocessableEntity)
 }
@@ -122,7 +122,7 @@ func refusedOwner(b *tab) {
 // refusedTags gives a link more tags than it can have.
 func refusedTags(b *tab) {
 	pickAll(b, "1 link selected", "Add tags")
-	b.follow(button("Selected links"))
+	b.follow(button("Apply to selected"))
 	b.fill(field("Tags"), "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32")
 	b.follow(button("Add tags"))
 }
