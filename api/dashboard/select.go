@@ -306,7 +306,7 @@ func (r *request) askExpiry(s *ops.Several) error {
 func (r *request) askOwner(s *ops.Several) error {
 	u, err := r.userNamed(r.Sent("to"))
 	if errors.Is(err, account.ErrNoUser) {
-		return jsonbody.FieldError("to", "unknown", "is not a user")
+		return jsonbody.FieldError("to", "unknown", "must be the e-mail address or the number of a user")
 	}
 	if err != nil {
 		return err
