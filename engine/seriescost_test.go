@@ -20,6 +20,7 @@ type countedView struct {
 func (v countedView) ReadSpans(
 	ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
 ) error {
+	println("spans", len(ids), len(spans))
 	return v.View.ReadSpans(ids, spans, wanted, func(i, j int, t *engine.Tally) error {
 		v.gate.tallies.Add(1)
 		if wanted != 0 {
@@ -63,7 +64,7 @@ func TestASeriesOfManyLinksReadsOnlyTheDaysAskedFor(t *testing.T) {
 			hits += b.Hits
 		}
 	}
-	t.Log(e.gate.flushed.Load(), e.gate.tallies.Load(), before)
+	t.Log(e.gate.flushed.Load(), e.gate.tallies.Load(), before, fmt.Sprintf("%T", func() any { v, _ := e.gate.View(); defer v.Close(); return v }()))
 	read := e.gate.tallies.Load() - before
 	expect.That(t, hits == links*asked && read == links*asked && e.gate.large.Load() == 0,
 		"%d hits from %d rows, %d of them with more than hits; want %d of both, and 0", hits, read, e.gate.large.Load(), links*asked)
