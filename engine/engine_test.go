@@ -42,8 +42,6 @@ type gate struct {
 	apply     atomic.Pointer[func(commit func())] // is called with the function that hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
 	listed    atomic.Int64                        // records that listings have read
-	tallies   atomic.Int64                        // days and hours of links that views have read
-	large     atomic.Int64                        // those with visitors or breakdowns
 	tagRows   atomic.Int64                        // rows of tags that listings were asked to read
 	flushed   atomic.Uint64                       // flushes that reached the store
 	tooLarge  atomic.Int64                        // number of flushes that are refused as too large
@@ -70,11 +68,7 @@ func (g *gate) View() (engine.View, error) {
 	if f := g.onView.Load(); f != nil {
 		(*f)()
 	}
-	v, err := g.Store.View()
-	if err != nil {
-		return nil, err
-	}
-	return countedView{v, g}, nil
+	return g.Store.View()
 }
 
 // readLife returns the tally of a link that the store itself has.
