@@ -55,7 +55,7 @@ func TestABackupUnderLoadGoesToABucketAndBack(t *testing.T) {
 	expect.That(t, first.Verified && first.SentFiles == first.Files && first.Links >= uint64(len(acknowledged)), "the first: got %+v", first)
 	expect.That(t, p.figure("shunt_last_backup_timestamp_seconds") != "0", "the backup is not in the metrics")
 	later, _ := c.acknowledged(len(acknowledged)+50, 0)
-	second := backUp("--skip-check", "--keep", "0")
+	second := backUp("--skip-check")
 	expect.That(t, second.Links > first.Links && !second.Verified, "the second: got %+v", second)
 	c.end()
 	p.terminate()

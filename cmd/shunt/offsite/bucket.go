@@ -40,8 +40,8 @@ type object struct {
 	written time.Time // by the server's clock
 }
 
-// openBucket makes no request.
-func openBucket(place Place, s *Settings) (*bucket, error) {
+// openBucket makes no request. Requests end soon after ctx does.
+func openBucket(ctx context.Context, place Place, s *Settings) (*bucket, error) {
 	k, err := s.readKeys()
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func openBucket(place Place, s *Settings) (*bucket, error) {
 	lookup := map[string]minio.BucketLookupType{"path": minio.BucketLookupPath, "host": minio.BucketLookupDNS}[s.Addressing]
 	client, err := minio.New(s.Endpoint.Host, &minio.Options{
 		Creds: credentials.NewStaticV4(k.id, k.secret, k.session), Secure: s.Endpoint.Scheme == "https",
-		Transport: newTransport(), Region: s.Region, BucketLookup: lookup, MaxRetries: tries,
+		Transport: newLasting(ctx, newTransport()), Region: s.Region, BucketLookup: lookup, MaxRetries: tries,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--s3-endpoint: %w", err)

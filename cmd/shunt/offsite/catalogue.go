@@ -34,7 +34,7 @@ type Entry struct {
 // List returns the newest backups at a place, at most that many, the newest first, of the store with that id, or of all
 // if it is "". There may be more.
 func List(ctx context.Context, place Place, s *Settings, store string, most int) (entries []Entry, more bool, err error) {
-	b, err := openBucket(place, s)
+	b, err := openBucket(ctx, place, s)
 	if err != nil {
 		return nil, false, err
 	}
@@ -101,7 +101,7 @@ func (b *bucket) manifest(ctx context.Context, store, name string) (*manifest, e
 
 // Newest returns the time of the newest backup of a store at a place; zero: there is none.
 func Newest(ctx context.Context, place Place, s *Settings, store [16]byte) (time.Time, error) {
-	b, err := openBucket(place, s)
+	b, err := openBucket(ctx, place, s)
 	if err != nil {
 		return time.Time{}, err
 	}

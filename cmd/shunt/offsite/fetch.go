@@ -36,7 +36,7 @@ type Found struct {
 
 // Find returns the backup that is wanted.
 func Find(ctx context.Context, w Wanted) (*Found, error) {
-	b, err := openBucket(w.Place, w.Settings)
+	b, err := openBucket(ctx, w.Place, w.Settings)
 	if err != nil {
 		return nil, err
 	}

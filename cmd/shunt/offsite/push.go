@@ -69,7 +69,7 @@ func Push(ctx context.Context, made Made, o Order) (sent Sent, err error) {
 	if err := Possible(o.Settings, o.Seal); err != nil {
 		return sent, err
 	}
-	b, err := openBucket(o.Place, o.Settings)
+	b, err := openBucket(ctx, o.Place, o.Settings)
 	if err != nil {
 		return sent, err
 	}

@@ -480,7 +480,7 @@ func TestRunsOfAStoreTakeTurns(t *testing.T) {
 	_, err := s.fetch(Wanted{})
 	expect.NoError(t, err)
 
-	b, err := openBucket(s.order.Place, s.order.Settings)
+	b, err := openBucket(t.Context(), s.order.Place, s.order.Settings)
 	expect.OK(t, err)
 	other, err := takeTurn(t.Context(), b, storeText(storeA), quickPace, quiet)
 	expect.OK(t, err)
@@ -508,4 +508,29 @@ func TestARunWhoseTurnCannotBeRenewedEnds(t *testing.T) {
 	expect.Error(t, err, errBeat)
 	narrow.Open()
 	expect.Equal(t, len(s.objects(storeA, backupsFolder)), 0)
+}
+
+// What the client removes after the end of a run must not hold up the end of a server.
+func TestARunEndsSoonAlsoWithoutAnAnswer(t *testing.T) {
+	s := newSite(t)
+	narrow := s.Narrow(t, 20<<20)
+	o := s.order
+	o.Settings = settingsOf(t, narrow.Endpoint)
+	large := first.with(contents{"db/000008.sst": strings.Repeat("eight", partBytes)})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended, gone := make(chan error, 1), errors.New("gone")
+	go func() {
+		_, err := Push(ctx, Made{Dir: large.inFolder(t), Store: storeA, At: noon}, o)
+		ended <- err
+	}()
+	<-narrow.Stuck
+	cancel(gone)
+	select { // without a bound it takes a minute and more
+	case err := <-ended:
+		expect.Error(t, err, gone)
+	case <-time.After(30 * time.Second):
+		t.Error("the run has not ended")
+		narrow.Open()
+		<-ended
+	}
 }

@@ -1,11 +1,14 @@
 package offsite
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -14,6 +17,46 @@ const (
 	idleTimeout   = 60 * time.Second // of a connection on which nothing moves while something should
 	answerTimeout = 60 * time.Second
 )
+
+// leaveTimeout bounds what a run does after its end: a server that stops has only a few seconds for all of its parts.
+const leaveTimeout = 2 * time.Second
+
+// A lasting transport lets requests begin for a moment after its run has ended, because the client removes then what it
+// has begun. It has contexts of its own for that, which would hold up the end of a server.
+type lasting struct {
+	run  context.Context
+	next http.RoundTripper
+	end  func() time.Time // of the moment; called after the run's end
+}
+
+// errEnded is that of requests after the moment.
+var errEnded = errors.New("the backup was ended")
+
+func newLasting(run context.Context, next http.RoundTripper) *lasting {
+	return &lasting{run, next, sync.OnceValue(func() time.Time { return time.Now().Add(leaveTimeout) })}
+}
+
+// maxLateAnswer bounds the answer to a request that began after the end of the run, in bytes.
+const maxLateAnswer = 64 << 10
+
+// RoundTrip implements http.RoundTripper.
+func (l *lasting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.run.Err() == nil {
+		return l.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithDeadlineCause(r.Context(), l.end(), errEnded)
+	defer cancel()
+	answer, err := l.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxLateAnswer))
+	if err = errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(text))
+	return answer, nil
+}
 
 // newTransport returns a transport none of whose requests waits for ever: a connection on which no byte moves is ended,
 // however long a request as a whole takes.

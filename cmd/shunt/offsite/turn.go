@@ -138,9 +138,6 @@ func (t *turn) beat(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// leaveTimeout bounds the end of a turn.
-const leaveTimeout = 10 * time.Second
-
 // leave ends the turn, also if ctx has ended.
 func (t *turn) leave(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)

@@ -56,8 +56,8 @@ to a program that encrypts; 'shunt restore --tar -' reads it.
 --to s3://BUCKET/PREFIX sends a verified backup to an S3 server (--s3-endpoint), from where
 'shunt restore --from' fetches it and 'shunt backup ls' lists what is there. Files that are there are not
 sent again, so a second backup sends what was written or compacted since the first. --keep and --keep-for
-say which backups stay: the newest --keep, and all that are younger than --keep-for. The credentials are
-those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of a file (--s3-credentials). With --encrypt-to
+say which backups stay: the newest --keep, and all that are younger than --keep-for; without both, all
+do. The credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of a file (--s3-credentials). With --encrypt-to
 the S3 server cannot read the data; the secret key is needed to restore, so keep it elsewhere.
 'shunt serve --backup-to' does this every few minutes.
 
@@ -77,7 +77,7 @@ mistakes, but not from the loss of the disk: copy it to another disk or machine 
 	core.AddStoreSettings(cmd, &where.Data)
 	fs := cmd.Flags()
 	fs.StringVar(&choice.order.To, "to", "", "make a backup named by its time in the folder `DIR`, or in a bucket (s3://BUCKET/PREFIX)")
-	fs.IntVar(&choice.order.Keep, "keep", defaultKeep, "with --to: remove the oldest backups until `N` are left; 0: keep all")
+	fs.IntVar(&choice.order.Keep, "keep", defaultKeep, "with --to: remove the oldest backups until `N` are left; 0: keep all (in a bucket, all unless this or --keep-for is given)")
 	fs.StringVar(&choice.tar, "tar", "", "write a tar archive to standard output; `-` is the only value")
 	fs.BoolVar(&choice.order.SkipCheck, "skip-check", false, "with --to or --tar: do not read the backup again to verify it")
 	fs.BoolVar(&choice.asJSON, "json", false, "print the result as JSON")
@@ -105,7 +105,7 @@ func (b *backupChoice) place(cmd *cobra.Command, args []string) (err error) {
 	case b.order.SkipCheck && !to && !tar:
 		return settings.UsageErrorf("--skip-check belongs to --to and --tar; a backup in DIR is verified by 'shunt check --data DIR'")
 	case to && offsite.IsPlace(b.order.To):
-		return b.offsite.choose(&b.order)
+		return b.offsite.choose(&b.order, changed("keep"))
 	case changed("keep-for"), changed("encrypt-to") && !to:
 		return settings.UsageErrorf("--keep-for and --encrypt-to belong to --to s3://BUCKET/PREFIX")
 	case tar && b.tar != "-":

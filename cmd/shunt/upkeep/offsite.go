@@ -40,8 +40,9 @@ func (o *offsiteChoice) add(fs *pflag.FlagSet) {
 	offsite.Add(fs, &o.settings)
 }
 
-// choose makes order one of a backup that this process sends to a bucket.
-func (o *offsiteChoice) choose(order *api.BackupOrder) error {
+// choose makes order one of a backup that this process sends to a bucket. Without --keep and --keep-for all backups
+// stay: a server may keep others there.
+func (o *offsiteChoice) choose(order *api.BackupOrder, keeps bool) error {
 	place, err := offsite.ParsePlace(order.To)
 	if err != nil {
 		return settings.UsageErrorf("--to %s: it %w", console.Quote(order.To), err)
@@ -49,6 +50,15 @@ func (o *offsiteChoice) choose(order *api.BackupOrder) error {
 	if o.encryptTo != "" {
 		if o.seal, err = offsite.ReadSeal(o.encryptTo); err != nil {
 			return settings.UsageErrorf("%w", err)
+		}
+	}
+	if order.Keep == 0 && keeps && o.keepFor > 0 {
+		return settings.UsageErrorf("--keep 0 keeps all, so --keep-for says nothing; leave one out")
+	}
+	if !keeps {
+		order.Keep = 0
+		if o.keepFor > 0 {
+			order.Keep = 1 // and those of --keep-for
 		}
 	}
 	o.place, order.Stream, order.To = &place, true, ""
