@@ -84,3 +84,9 @@ func missing(err error) bool {
 	answer := minio.ErrorResponse{}
 	return errors.As(err, &answer) && (answer.Code == "NoSuchKey" || answer.StatusCode == http.StatusNotFound && answer.Code != "NoSuchBucket")
 }
+
+// conflict reports whether err says that others were at the same names at that time.
+func conflict(err error) bool {
+	answer := minio.ErrorResponse{}
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusConflict
+}

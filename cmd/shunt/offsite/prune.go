@@ -15,7 +15,7 @@ type Keep struct {
 	Span  time.Duration // before now; 0: none
 }
 
-// expired returns those of entries that do not stay, the oldest first.
+// expired returns those of entries, which are all but the one that was just made, that do not stay, the oldest first.
 func (k Keep) expired(entries []Entry, now time.Time) []Entry {
 	if k.Least == 0 {
 		return nil
@@ -24,7 +24,7 @@ func (k Keep) expired(entries []Entry, now time.Time) []Entry {
 		return cmp.Or(a.written.Compare(b.written), a.At.Compare(b.At)) // many servers tell whole seconds
 	})
 	old := 0
-	for old < len(entries)-k.Least && (k.Span == 0 || now.Sub(entries[old].written) > k.Span) {
+	for old < len(entries)-(k.Least-1) && (k.Span == 0 || now.Sub(entries[old].written) > k.Span) {
 		old++
 	}
 	return entries[:old]
@@ -41,10 +41,8 @@ func (b *bucket) expire(ctx context.Context, store string, keep Keep, made strin
 	if i < 0 {
 		return nil, fmt.Errorf("%s does not list the backup that was just made", b.place)
 	}
-	for _, e := range keep.expired(entries, entries[i].written) {
-		if e.name == made {
-			continue
-		}
+	now := entries[i].written
+	for _, e := range keep.expired(slices.Delete(entries, i, i+1), now) {
 		if err := b.remove(ctx, store+"/"+backupsFolder+e.name); err != nil {
 			return removed, err
 		}

@@ -234,7 +234,7 @@ func TestWhatNoBackupNeedsIsRemoved(t *testing.T) {
 }
 
 func TestBackupsStayByCountAndAge(t *testing.T) {
-	entries := make([]Entry, 10) // one a day, the first nine days ago
+	entries := make([]Entry, 10) // one a day, the first nine days ago, beside the one that was just made
 	for i := range entries {
 		entries[i] = Entry{name: fmt.Sprint(i), written: noon.Add(time.Duration(i-9) * 24 * time.Hour)}
 	}
@@ -243,8 +243,8 @@ func TestBackupsStayByCountAndAge(t *testing.T) {
 		keep Keep
 		want int // removed
 	}{
-		"all": {Keep{}, 0}, "all, of any age": {Keep{0, day}, 0}, "one": {Keep{1, 0}, 9}, "three": {Keep{3, 0}, 7}, "more than there are": {Keep{20, 0}, 0},
-		"those of three days": {Keep{1, 3*day + 1}, 6}, "the newest, however old": {Keep{4, day}, 6}, "a long time": {Keep{1, 100 * day}, 0},
+		"all": {Keep{}, 0}, "all, of any age": {Keep{0, day}, 0}, "one": {Keep{1, 0}, 10}, "three": {Keep{3, 0}, 8}, "more than there are": {Keep{20, 0}, 0},
+		"those of three days": {Keep{1, 3*day + 1}, 6}, "the newest, however old": {Keep{4, day}, 7}, "a long time": {Keep{1, 100 * day}, 0},
 	} {
 		mixed := slices.Clone(entries)
 		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
@@ -459,7 +459,7 @@ func TestARunThatIsKilledLeavesNoBackupAndKeepsNoOneOut(t *testing.T) {
 	sent := s.push(storeA, noon.Add(2*time.Hour), more)
 	expect.That(t, sent.SentFiles >= 1 && sent.SentFiles <= 2, "the next run: got %+v", sent)
 	s.wantFetched(Wanted{}, more, "the next run")
-	expect.Equal(t, len(s.objects(storeA, runsFolder)), 0, "turns")
+	expect.Equal(t, len(s.objects(storeA, runsFolder)), 0, "turns: %q", s.objects(storeA, runsFolder))
 }
 
 func TestRunsOfAStoreTakeTurns(t *testing.T) {

@@ -46,14 +46,8 @@ func takeTurn(ctx context.Context, b *bucket, store string, p pace, say func(str
 	_, _ = rand.Read(random) // never fails
 	t := &turn{b: b, name: store + "/" + runsFolder + hex.EncodeToString(random), pace: p}
 	for until := time.Now().Add(p.wait); ; {
-		if err := t.renew(ctx); err != nil {
-			return t, err
-		}
-		others, err := t.others(ctx, store)
+		others, err := t.attempt(ctx, store)
 		if err != nil || others == 0 {
-			return t, err
-		}
-		if err := t.leave(ctx); err != nil {
 			return t, err
 		}
 		if time.Now().After(until) {
@@ -66,6 +60,20 @@ func takeTurn(ctx context.Context, b *bucket, store string, p pace, say func(str
 		case <-time.After(p.step/4 + mathrand.N(p.step)):
 		}
 	}
+}
+
+// attempt takes the turn, and gives it back if there are others, whose number it returns.
+func (t *turn) attempt(ctx context.Context, store string) (others int, err error) {
+	if err = t.renew(ctx); conflict(err) {
+		return 1, nil
+	}
+	if err == nil {
+		others, err = t.others(ctx, store)
+	}
+	if err == nil && others > 0 {
+		err = t.leave(ctx)
+	}
+	return others, err
 }
 
 const turnText = "the turn of a backup under way; it is renewed, and may be removed when it is older than two minutes\n"
@@ -126,9 +134,7 @@ func (t *turn) beat(ctx context.Context, end context.CancelCauseFunc) {
 		case <-time.After(t.pace.beat):
 		}
 		began := time.Now()
-		within, cancel := context.WithDeadline(ctx, last.Add(t.pace.timeout))
-		err := t.renew(within)
-		cancel()
+		err := t.renewBy(ctx, last.Add(t.pace.timeout))
 		if err == nil {
 			last = began
 		} else if time.Since(last) >= t.pace.timeout {
@@ -136,6 +142,22 @@ func (t *turn) beat(ctx context.Context, end context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+// renewBy renews the turn before a time. If ctx ends meanwhile it goes on for a moment: the server could otherwise write
+// the turn after leave has removed it.
+func (t *turn) renewBy(ctx context.Context, until time.Time) error {
+	within, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-within.Done():
+		case <-time.After(leaveTimeout):
+			cancel()
+		}
+	})
+	defer stop()
+	return t.renew(within)
 }
 
 // leave ends the turn, also if ctx has ended.
