@@ -2,7 +2,7 @@
 // itself: it is given the folder of one. It knows no server of ours and no command.
 //
 // Terminology. A place is a bucket and a prefix in it. A backup is a list of files, its manifest, and the content of
-// each file is an object of its own. Below a place are
+// each file that is not empty is an object. Below a place are
 //
 //	STORE/files/HASH                      the content of a file, by its SHA-256
 //	STORE/files/HASH.RECIPIENTS.age       the same, encrypted to recipients of that number

@@ -107,6 +107,9 @@ func (f *Found) fetchOne(ctx context.Context, one *file, path string, read func(
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+	if one.Bytes == 0 { // has no object
+		return to.Sync()
+	}
 	for try := range fetchTries {
 		if err = f.copyOne(ctx, one, to, read); err == nil {
 			return to.Sync()

@@ -189,13 +189,14 @@ func (r *run) hash(ctx context.Context) error {
 
 func (r *run) path(name string) string { return filepath.Join(r.made.Dir, filepath.FromSlash(name)) }
 
-// lacking returns the files of the backup whose contents are not among the objects; of equal ones, one.
+// lacking returns the files of the backup whose contents are not among the objects; of equal ones, one. An empty file
+// needs no object: some servers take one, and then lose count of the requests on its connection.
 func (r *run) lacking(there map[string]int64) (lacking []*file) {
 	seen := make(map[string]bool)
 	for i := range r.manifest.Files {
 		f := &r.manifest.Files[i]
 		size, found := there[r.o.Seal.object(f.SHA256)]
-		if (!found || size != r.o.Seal.size(f.Bytes)) && !seen[f.SHA256] {
+		if f.Bytes > 0 && (!found || size != r.o.Seal.size(f.Bytes)) && !seen[f.SHA256] {
 			seen[f.SHA256] = true
 			lacking = append(lacking, f)
 		}

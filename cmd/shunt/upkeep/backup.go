@@ -57,8 +57,9 @@ to a program that encrypts; 'shunt restore --tar -' reads it.
 'shunt restore --from' fetches it and 'shunt backup ls' lists what is there. Files that are there are not
 sent again, so a second backup sends what was written or compacted since the first. --keep and --keep-for
 say which backups stay: the newest --keep, and all that are younger than --keep-for; without both, all
-do. The credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of a file (--s3-credentials). With --encrypt-to
-the S3 server cannot read the data; the secret key is needed to restore, so keep it elsewhere.
+do. The credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of a file
+(--s3-credentials). With --encrypt-to the S3 server cannot read the data; the secret key is needed to
+restore, so keep it elsewhere.
 'shunt serve --backup-to' does this every few minutes.
 
 On the same file system a backup takes seconds and shares its table files with the data (hard links;
