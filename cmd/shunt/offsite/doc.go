@@ -42,6 +42,7 @@
 //
 // It can remove backups and refuse requests. Without encryption it reads all of them, and can make others that restore
 // believes. With encryption it sees the manifests: the times, the number of links, and names, sizes and hashes of files.
+// Whoever knows the recipients can encrypt to them, so encryption does not prove who made a backup.
 //
 // # Decisions
 //
