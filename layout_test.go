@@ -137,11 +137,11 @@ var rooms = map[string]room{
 	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
-	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},
+	"api/cluster":   {knows: []string{"api/problem", "api/relay", "engine"}, users: []string{"api", "cmd/shunt/node"}},
 	"api/account":   {knows: []string{"engine", "api/internal/seams", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/auth": {
-		knows: []string{"api/account", "api/cluster", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1"},
+		knows: []string{"api/account", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/relay", "api/turnstile", "api/wire/conns", "api/wire/http1"},
 		users: []string{"api", "api/links", "api/public", "cmd/shunt/serve"},
 	},
 	"api/blocklist": {knows: []string{"engine", "api/admin"}},
@@ -187,6 +187,7 @@ var rooms = map[string]room{
 	"api/qrcode":     {never: noHTTP},
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
+	"api/relay":      {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
 	"api/shed":       {never: noHTTP},
 	"api/sheet":      {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":     {never: noHTTP},

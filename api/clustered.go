@@ -16,6 +16,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -53,7 +54,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		here, err := c.isHere(ctx), error(nil)
 		switch {
 		case !here && c.streams(ctx):
-			err = c.forwarder.ForwardStream(ctx, cluster.Stream{Ending: c.ending, Renew: wire.Renew})
+			err = c.forwarder.ForwardStream(ctx, relay.Stream{Ending: c.ending, Renew: wire.Renew, AwaitEnd: wire.AwaitEnd})
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
 		case !local && c.state.Stale() && c.mayBeOld(ctx) && !c.state.Edge():

@@ -186,16 +186,17 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
-	s.dashboard = s.newDashboard(checked.site)
+	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
 	s.others = s.newPublic(checked)
 	ofEdges := &edgeCalls{
-		Edges: o.Edges, accounts: o.Accounts, ending: s.ending, log: s.log,
+		Edges: o.Edges, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
 		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies),
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
 	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
 	s.router = &apiRouter{
 		limiter: s.limiter, origins: s.auth.Origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: s.others.Serve, dashboard: s.dashboard,
+		edgeOf: o.EdgeOf.Writer,
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
@@ -207,9 +208,21 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
 	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
 	s.buildCluster(o, operator)
-	s.front.routes = o.EdgeOf.only(s.front.routes, nil)
-	s.localRoutes = o.EdgeOf.only(s.localRoutes, operator.paths())
-	s.localRoutes = exchange.Named(s.localRoutes)
+	ofEdge := s.newPassing(o)
+	s.front.routes = ofEdge.over(ofEdges.received(s.front.routes))
+	s.localRoutes = exchange.Named(ofEdge.overSocket(s.localRoutes, operator.paths()))
+}
+
+// newPassing returns what an edge does with requests that are not for a link; nil: this is no edge.
+func (s *Server) newPassing(o Options) *passing {
+	if o.EdgeOf.Writer == "" {
+		return nil
+	}
+	return &passing{
+		EdgeOf: o.EdgeOf, transport: newTransport(o.EdgeOf.TLS), proxies: &s.proxies, https: s.auth.HTTPS,
+		places: ops.NewPlaces("requests to the server of this edge", maxPassed, maxPassedClient),
+		pages:  s.pages, fixed: s.others.IsFixed, noPages: o.NoDashboard, ending: s.ending,
+	}
 }
 
 // newPublic returns what serves the pages besides those of the dashboard.

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/relay"
 )
 
 // Paths that nodes ask each other for.
@@ -104,7 +105,7 @@ const StatusNotAdmitted = fasthttp.StatusForbidden
 
 // AppendCopy encodes which node is about to get a copy, and whether it is one for an edge.
 func AppendCopy(dst []byte, name string, edge bool) []byte {
-	return append(append(append(dst, digit(edge)...), ' '), name...)
+	return append(append(append(dst, relay.Digit(edge)...), ' '), name...)
 }
 
 // ReadCopy is the inverse of AppendCopy.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -163,8 +164,19 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts) { n.engine = e }
 // Answer says in o that this is an edge.
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
-	o.NoDashboard = true
-	o.EdgeOf = api.EdgeOf{Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load}
+	o.EdgeOf = api.EdgeOf{
+		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
+	}
+}
+
+// stale reports whether the writer has not answered for some time.
+func (n *Node) stale() bool {
+	r := n.replica.Load()
+	if r == nil {
+		return true
+	}
+	lag, known := r.Lag()
+	return !known || lag > staleAfter
 }
 
 // retryPause is the time between two attempts to follow after an error that may go away.
@@ -173,6 +185,9 @@ const retryPause = 5 * time.Second
 // Run follows the writer until ctx is done. Links must be loaded. Whatever goes wrong, redirects go on.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.client.close()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() { n.askCaps(ctx) })
 	for ctx.Err() == nil {
 		r := replica.New(n.source, n.rows, n, replica.Options{Name: "edge", NeverLeads: true, Logger: n.log})
 		n.replica.Store(r)
@@ -198,6 +213,21 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// askCaps asks the writer about redirects of links with a cap, until ctx is done.
+func (n *Node) askCaps(ctx context.Context) {
+	asker := n.client.another()
+	defer asker.close()
+	n.engine.AskCaps(ctx, func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error) {
+		if n.stale() {
+			return nil, errGone
+		}
+		return asker.caps(ctx, asks)
+	})
+}
+
+// errGone: the writer has not answered for some time, so no visitor waits for it.
+var errGone = errors.New("the writer does not answer")
 
 // mustCopy reports whether an edge that cannot follow because of err can after another copy.
 func mustCopy(err error) bool {

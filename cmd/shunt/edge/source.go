@@ -78,7 +78,7 @@ func (s *source) report(err error) {
 	if errors.Is(err, errRevoked) {
 		s.setRevoked(true, err)
 		if token, err := s.token(); err == nil { // there may be another one by now
-			s.client.token = token
+			s.client.token.text.Store(&token)
 		}
 		return
 	}

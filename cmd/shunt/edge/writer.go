@@ -45,7 +45,7 @@ func NewWriter(store *storage.Store, e *engine.Engine, a *account.Accounts, log 
 
 // Calls returns what answers edges.
 func (w *Writer) Calls() api.Edges {
-	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow}
+	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow, Caps: w.engine.RecordAsked}
 }
 
 // Run keeps the log within its bound, and ends it when there are no edges any more, until ctx is done.
