@@ -21,34 +21,34 @@
 // # The order of writes
 //
 // A run (1) takes its turn, (2) lists the objects that are there, (3) hashes the files and sends those that are missing
-// or of another size, each with an MD5 that the server checks, and stops if a file is not what was hashed, (4) lists the
-// objects again and wants each file of the backup with its size, and only then (5) writes the manifest and reads it
+// or of another size, each with an MD5 that the server checks, and stops if a file is not what was hashed, (4) lists
+// the objects again and wants each file of the backup with its size, and only then (5) writes the manifest and reads it
 // back. So a manifest never lacks a file, and a run that ends early leaves nothing but objects that no manifest names.
 // Then (6) it removes the manifests that are not to be kept, and (7) at times the objects that no manifest names.
 //
-// Between (2) and (5) a run relies on objects that no manifest may name yet, so no other run may be at (7) then. That is
-// what turns are for: a run writes an object in runs/, and waits if there is another one that is younger than deadAfter.
-// Two that begin at once both see each other, and both step back for a random time. The age of a turn is the
-// difference of two times that the server gave, so clocks of clients do not matter. A turn is renewed each beatInterval;
-// a run that could not do so for beatTimeout ends, long before others take it for dead.
+// Between (2) and (5) a run relies on objects that no manifest may name yet, so no other run may be at (7) then. That
+// is what turns are for: a run writes an object in runs/, and waits if there is another one that is younger than
+// deadAfter. Two that begin at once both see each other, and both step back for a random time. The age of a turn is the
+// difference of two times that the server gave, so clocks of clients do not matter. A turn is renewed each
+// beatInterval; a run that could not do so for beatTimeout ends, long before others take it for dead.
 //
 // # Bounds
 //
-// Three files are sent at a time, in parts of 16 MiB, so a run takes some 50 MiB whatever the size of a file; lists take
-// about 200 bytes an object. A request without an answer ends after a minute without a byte, and is repeated a few
+// Three files are sent at a time, in parts of 16 MiB, so a run takes some 50 MiB whatever the size of a file; lists
+// take about 200 bytes an object. A request without an answer ends after a minute without a byte, and is repeated a few
 // times. Everything ends with its context.
 //
 // # What the server of the bucket can do
 //
 // It can remove backups and refuse requests. Without encryption it reads all of them, and can make others that restore
-// believes. With encryption it sees the manifests: the times, the number of links, and names, sizes and hashes of files.
-// Whoever knows the recipients can encrypt to them, so encryption does not prove who made a backup.
+// believes. With encryption it sees the manifests: the times, the number of links, and names, sizes and hashes of
+// files. Whoever knows the recipients can encrypt to them, so encryption does not prove who made a backup.
 //
 // # Decisions
 //
-// minio-go is the client: signatures, regions, retries and multipart uploads differ in details between servers, which it
-// knows. age encrypts: its files are authenticated streams of chunks, of a known size, and keys are one line. Passphrases
-// and SSH keys were left out. Compression was left out, since tables are compressed.
+// minio-go is the client: signatures, regions, retries and multipart uploads differ in details between servers, which
+// it knows. age encrypts: its files are authenticated streams of chunks, of a known size, and keys are one line.
+// Passphrases and SSH keys were left out. Compression was left out, since tables are compressed.
 //
 // Files, leaves first: place.go, settings.go, sealing.go, manifest.go, problems.go, transport.go, bucket.go, turn.go,
 // sums.go, catalogue.go, prune.go, push.go, fetch.go, keeper.go.

@@ -85,7 +85,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A verified reader fails with errChanged, before it gives the last bytes of r away, unless r has the bytes and the hash
+// A verified reader fails with errChanged, before it gives the last bytes of r away, unless r has the size and hash
 // that are wanted.
 type verified struct {
 	r    io.Reader
