@@ -136,6 +136,7 @@ var rooms = map[string]room{
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
 	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
+	"api/absent":    {knows: []string{"api/rate"}, users: []string{"api", "cmd/shunt/edge", "cmd/shunt/node"}, never: noHTTP},
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
 	"api/cluster":   {knows: []string{"api/problem", "api/relay", "engine"}, users: []string{"api", "cmd/shunt/node"}},
 	"api/account":   {knows: []string{"engine", "api/internal/seams", "api/turnstile"}, never: noHTTP},
@@ -224,16 +225,16 @@ var rooms = map[string]room{
 	},
 	"cmd/shunt/e2e": {users: nobody},
 	"cmd/shunt/edge": {
-		knows: []string{"api", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
+		knows: []string{"api", "api/absent", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
 		users: []string{"cmd/shunt/serve"}, never: []string{etcd},
 	},
 	"cmd/shunt/httpclients":    {users: nobody},
 	"cmd/shunt/identity":       {never: []string{cobra}},
-	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
-	"cmd/shunt/offsite/s3test": {users: nobody},
-	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
+	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
 		knows: []string{"api/changes", "api/client", "api/sheet", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
