@@ -81,8 +81,8 @@ func clusterText(st *node.Status) string {
 		case n.Live:
 			state = "follows"
 		}
-		if n.MustJoin {
-			state += ", must join again"
+		if n.NeedsCopy {
+			state += ", needs a copy"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.Name, n.Role, state, n.Applied, n.Behind, n.Since.Format(time.RFC3339), n.Advertise)
 	}
@@ -113,7 +113,7 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 		Use:   "forget NODE",
 		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
-A running node is not removed. One that comes back must join again. Hits that it has counted and no
+A running node is not removed. One that was removed and comes back must join again. Hits that it has counted and no
 other node has pulled yet are lost. Its certificate is refused from then on, until 'shunt cluster admit'
 is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
@@ -240,7 +240,7 @@ The copy is verified. With --role edge, the copy has links only, and the certifi
 the node with 'shunt serve' and the same settings, within an hour: it follows the cluster's log from
 where the copy ends.
 
-A node that was off for too long, or whose disk was lost, is added again in the same way.`,
+A node whose disk was lost is added again in the same way. One that was off, however long, needs only a start.`,
 		Example: `  shunt join --from a=https://a:8443 --config /etc/shunt.toml
   shunt join --from a=https://a:8443 --config /etc/shunt.toml --role edge --node-name edge-1`,
 		Args: usage.Exactly(),

@@ -139,7 +139,8 @@ func (n *Node) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkPosition compares the store with the log, so that a start fails at once if the node could never follow.
+// checkPosition compares the store with the log, so that a start fails at once if the node could never follow. A node
+// that the log was trimmed past starts, and takes a copy of what it missed.
 func (n *Node) checkPosition(ctx context.Context) error {
 	status, err := n.clusterLog.Status(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
@@ -149,10 +150,7 @@ func (n *Node) checkPosition(ctx context.Context) error {
 		return err
 	}
 	at, _ := n.store.LogPosition()
-	if err := at.Before(status.Head); err != nil || at.Sequence+1 >= status.Floor {
-		return err
-	}
-	return fmt.Errorf("%w: it needs entry %d, and the first is %d", clusterlog.ErrBelowFloor, at.Sequence+1, status.Floor)
+	return at.Before(status.Head)
 }
 
 // claim claims the name of this node, unless etcd does not answer.

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"shunt/storage/clusterlog"
 	"shunt/storage/replica"
 )
 
@@ -61,6 +63,12 @@ func (n *Node) replicate(ctx context.Context) error {
 		err := r.Run(ctx)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, clusterlog.ErrBelowFloor) {
+			if !n.takeCopy(ctx, err) {
+				return nil
+			}
+			continue
 		}
 		err, final := withVerdict(err)
 		if final {

@@ -31,10 +31,10 @@ type Member struct {
 	Role      string    `json:"role"`
 	Live      bool      `json:"live"`
 	Leads     bool      `json:"leads"`
-	Applied   uint64    `json:"applied"` // the last entry that it has applied, as it said last
-	Behind    uint64    `json:"behind"`  // entries
-	Since     time.Time `json:"since"`   // start of its process
-	MustJoin  bool      `json:"must_join"`
+	Applied   uint64    `json:"applied"`    // the last entry that it has applied, as it said last
+	Behind    uint64    `json:"behind"`     // entries
+	Since     time.Time `json:"since"`      // start of its process
+	NeedsCopy bool      `json:"needs_copy"` // the log was trimmed past it: it takes a copy of what it missed, by itself
 }
 
 // BadRow is a key in etcd among those of nodes that no node wrote. It is skipped.
@@ -81,7 +81,7 @@ func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
 		st.Nodes = append(st.Nodes, Member{
 			Name: m.Name, Advertise: m.Advertise, Role: string(m.Role), Live: m.Live, Leads: m.Live && m.Name == st.Leader,
 			Applied: m.Applied, Behind: st.Head - min(m.Applied, st.Head), Since: time.UnixMilli(m.SinceMs).UTC(),
-			MustJoin: m.Applied+1 < st.Floor,
+			NeedsCopy: m.Applied+1 < st.Floor,
 		})
 	}
 	for _, server := range status.Servers {

@@ -12,7 +12,6 @@ var verdicts = []struct {
 	err  error
 	next string
 }{
-	{clusterlog.ErrBelowFloor, "start this node again from a copy of another node's data: move its data folder away and run 'shunt join'"},
 	{clusterlog.ErrAhead, "the servers of etcd were restored from an older copy, or are other ones. Restore the newer state of etcd; or, if it is lost, " +
 		"take the node with the highest entry ('shunt check --hash') out of the cluster, begin a new one with it under another prefix, and let the others join that"},
 	{clusterlog.ErrDiverged, "this data folder and the log have different histories since one of them was restored from an older copy. Move the folder away " +
