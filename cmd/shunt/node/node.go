@@ -41,6 +41,7 @@ type Node struct {
 	members      members
 	fulls        atomic.Pointer[[]cluster.Place] // full nodes, of an edge
 	announcement clusterlog.Announcement         // nil until the name is claimed; Check's, then Run's
+	lost         atomic.Pointer[replica.Replica] // it found that the servers have lost the log: see logLost; nil: they have it
 }
 
 var (
@@ -75,6 +76,7 @@ const joinTimeout = 10 * time.Second
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = replicate.Of(store)
 	n.readCopies()
+	n.pulls.began = n.store.Metrics().OutboxNext
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
@@ -128,6 +130,9 @@ func (n *Node) Check(ctx context.Context) error {
 	}
 	if err == nil {
 		err = n.checkClockAtStart(ctx)
+	}
+	if err == nil {
+		err = n.checkRollBack(ctx)
 	}
 	if err == nil {
 		err = n.claim(ctx)
