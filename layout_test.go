@@ -134,12 +134,13 @@ var rooms = map[string]room{
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
 	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
+	"api/absent":    {knows: []string{"api/rate"}, users: []string{"api", "cmd/shunt/edge", "cmd/shunt/node"}, never: noHTTP},
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},
-	"api/cluster":   {knows: []string{"api/problem", "engine"}, users: []string{"api", "api/auth", "cmd/shunt/node"}},
+	"api/cluster":   {knows: []string{"api/problem", "api/relay", "engine"}, users: []string{"api", "cmd/shunt/node"}},
 	"api/account":   {knows: []string{"engine", "api/internal/seams", "api/turnstile"}, never: noHTTP},
 	"api/admin":     {knows: []string{"engine", "engine/plural", "api/problem"}},
 	"api/auth": {
-		knows: []string{"api/account", "api/cluster", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/turnstile", "api/wire/conns", "api/wire/http1"},
+		knows: []string{"api/account", "api/exchange", "api/failures", "api/jsonbody", "api/limit", "api/problem", "api/relay", "api/turnstile", "api/wire/conns", "api/wire/http1"},
 		users: []string{"api", "api/links", "api/public", "cmd/shunt/serve"},
 	},
 	"api/blocklist": {knows: []string{"engine", "api/admin"}},
@@ -185,6 +186,7 @@ var rooms = map[string]room{
 	"api/qrcode":     {never: noHTTP},
 	"api/rate":       {never: noHTTP},
 	"api/redirect":   {knows: []string{"engine", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
+	"api/relay":      {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
 	"api/shed":       {never: noHTTP},
 	"api/sheet":      {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":     {never: noHTTP},
@@ -221,12 +223,12 @@ var rooms = map[string]room{
 	},
 	"cmd/shunt/e2e": {users: nobody},
 	"cmd/shunt/edge": {
-		knows: []string{"api", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
+		knows: []string{"api", "api/absent", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
 		users: []string{"cmd/shunt/serve"}, never: []string{etcd},
 	},
 	"cmd/shunt/httpclients": {users: nobody},
 	"cmd/shunt/identity":    {never: []string{cobra}},
-	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":    {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/links": {

@@ -101,7 +101,12 @@ func TestABulkMayBeLargeButItsItemsMayNot(t *testing.T) {
 	tooLarge := `{"url":"https://a.example/","title":"` + strings.Repeat("x", ops.MaxItemBytes) + `"}`
 	manyErrors := "{" + strings.TrimSuffix(strings.Repeat(`"a":1,`, 64), ",") + "}"
 	body := strings.Repeat(target+"\n", engine.MaxBulk-2) + tooLarge + "\n" + manyErrors
-	got, answer, r := st.bulk("application/x-ndjson", body)
+	var got string
+	var answer bulkAnswer
+	r := known(t, func() (r reply) {
+		got, answer, r = st.bulk("application/x-ndjson", body, "Idempotency-Key: large")
+		return r
+	})
 	expect.MustThat(t, strings.HasPrefix(got, "998 0 2: 201 ") && strings.HasSuffix(got, " 201 413 422"), "got %.100q %d", got, r.status)
 	expect.Equal(t, len(answer.Results[999].Problem.Errors), problem.MaxErrors, "errors of an item are told")
 	_, _, r = st.bulk("application/json", strings.Repeat(" ", links.MaxBulkBytes+1))

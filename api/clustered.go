@@ -16,6 +16,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
 	"shunt/engine"
@@ -42,6 +43,7 @@ type clustered struct {
 	outbox    func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
 	giveCopy  func(ctx context.Context, c cluster.Copy) error
 	noteCopy  func(ctx context.Context, c cluster.Copy) error
+	engine    *engine.Engine
 	caps      func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 	uses      func([]account.Use) error
 	log       *slog.Logger
@@ -56,7 +58,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		here, err := c.isHere(ctx), error(nil)
 		switch {
 		case !here && c.streams(ctx):
-			err = c.forwarder.ForwardStream(ctx, cluster.Stream{Ending: c.ending, Renew: wire.Renew})
+			err = c.forwarder.ForwardStream(ctx, relay.Stream{Ending: c.ending, Renew: wire.Renew, AwaitEnd: wire.AwaitEnd})
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
 		case !local && c.state.Stale() && c.mayBeOld(ctx) && !c.state.Edge():
@@ -162,6 +164,9 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
 		return c.lead(ctx, peer, c.grantCaps)
+	}
+	if path == cluster.FindPath && ctx.IsPost() {
+		return c.lead(ctx, peer, func(ctx *fasthttp.RequestCtx) error { return answerFind(ctx, c.engine, c.state.Applied) })
 	}
 	if (path == cluster.LinksPath || path == cluster.BackupPath || path == cluster.SharedPath) && c.state.Edge() {
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")

@@ -9,12 +9,12 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/auth"
-	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/engine"
 )
 
@@ -30,7 +30,7 @@ type webSessions struct {
 func (w webSessions) Secure(ctx *fasthttp.RequestCtx) error { return w.auth.HTTPS.Require(ctx) }
 
 func (w webSessions) MayChangeAccounts(ctx *fasthttp.RequestCtx) error {
-	return cluster.MayChangeAccounts(ctx)
+	return relay.MayChangeAccounts(ctx)
 }
 
 func (w webSessions) Own(ctx *fasthttp.RequestCtx) error {
@@ -125,9 +125,9 @@ func (m *stallMark) stalled(now time.Time) bool {
 	return now.Sub(time.UnixMilli(m.unixMs.Load())) < stallShown
 }
 
-// newDashboard returns the pages under /_/; nil if there are none.
-func (s *Server) newDashboard(site page.Site) *dashboard.Dashboard {
-	if site.SignIn == "" {
+// newDashboard returns the pages under /_/; nil if there are none here.
+func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
+	if site.SignIn == "" || edge {
 		return nil
 	}
 	return dashboard.New(dashboard.Options{

@@ -2,24 +2,28 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/auth"
 	"shunt/api/edges"
 	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
-	"shunt/api/urlpath"
+	"shunt/api/relay"
 	"shunt/api/wire"
+	"shunt/engine"
 )
 
 // Edges is what a writer does for its edges; zero: it can have none. Any goroutine may call its functions.
@@ -33,22 +37,26 @@ type Edges struct {
 	// Follow applies records of the outbox of the edge of that name, and returns entries of the log that it lacks. If
 	// there is nothing to say, it waits until there is, or ctx ends. Errors are problems.
 	Follow func(ctx context.Context, edge string, ask *edges.Ask, records [][]byte) (edges.Answer, [][]byte, error)
-}
 
-// EdgeOf is what a server that is an edge of a writer says of itself; zero: it is none.
-type EdgeOf struct {
-	Writer  string      // origin of the writer; empty: this is no edge
-	Process string      // edges.ProcessField
-	Revoked func() bool // the writer refuses this edge: nothing redirects
+	// Head returns the sequence of the last entry of the log.
+	Head func() uint64
+
+	// Caps is engine.Engine.RecordAsked.
+	Caps func(asks []engine.CapAsk) ([]engine.CapAnswer, error)
 }
 
 // edgeCalls are the calls of edges, at their writer.
 type edgeCalls struct {
 	Edges
+	engine   *engine.Engine
 	accounts *account.Accounts
+	auth     *auth.Authenticator
+	limiter  *auth.Limiter
 	copies   *ops.Places
-	ending   <-chan struct{} // closed when the server shuts down
-	log      *slog.Logger
+
+	challenges http.Handler    // nil: none
+	ending     <-chan struct{} // closed when the server shuts down
+	log        *slog.Logger
 }
 
 // endpoints are the rows that edges have besides those of the API, which describes them nowhere: only edges call them.
@@ -60,6 +68,9 @@ func (c *edgeCalls) endpoints() []endpoint {
 		{"POST", edges.MeetPath, account.Edge, c.meet, 0},
 		{"POST", edges.CopyPath, account.Edge, c.copy, 0},
 		{"POST", edges.FollowPath, account.Edge, c.follow, edges.MaxAskBytes},
+		{"POST", edges.CapsPath, account.Edge, c.caps, edges.MaxCapsBytes},
+		{"POST", edges.FindPath, account.Edge, c.find, 0},
+		{"POST", edges.ChallengePath, account.Edge, c.challenge, 0},
 	}
 }
 
@@ -147,32 +158,107 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 			return err
 		}
 	}
+	if len(records) == 0 && len(entries) == 0 {
+		ctx.SetUserValue(heldKey{}, true)
+	}
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	ctx.SetBody(edges.AppendAnswer(nil, &answer, entries))
 	return nil
 }
 
-// only returns what a server that is an edge answers instead of routes: it has redirects and public pages, and neither
-// accounts nor figures.
-func (e EdgeOf) only(routes fasthttp.RequestHandler, here map[string]bool) fasthttp.RequestHandler {
-	if e.Writer == "" {
-		return routes
+// heldKey marks a call of an edge that was held, and brought nothing: one a second, which is no line in the access log.
+type heldKey struct{}
+
+func isHeld(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(heldKey{}) != nil }
+
+// caps answers an edge that asks about redirects of links with a cap.
+func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	var asks []engine.CapAsk
+	if err := json.Unmarshal(ctx.PostBody(), &asks); err != nil {
+		return problem.New(problem.BadRequest, "not a list of questions about caps: %v", err)
 	}
+	visits := 0
+	for i := range asks {
+		if visits += len(asks[i].Visits); asks[i].Hits != uint64(len(asks[i].Visits)) {
+			return problem.New(problem.BadRequest, "a question about the cap of a link must say whose its hits are")
+		}
+	}
+	if len(asks) > engine.MaxCapAsks || visits > edges.MaxCapVisits {
+		return problem.New(problem.BadRequest, "an edge asks for at most %d links and %d redirects at a time", engine.MaxCapAsks, edges.MaxCapVisits)
+	}
+	answers, err := c.Caps(asks)
+	if err != nil {
+		return err
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, answers)
+}
+
+// find answers an edge that asks about codes that it does not know.
+func (c *edgeCalls) find(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return answerFind(ctx, c.engine, c.Head)
+}
+
+// received returns routes for the requests of this server's own clients, and for those that its edges pass on.
+func (c *edgeCalls) received(routes fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
-		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
-		if text := string(withoutSlash(path)); !strings.HasPrefix(text, apiPrefix) || here[text] {
+		if !passedOn(ctx) {
 			routes(ctx)
 			return
 		}
-		if ctx.IsPost() && strings.HasPrefix(string(path), apiRoot+edges.PathPrefix) {
-			ctx.Response.Header.Set(edges.ProcessField, e.Process)
+		client, err := c.receive(ctx)
+		if err != nil {
+			ctx.Response.Header.Set(relay.RefusedField, "1")
+			exchange.Fail(ctx, c.log, err)
+			return
 		}
-		p, _ := problem.Of(e.problem())
-		exchange.WriteProblem(ctx, p)
+		relay.Note(ctx, client)
+		defer relay.Forget(ctx) // a proxy may send the requests of others on this connection
+		routes(ctx)
 	}
 }
 
-// problem is that of a call of the API.
-func (e EdgeOf) problem() error {
-	return problem.New(problem.Stale, "this server is an edge: it redirects, and does nothing else; ask %s", e.Writer)
+// passedOn reports whether somebody says that an edge passes a request on.
+func passedOn(ctx *fasthttp.RequestCtx) bool {
+	return len(ctx.Request.Header.PeekAll(edges.TokenField)) > 0
+}
+
+// receive makes a request that an edge passes on look like its client's own, and returns the client. It believes the
+// edge only with a token of its scope, and counts a refused token for the peer, as any other.
+func (c *edgeCalls) receive(ctx *fasthttp.RequestCtx) (client relay.Client, err error) {
+	if c.Follow == nil {
+		return client, problem.New(problem.Stale, "this server has no edges")
+	}
+	h := &ctx.Request.Header
+	token, err := relay.Field(h, edges.TokenField)
+	if err != nil {
+		return client, err
+	}
+	if client.Edge, err = c.auth.Edge(ctx, token); err != nil {
+		if limited := c.limiter.MayCall(ctx, account.Caller{}, false); limited != nil {
+			err = limited
+		}
+		return client, err
+	}
+	said, err := relay.Field(h, relay.ClientField)
+	if err == nil {
+		client.Address, err = relay.ParseClient(said)
+	}
+	var plain bool
+	if err == nil {
+		plain, err = relay.YesNo(h, relay.PlainField)
+	}
+	host, hostErr := relay.Field(h, edges.HostField)
+	if err = cmp.Or(err, hostErr); err != nil {
+		return client, err
+	}
+	if client.Address.Network() != "tcp" { // a socket has no limits
+		return client, problem.New(problem.BadRequest, "an edge passes on what has come over the network")
+	}
+	client.HTTPS = !plain
+	for _, field := range []string{edges.TokenField, edges.HostField, relay.ClientField, relay.PlainField} {
+		h.Del(field)
+	}
+	auth.DropForwarding(h, c.auth.HTTPS.Proxies)
+	h.SetHost(host)
+	return client, nil
 }

@@ -24,9 +24,9 @@ func (st *site) exported(token string) int {
 	st.t.Helper()
 	const links = 400
 	line := `{"url":"https://a.example/` + strings.Repeat("x", 7000) + `"}` + "\n"
-	r := send(st.t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten/bulk", strings.Repeat(line, links),
-		"Authorization: Bearer "+token, "Content-Type: application/x-ndjson"))
-	r.need(st.t, "", 200)
+	text := requestText("POST", "/api/v1/shorten/bulk", strings.Repeat(line, links),
+		"Authorization: Bearer "+token, "Content-Type: application/x-ndjson", "Idempotency-Key: exported")
+	known(st.t, func() reply { return send(st.t, st.publicAt, "POST", text) }).need(st.t, "", 200)
 	return links
 }
 

@@ -103,7 +103,7 @@ func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: ops.Patience})
 	*st.calls = *st.newCalls()
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
-	st.call("POST", "/shorten/bulk", "["+item+"]").need(t, "", 200)
+	known(t, func() reply { return st.call("POST", "/shorten/bulk", "["+item+"]", "Idempotency-Key: items") }).need(t, "", 200)
 	other := st.member("ann@example.com", account.LinksRead)
 	release := st.takeCores()
 	long, short := make(chan reply, maxHeavyReadsCaller), make(chan reply, 1)
@@ -195,7 +195,9 @@ func (st *site) heavyAnswer() net.Conn {
 func TestALargeAnswerKeepsItsPlaceUntilItIsSent(t *testing.T) {
 	st := newSite(t, nil)
 	item := fmt.Sprintf(`{"url":"http://a/%s"}`, strings.Repeat("x", 8000))
-	st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]").need(t, "", 200)
+	known(t, func() reply {
+		return st.call("POST", "/shorten/bulk", "["+strings.Repeat(item+",", 99)+item+"]", "Idempotency-Key: items")
+	}).need(t, "", 200)
 	slow, gone := st.heavyAnswer(), st.heavyAnswer()
 	for _, c := range []net.Conn{slow, gone} {
 		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil { // the answer is on its way

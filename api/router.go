@@ -12,10 +12,10 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/auth"
-	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/api/shed"
 	"shunt/api/urlpath"
 )
@@ -38,6 +38,7 @@ type apiRouter struct {
 	page    func(ctx *fasthttp.RequestCtx, path []byte) // answers requests for other paths
 
 	dashboard *dashboard.Dashboard // answers forms that were not read; nil: none
+	edgeOf    string               // origin of the writer of this edge; empty: it is none
 }
 
 // routes returns a handler of the endpoints, for the callers that authenticate accepts. All other
@@ -114,7 +115,7 @@ func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticat
 		return err
 	}
 	if e.changesAccounts() {
-		if err := cluster.MayChangeAccounts(ctx); err != nil {
+		if err := relay.MayChangeAccounts(ctx); err != nil {
 			return err
 		}
 	}
@@ -143,6 +144,9 @@ func mayAsk(caller account.Caller, scope account.Scope) error {
 func (a *apiRouter) refuseUnread(ctx *fasthttp.RequestCtx, p problem.Problem) {
 	exchange.NameRequest(ctx)
 	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
+	if a.edgeOf != "" && p.Kind == problem.BodyTooLarge {
+		p.Detail += "; an edge passes on no larger one, so send it to " + a.edgeOf
+	}
 	ofForm := p.Kind == problem.BodyTooLarge || p.Kind == problem.Overloaded || p.Kind == problem.Timeout
 	if a.dashboard != nil && ofForm && bytes.HasPrefix(path, []byte(dashboard.Root)) {
 		a.dashboard.Refuse(ctx, p)

@@ -76,8 +76,8 @@ func TestDaysAreThoseOfTheZoneThatIsAskedFor(t *testing.T) {
 func TestDatesAreDaysOfTheZoneInUse(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
-	for day, hits := range map[int]int{1: 1, 12: 2, 20: 4} {
-		st.visits(time.Date(2026, 3, day, 20, 0, 0, 0, time.UTC), hits, "x") // the next day in Tokyo
+	for _, on := range []struct{ day, hits int }{{1, 1}, {12, 2}, {20, 4}} {
+		st.visits(time.Date(2026, 3, on.day, 20, 0, 0, 0, time.UTC), on.hits, "x") // the next day in Tokyo
 	}
 	for query, want := range map[string]string{
 		"from=2026-03-12&to=2026-03-12&interval=day&time_zone=Asia/Tokyo": `{"hits":2,"unique":2,"from":"2026-03-12T00:00:00Z","to":"2026-03-13T00:00:00Z","time_zone":"UTC"`,

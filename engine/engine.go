@@ -44,7 +44,7 @@ func Open(store Store, o settings.Options) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{store: store, options: o}
-	shared := &caps.Shared{Exists: o.Cluster}
+	shared := &caps.Shared{Exists: o.Cluster, Writer: o.EdgeOfWriter}
 	id := store.Identity()
 	of := hit.Links{Index: e.links.Open(store, id, &o, &e.clock, &e.hits, shared), Ready: e.Ready, Origin: e.origin}
 	if !o.Cluster {
@@ -70,6 +70,31 @@ func (e *Engine) origin(k index.Key, id uint64) (hit.Origin, error) {
 		o.ImportedAt = time.UnixMilli(at)
 	}
 	return o, nil
+}
+
+// RecordAsked answers an edge that asks this engine, which is of no cluster, about redirects of links with a cap: it
+// records the hits that it grants. Nothing is granted of a link that this engine does not have. Error: ErrLoading.
+func (e *Engine) RecordAsked(asks []CapAsk) ([]CapAnswer, error) {
+	if !e.Ready() {
+		return nil, errs.ErrLoading
+	}
+	answers := make([]CapAnswer, len(asks))
+	for i := range asks {
+		a := &asks[i]
+		if !a.Key().View().Valid() || a.Hits != uint64(len(a.Visits)) {
+			continue
+		}
+		l, ok := e.Resolve(a.Key().View())
+		if !ok {
+			continue
+		}
+		if l.ID() == a.ID {
+			n := e.RecordTold(l, a.Visits)
+			answers[i] = CapAnswer{Granted: n, Spent: n < a.Hits}
+		}
+		l.Release()
+	}
+	return answers, nil
 }
 
 // Now returns the time in use: that of the computer's clock, unless that shows a day before all days of which

@@ -263,6 +263,7 @@ type (
 	Cap       = caps.Cap
 	CapAsk    = caps.Ask
 	CapAnswer = caps.Answer
+	CapVisit  = caps.Visit
 )
 
 // MaxCapAsks is caps.MaxAsks.

@@ -55,6 +55,19 @@ func (a *Authenticator) OverNetwork(ctx *fasthttp.RequestCtx) (account.Caller, e
 	return caller, err
 }
 
+// Edge returns the name of the edge that passes a request on, by its token, which is not the client's.
+func (a *Authenticator) Edge(ctx *fasthttp.RequestCtx, token string) (name string, err error) {
+	if err := a.HTTPS.Require(ctx); err != nil {
+		return "", err
+	}
+	caller, err := a.Accounts.Authenticate(token)
+	if errors.Is(err, account.ErrUnauthorized) || err == nil && caller.Edge == "" {
+		a.Note(ctx, failures.Token)
+		return "", a.Unauthorized("the token of the edge is malformed, unknown, revoked or expired, or is not that of an edge")
+	}
+	return caller.Edge, err
+}
+
 // Unauthorized counts a request without a valid token, and returns the problem to answer it with.
 func (a *Authenticator) Unauthorized(detail string) error {
 	a.Failed()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/cluster"
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/api/wire/http1"
 )
 
@@ -26,20 +26,27 @@ type HTTPS struct {
 	warned     sync.Once // by warnUntrustedProxy
 }
 
-// isForwarding reports whether proxies add a header field of that name, spelled as fasthttp spells it, to
-// a request. If a peer that is not trusted sends one, the request came from elsewhere.
-func isForwarding(name string) bool {
-	switch name {
-	case "Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-Ip":
-		return true
+// forwarding are the header fields, spelled as fasthttp spells them, that proxies add to a request. If a peer that is
+// not trusted sends one, the request came from elsewhere.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host", "X-Real-Ip"}
+
+// DropForwarding removes what proxies say of the client of a request that another server passes on, which has said
+// itself who that is.
+func DropForwarding(h *fasthttp.RequestHeader, p *http1.Proxies) {
+	for _, name := range forwarding {
+		h.Del(name)
 	}
-	return false
+	for _, name := range []string{p.Header, p.CountryHeader} {
+		if name != "" {
+			h.Del(name)
+		}
+	}
 }
 
 // Require refuses a request whose token others could have read: one over plain HTTP from another
 // machine, as far as the server can tell.
 func (r *HTTPS) Require(ctx *fasthttp.RequestCtx) error {
-	if r.AllowHTTP || overTLS(ctx) {
+	if r.AllowHTTP || relay.OverTLS(ctx) {
 		return nil
 	}
 	peer := http1.PeerAddr(ctx)
@@ -58,19 +65,15 @@ func (r *HTTPS) Require(ctx *fasthttp.RequestCtx) error {
 	return nil
 }
 
-// overTLS reports whether the client, or the proxy before it, has come over TLS to this node, or to the
-// node that sent the request on.
-func overTLS(ctx *fasthttp.RequestCtx) bool { return ctx.IsTLS() && !cluster.CameOverPlainHTTP(ctx) }
-
 // Reached reports whether the browser used HTTPS, as far as the server can tell.
 func (r *HTTPS) Reached(ctx *fasthttp.RequestCtx) bool {
-	return overTLS(ctx) || r.Proxies.Trust(http1.PeerAddr(ctx)) && saysHTTPS(ctx) || r.AllowHTTP && r.SecureBase
+	return relay.OverTLS(ctx) || r.Proxies.Trust(http1.PeerAddr(ctx)) && saysHTTPS(ctx) || r.AllowHTTP && r.SecureBase
 }
 
 // forwarded reports whether a proxy has passed the request on.
 func (r *HTTPS) forwarded(ctx *fasthttp.RequestCtx) bool {
 	for name, value := range ctx.Request.Header.All() {
-		if len(value) > 0 && isForwarding(string(name)) {
+		if len(value) > 0 && slices.Contains(forwarding, string(name)) {
 			return true
 		}
 	}

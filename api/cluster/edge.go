@@ -7,7 +7,6 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"shunt/api/problem"
 	"shunt/engine"
 )
 
@@ -16,28 +15,11 @@ import (
 // then answers reads itself; so clients of the edge read their own writes. It forwards all else to the leader,
 // and names the edge. Edges run on more machines, in more places, than full nodes, so their certificates are
 // easier to steal. Therefore the leader refuses some requests from edges, whatever their token: changes of
-// accounts (FromEdge), and local commands, which have no token.
+// accounts (relay.MayChangeAccounts), and local commands, which have no token.
 
 // edgeField names the edge for which a full node forwards a request to the leader. It is believed only from
 // full nodes.
 const edgeField = "Shunt-Edge"
-
-// edgeKey is the key of the name of the edge that forwarded a request.
-type edgeKey struct{}
-
-// FromEdge returns the name of the edge through which a request came, "" if it came through none.
-func FromEdge(ctx *fasthttp.RequestCtx) string {
-	name, _ := ctx.UserValue(edgeKey{}).(string)
-	return name
-}
-
-// MayChangeAccounts refuses a request that came through an edge.
-func MayChangeAccounts(ctx *fasthttp.RequestCtx) error {
-	if name := FromEdge(ctx); name != "" {
-		return problem.New(problem.Forbidden, "users, passwords and tokens cannot be changed through the edge %s; ask a full node", name)
-	}
-	return nil
-}
 
 // reads reports whether a request changes nothing.
 func reads(ctx *fasthttp.RequestCtx) bool { return ctx.IsGet() || ctx.IsHead() }

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/engine/expect"
 )
 
@@ -104,8 +105,8 @@ func TestWhatANodeDoesWithARequestOfAnEdge(t *testing.T) {
 		if c.refused {
 			continue
 		}
-		expect.Equal(t, FromEdge(ctx), c.from, "%s: it came from", name)
-		err = MayChangeAccounts(ctx)
+		expect.Equal(t, relay.Edge(ctx), c.from, "%s: it came from", name)
+		err = relay.MayChangeAccounts(ctx)
 		p, _ := problem.Of(err)
 		expect.That(t, (err != nil) == (c.from != "") && (err == nil || p.Kind == problem.Forbidden), "%s: it may change accounts: %v", name, err)
 		for _, field := range []string{edgeField, sequenceField, clientField, localField} {

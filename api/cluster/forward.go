@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/engine"
 )
 
@@ -48,13 +48,11 @@ type Place struct{ Name, Address string }
 // The first three are always there, once each. A missing one must have no meaning, because fasthttp leaves
 // out fields that the client of a request has named as trailers.
 const (
-	clientField   = "Shunt-Client"   // address of the client, as the other node saw its peer; or unixClient
-	plainField    = "Shunt-Plain"    // 1: the client came over plain HTTP; or 0
+	clientField   = relay.ClientField
+	plainField    = relay.PlainField
 	localField    = "Shunt-Local"    // 1: a local command, by the user that Shunt-User names; or 0
 	sequenceField = "Shunt-Sequence" // of an answer: the client's node waits for it; of a request of an edge: the reverse
-	refusedField  = "Shunt-Refused"  // of an answer: the node cannot answer at present, and has done nothing
-
-	requestIDField = "X-Request-Id"
+	refusedField  = relay.RefusedField
 )
 
 const (
@@ -159,41 +157,17 @@ func (f *Forwarder) unreached() error {
 
 // prepare makes req the request of ctx as it goes to the leader.
 func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, local bool) {
-	ctx.Request.CopyTo(req)
+	relay.Prepare(req, ctx, clientField, plainField, sequenceField, refusedField, localField, edgeField)
 	h := &req.Header
-	for _, field := range []string{clientField, plainField, sequenceField, refusedField, localField, edgeField} {
-		h.Del(field)
-	}
-	for _, field := range []string{
-		fasthttp.HeaderConnection, fasthttp.HeaderExpect, fasthttp.HeaderTrailer, fasthttp.HeaderTE, fasthttp.HeaderUpgrade, "Keep-Alive",
-	} { // are of one connection (RFC 9110, 7.6.1)
-		h.Del(field)
-	}
-	_ = h.SetTrailer("")                                                  // fasthttp would leave out the fields that it names
-	h.SetBytesV(requestIDField, ctx.Response.Header.Peek(requestIDField)) // one id on both nodes
-	client := unixClient
-	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		client = tcp.AddrPort().String()
-	}
-	h.Set(clientField, client)
-	h.Set(plainField, digit(!ctx.IsTLS() || CameOverPlainHTTP(ctx)))
-	h.Set(localField, digit(local))
+	h.Set(clientField, relay.ClientText(ctx.RemoteAddr()))
+	h.Set(plainField, relay.Digit(!relay.OverTLS(ctx)))
+	h.Set(localField, relay.Digit(local))
 	if f.state.Edge() {
 		h.Set(sequenceField, strconv.FormatUint(f.state.Applied(), 10))
-	} else if edge := FromEdge(ctx); edge != "" {
+	} else if edge := relay.Edge(ctx); edge != "" {
 		h.Set(edgeField, edge)
 	}
 	req.URI().SetScheme("https")
-}
-
-// unixClient is the client of a Unix socket.
-const unixClient = "unix"
-
-func digit(yes bool) string {
-	if yes {
-		return "1"
-	}
-	return "0"
 }
 
 // try sends req once. done is false if the node certainly did nothing with it.
@@ -240,13 +214,6 @@ func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, req *fasthttp.Request, resp
 	return nil
 }
 
-// plainKey marks a request whose client came to another node over plain HTTP.
-type plainKey struct{}
-
-// CameOverPlainHTTP reports whether another node sent this request on, and its client had come there
-// over plain HTTP.
-func CameOverPlainHTTP(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(plainKey{}) != nil }
-
 // refuse answers that this node did nothing with a request, for the reason why, and that the sender may ask
 // another node.
 func refuse(ctx *fasthttp.RequestCtx, why string) error {
@@ -273,13 +240,7 @@ func Receive(ctx *fasthttp.RequestCtx, state State, peer Peer) (local bool, err 
 	if err != nil {
 		return false, err
 	}
-	if edge := sentOn(ctx, peer); edge != "" {
-		ctx.SetUserValue(edgeKey{}, edge)
-	}
-	ctx.SetRemoteAddr(client)
-	if plain {
-		ctx.SetUserValue(plainKey{}, true)
-	}
+	relay.Note(ctx, relay.Client{Address: client, HTTPS: !plain, Edge: sentOn(ctx, peer)})
 	for _, field := range []string{clientField, plainField, localField, edgeField, sequenceField} {
 		h.Del(field)
 	}
@@ -288,28 +249,17 @@ func Receive(ctx *fasthttp.RequestCtx, state State, peer Peer) (local bool, err 
 
 // readFields reads what another node says of its client. Each field must be there exactly once.
 func readFields(h *fasthttp.RequestHeader) (client net.Addr, plain, local bool, err error) {
-	values := make(map[string]string, 3)
-	for _, field := range []string{clientField, plainField, localField} {
-		all := h.PeekAll(field)
-		if len(all) != 1 {
-			return nil, false, false, problem.New(problem.BadRequest, "a request of another node must have one field %s; it has %d", field, len(all))
-		}
-		values[field] = string(all[0])
+	said, err := relay.Field(h, clientField)
+	if err == nil {
+		client, err = relay.ParseClient(said)
 	}
-	client = &net.UnixAddr{Net: "unix"}
-	if said := values[clientField]; said != unixClient {
-		address, err := netip.ParseAddrPort(said)
-		if err != nil {
-			return nil, false, false, problem.New(problem.BadRequest, "the field %s must be an address with a port, or %s", clientField, unixClient)
-		}
-		client = net.TCPAddrFromAddrPort(address)
+	if err == nil {
+		plain, err = relay.YesNo(h, plainField)
 	}
-	for _, field := range []string{plainField, localField} {
-		if said := values[field]; said != "0" && said != "1" {
-			return nil, false, false, problem.New(problem.BadRequest, "the field %s must be 0 or 1", field)
-		}
+	if err == nil {
+		local, err = relay.YesNo(h, localField)
 	}
-	return client, values[plainField] == "1", values[localField] == "1", nil
+	return client, plain, local, err
 }
 
 // Sign puts into an answer the sequence that the client's node must have applied before it passes the answer

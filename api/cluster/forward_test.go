@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
+	"shunt/api/relay"
 	"shunt/engine/expect"
 )
 
@@ -59,8 +60,8 @@ func TestAClientCannotChangeWhatNodesSayOfIt(t *testing.T) {
 	} {
 		at := forwarded(t, "POST /api/v1/session HTTP/1.1\r\nHost: x.example\r\n"+fields+"Content-Length: 2\r\n\r\n{}", client, false)
 		local, err := Receive(at, followerState{leads: true}, Peer{Name: "b"})
-		if err != nil || local || at.RemoteAddr().String() != client.String() || !CameOverPlainHTTP(at) {
-			t.Errorf("with %q the leader sees %v, plain HTTP %v, a local command %v, %v", fields, at.RemoteAddr(), CameOverPlainHTTP(at), local, err)
+		if err != nil || local || at.RemoteAddr().String() != client.String() || relay.OverTLS(at) {
+			t.Errorf("with %q the leader sees %v, HTTPS %v, a local command %v, %v", fields, at.RemoteAddr(), relay.OverTLS(at), local, err)
 		}
 	}
 	at := forwarded(t, "POST /api/v1/links HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", &net.UnixAddr{Net: "unix"}, true)

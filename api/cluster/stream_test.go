@@ -7,11 +7,11 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/relay"
 	"shunt/engine/expect"
 )
 
@@ -37,7 +37,7 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 	}{
 		"before TLS":                 {func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }, "next", nil},
 		"before the answer":          {answering(""), "next", nil},
-		"in the middle of an export": {answering(begin + "text/csv\r\n\r\n4\r\nhalf\r\n"), "half", errSilent},
+		"in the middle of an export": {answering(begin + "text/csv\r\n\r\n4\r\nhalf\r\n"), "half", relay.ErrSilent},
 		"in the middle of events":    {answering(begin + "text/event-stream\r\n\r\n4\r\nhalf\r\n"), "half", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,9 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			ended := make(chan error, 1)
 			var body []byte
 			go func() {
-				err := NewForwarder(s, &tls.Config{RootCAs: authority}).ForwardStream(ctx, Stream{Renew: func(net.Conn) {}})
+				err := NewForwarder(s, &tls.Config{RootCAs: authority}).ForwardStream(ctx, relay.Stream{
+					Renew: func(net.Conn) {}, AwaitEnd: func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) },
+				})
 				if err == nil {
 					body, err = io.ReadAll(ctx.Response.BodyStream())
 				}
@@ -71,46 +73,6 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			if stream, ok := ctx.Response.BodyStream().(io.Closer); ok {
 				_ = stream.Close()
 			}
-		})
-	}
-}
-
-// TestNoStreamWaitsForAnyNodeForEver: one that never led is cut off in the middle of its answer.
-func TestNoStreamWaitsForAnyNodeForEver(t *testing.T) {
-	for name, c := range map[string]struct {
-		events bool
-		after  time.Duration
-		err    error
-	}{
-		"an export": {false, exportSilence, errSilent},
-		"events":    {true, eventSilence, io.EOF},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			client, server := net.Pipe()
-			body, node := io.Pipe()
-			renewed := 0
-			p := &passed{
-				Stream: Stream{Renew: func(net.Conn) { renewed++ }}, body: body, stop: func() { body.Close(); server.Close() },
-				overtaken: func() bool { return false }, conn: server, events: c.events, chunks: make(chan []byte), closed: make(chan struct{}),
-			}
-			go func() {
-				_, _ = io.WriteString(node, "one")
-				time.Sleep(c.after - 2*streamRenew)
-				_, _ = io.WriteString(node, "two") // and then nothing
-			}()
-			b := make([]byte, 10)
-			for range 2 {
-				n, err := p.Read(b)
-				expect.That(t, n == 3 && err == nil, "%s: got %d bytes, %v", name, n, err)
-			}
-			since := time.Now()
-			if n, err := p.Read(b); n != 0 || err != c.err || time.Since(since) != c.after {
-				t.Errorf("%s: got %d bytes, %v after %v, want %v after %v", name, n, err, time.Since(since), c.err, c.after)
-			}
-			want := int((2*c.after - 2*streamRenew) / streamRenew)
-			expect.That(t, renewed >= want-1, "%s: the client's patience was renewed %d times, want %d", name, renewed, want)
-			expect.NoError(t, p.Close())
-			client.Close()
 		})
 	}
 }

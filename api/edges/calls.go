@@ -12,11 +12,21 @@ const (
 	MeetPath   = PathPrefix + "meet"
 	CopyPath   = PathPrefix + "copy"
 	FollowPath = PathPrefix + "follow"
+	CapsPath   = PathPrefix + "caps"
+	FindPath   = PathPrefix + "find"
+
+	ChallengePath = PathPrefix + "challenge"
 )
 
 // ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An
 // edge that reads its own has asked itself.
 const ProcessField = "Shunt-Edge-Process"
+
+// Fields of requests that an edge passes on, once each, besides those of package relay.
+const (
+	TokenField = "Shunt-Edge-Token" // token of the edge; Authorization is the client's own
+	HostField  = "Shunt-Host"       // Host of the client's request; Host itself is the writer's
+)
 
 // Version is that of the calls. A newer side must understand an older one, so a higher number only says that more is
 // possible.
@@ -34,6 +44,15 @@ const (
 	// MaxAskBytes and MaxAnswerBytes bound the messages, with the largest record and the largest entry beyond these.
 	MaxAskBytes    = MaxRecordsBytes + 2<<20
 	MaxAnswerBytes = MaxEntriesBytes + 2<<20
+)
+
+const (
+	// MaxCapVisits bounds the redirects of one question about caps, MaxCapsBytes the question.
+	MaxCapVisits = 1 << 14
+	MaxCapsBytes = MaxCapVisits * 384
+
+	// MaxJSONAnswerBytes bounds answers in JSON.
+	MaxJSONAnswerBytes = 256 << 10
 )
 
 // Identity is what the store of a new edge begins with.
@@ -64,6 +83,7 @@ type Answer struct {
 	Busy     bool   `json:"busy,omitempty"` // the writer takes no more records for a moment
 	Copy     Reason `json:"copy,omitempty"` // why the edge must take a copy; empty: it need not
 	WaitedMs int64  `json:"waited_ms"`      // how long the writer has waited for entries
+	NowMs    int64  `json:"now_ms"`         // the time at the writer, in Unix ms; 0: not said
 }
 
 // A Reason says why an edge cannot follow the log from where it is.

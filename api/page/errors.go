@@ -50,6 +50,11 @@ type Error struct {
 // Error returns the page of an outcome that is not Redirected. It is shared: read-only.
 func (s *Set) Error(o redirect.Outcome) *Error { return &s.errors[o] }
 
+// Problem returns a page about a problem that will pass.
+func (s *Set) Problem(p problem.Problem) []byte {
+	return s.HTML("One moment, please", s.errorBody(strings.ToUpper(p.Detail[:1])+p.Detail[1:]+".", "Try again in a few seconds. Links still work.", false))
+}
+
 // errorBody returns the body of the error page of one row of errorTexts.
 func (s *Set) errorBody(text, advice string, help bool) Markup {
 	support := s.site.support()

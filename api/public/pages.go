@@ -32,6 +32,22 @@ func (s Pages) Answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	s.write(ctx, p.HTML)
 }
 
+// AnswerProblem sends a page that says what is wrong, or the problem if the client prefers JSON.
+func (s Pages) AnswerProblem(ctx *fasthttp.RequestCtx, p problem.Problem) {
+	h := &ctx.Response.Header
+	h.Set("Vary", "Accept")
+	if page.PrefersJSON(ctx.Request.Header.PeekAll("Accept")) {
+		exchange.WriteProblem(ctx, p)
+		return
+	}
+	if p.Kind.RetryAfter != "" {
+		h.Set("Retry-After", p.Kind.RetryAfter)
+	}
+	h.Set("Cache-Control", "no-store")
+	ctx.SetStatusCode(p.Kind.Status)
+	s.writeOnce(ctx, s.Problem(p))
+}
+
 // write sends a page of the set with the header fields that every page has.
 func (s Pages) write(ctx *fasthttp.RequestCtx, html page.Text) {
 	guardPage(ctx, s.Policy)

@@ -14,6 +14,19 @@ type Ask struct {
 	Domain index.Domain `json:"domain,omitempty"`
 	Code   string       `json:"code"`
 	Hits   uint64       `json:"hits"` // at least 1
+
+	// Visits are who the hits are of, if the one that answers records those that it admits; otherwise nil. The first
+	// hits of an Ask are admitted, if not all are.
+	Visits []Visit `json:"visits,omitempty"`
+}
+
+// Visit is a hit, as another machine can record it.
+type Visit struct {
+	Visitor  uint64 `json:"visitor"` // under the key of visitors that both have
+	Agent    uint16 `json:"agent,omitempty"`
+	Country  uint8  `json:"country,omitempty"`
+	Referrer string `json:"referrer,omitempty"` // a host
+	Other    bool   `json:"other,omitempty"`    // the referrer has no name of its own
 }
 
 // Key returns the key of the link.
@@ -59,17 +72,18 @@ type waiting struct {
 
 type hit struct {
 	since  time.Time
+	visit  *Visit        // nil: this node records the hit
 	answer chan<- Answer // has room for one
 }
 
 // Init makes a no longer zero.
 func (a *Asks) Init() { a.wake = make(chan struct{}, 1) }
 
-// Hit asks for one hit of a link, and waits for the answer. It does not wait longer than Run's send does, and
-// patience: nothing is granted then, or if Run is not running.
-func (a *Asks) Hit(id uint64, k index.Key) Answer {
+// Hit asks for one hit of a link, which visit is of if the leader records it, and waits for an answer. It does not
+// wait longer than Run's send does, and patience: nothing is granted then, or if Run is not running.
+func (a *Asks) Hit(id uint64, k index.Key, visit *Visit) Answer {
 	answer := make(chan Answer, 1)
-	if !a.add(id, k, hit{time.Now(), answer}) {
+	if !a.add(id, k, hit{time.Now(), visit, answer}) {
 		return Answer{}
 	}
 	return <-answer
@@ -150,11 +164,21 @@ func (a *Asks) take() (asks []Ask, taken []*waiting) {
 			w.hits = w.hits[1:]
 		}
 		if len(w.hits) > 0 {
-			asks = append(asks, Ask{ID: id, Domain: w.key.Domain, Code: w.key.Code, Hits: uint64(len(w.hits))})
+			asks = append(asks, Ask{ID: id, Domain: w.key.Domain, Code: w.key.Code, Hits: uint64(len(w.hits)), Visits: w.visits()})
 			taken = append(taken, w)
 		}
 	}
 	return asks, taken
+}
+
+// visits returns whom the hits are of, if somebody else records them.
+func (w *waiting) visits() (all []Visit) {
+	for _, h := range w.hits {
+		if h.visit != nil {
+			all = append(all, *h.visit)
+		}
+	}
+	return all
 }
 
 // settle tells each redirect what the answer means for it: those who came first are granted.

@@ -20,6 +20,14 @@
 // number of entries for nodes that are down. If the leader ends, these hits are used up, too. The last
 // hundred hits of a cap are written one by one.
 //
+// # An edge of a writer
+//
+// An edge without a cluster asks its writer, which is one machine. There the hit itself raises the counter of its link,
+// so a grant is a hit that the writer records, with all that the edge knows of it (Visit); the edge records nothing.
+// So the cap is as exact as on one machine, and a grant that nobody gets any more is used up. Rejected: the edge
+// records its hit as it does others, and the writer keeps how many it has granted: it would have to know which of the
+// hits that come later were granted, and keep for ever what an edge that is lost was granted.
+//
 // # A cap that is given later
 //
 // A cap counts the hits from before it, too. At most nodes these were counted without asking, and the

@@ -50,7 +50,8 @@ func (t *Table) Spent(id, limit uint64) bool {
 
 // Shared is what links and hits of one node know of caps.
 type Shared struct {
-	Exists bool // the node is one of a cluster
+	Exists bool // the node is one of a cluster, or an edge of a writer
+	Writer bool // it is an edge of a writer, which records the hits that it grants
 	Table  Table
 	Asks   Asks
 }

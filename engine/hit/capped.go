@@ -1,6 +1,7 @@
 package hit
 
 import (
+	"shunt/engine/caps"
 	"shunt/engine/index"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
@@ -53,7 +54,11 @@ func (hs *Hits) CapAsks(l index.Link) bool { return hs.caps.Exists && !hs.UsedUp
 // cluster's log, or some seconds at most. decided is false if nobody could say whether the link may be followed.
 func (hs *Hits) HitAsked(l index.Link, v journal.Visit) (admitted, decided bool) {
 	id := l.ID()
-	switch answer := hs.caps.Asks.Hit(id, l.Key(nil).Own()); {
+	if hs.caps.Writer {
+		answer := hs.caps.Asks.Hit(id, l.Key(nil).Own(), hs.told(v))
+		return answer.Granted > 0, answer.Granted > 0 || answer.Spent
+	}
+	switch answer := hs.caps.Asks.Hit(id, l.Key(nil).Own(), nil); {
 	case answer.Granted == 0:
 		return false, answer.Spent
 	default:
@@ -66,6 +71,30 @@ func (hs *Hits) HitAsked(l index.Link, v journal.Visit) (admitted, decided bool)
 		})
 		return admitted, admitted
 	}
+}
+
+// told returns a visit as a writer can record it.
+func (hs *Hits) told(v journal.Visit) *caps.Visit {
+	host, named := hs.journal.Referrers.Name(v.Referrer)
+	return &caps.Visit{Visitor: v.Visitor, Agent: uint16(v.Agent), Country: uint8(v.Country), Referrer: host, Other: !named}
+}
+
+// RecordTold records hits of l at a writer whose edge asks for them, one after the other, until the cap is used up.
+// It returns how many it has recorded.
+func (hs *Hits) RecordTold(l index.Link, visits []caps.Visit) (recorded uint64) {
+	for i := range visits {
+		told := &visits[i]
+		v := journal.Visit{Visitor: told.Visitor, NowMs: hs.clock.InUse().UnixMilli(), Class: tally.ClassHit}
+		v.Agent, v.Country, v.Referrer = tally.Agent(told.Agent)&tally.AgentMask, tally.Country(told.Country), tally.OtherReferrer
+		if !told.Other {
+			v.Referrer = hs.Referrer([]byte(told.Referrer))
+		}
+		if !hs.Hit(l, v) {
+			break
+		}
+		recorded++
+	}
+	return recorded
 }
 
 // UsedUp reports whether l is capped and its hits have reached the cap.

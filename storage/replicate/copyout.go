@@ -62,6 +62,8 @@ var copySums = crc32.MakeTable(crc32.Castagnoli)
 
 var errCopy = errors.New("not a whole copy of the shared rows")
 
+var errNoEdgeLog = errors.New("storage: a copy for an edge: there is no log for edges")
+
 // copyHead is what a copy is of.
 type copyHead struct {
 	kind  copyKind
@@ -76,13 +78,15 @@ func (s *Rows) WriteCopy(ctx context.Context, w io.Writer) (err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 	v, err := kv.Read(snapshot, row.MetaKey(row.MetaEdgeLog))
+	if err == nil && v == nil {
+		return errNoEdgeLog
+	}
 	var state row.EdgeLog
-	switch {
-	case err != nil:
-	case v == nil:
-		err = errors.New("there is no log for edges")
-	default:
+	if err == nil {
 		state, err = row.DecodeEdgeLog(v)
+	}
+	if err == nil && state.Cluster == [16]byte{} { // it has ended since somebody saw it
+		return errNoEdgeLog
 	}
 	if err == nil {
 		err = writeCopy(ctx, w, snapshot, copyOfLinks, state.LogPosition)

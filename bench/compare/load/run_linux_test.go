@@ -82,6 +82,21 @@ func (s *Spec) short(address string, pid int) *Spec {
 	return s
 }
 
+// runLongEnough runs a load again, for longer, if a busy machine took all of its time.
+func runLongEnough(t *testing.T, s *Spec) *Report {
+	t.Helper()
+	for range 5 {
+		r, err := Run(s)
+		expect.OK(t, err)
+		if r.Answers >= 32 {
+			return r
+		}
+		s.Length *= 2
+	}
+	t.Fatal("five loads had no 32 answers each")
+	return nil
+}
+
 func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 	address, pid := startServer(t, "whole")
 	for name, spec := range map[string]*Spec{
@@ -91,8 +106,7 @@ func TestEveryRequestOfALoadIsAnswered(t *testing.T) {
 		"open, asleep": {Connections: 16, Pipeline: 1, Rate: 500, Sleep: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := Run(spec.short(address, pid))
-			expect.OK(t, err)
+			r := runLongEnough(t, spec.short(address, pid))
 			expect.That(t, r.Answers != 0 && r.AnswersInAll >= r.Answers && r.CPU > 0 && r.Own > 0 && r.P50 > 0 && r.P99 >= r.P50, "got %+v", r)
 			expect.That(t, r.Reconnected <= 0, "connections made again: %d", r.Reconnected)
 			n := uint64(spec.Pipeline)

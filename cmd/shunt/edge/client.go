@@ -10,10 +10,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 	"time"
 
+	"shunt/api/absent"
 	"shunt/api/edges"
 	"shunt/cmd/shunt/version"
+	"shunt/engine"
 )
 
 const (
@@ -46,18 +49,25 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the writer answered %d: %s", e.status, e.detail)
 }
 
-// client asks the writer, over one connection at a time. It belongs to one goroutine at a time.
+// client asks the writer, over one connection at a time. But for its token, it belongs to one goroutine at a time.
 type client struct {
-	origin, token string
-	process       string // of this edge: see edges.ProcessField
-	own           func(net.Addr) bool
-	http          *http.Client
+	origin  string
+	token   *secret
+	process string // of this edge: see edges.ProcessField
+	own     func(net.Addr) bool
+	http    *http.Client
 }
+
+// secret is a text that any goroutine may read.
+type secret struct{ text atomic.Pointer[string] }
+
+// Load returns the text.
+func (s *secret) Load() string { return *s.text.Load() }
 
 // newClient returns a client of a writer. own reports whether an address is one at which this process listens.
 func newClient(origin, token, process string, own func(net.Addr) bool) *client {
-	return &client{
-		origin: origin, token: token, process: process, own: own,
+	c := &client{
+		origin: origin, token: new(secret), process: process, own: own,
 		http: &http.Client{
 			Transport: &http.Transport{
 				Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
@@ -66,6 +76,15 @@ func newClient(origin, token, process string, own func(net.Addr) bool) *client {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
+	c.token.text.Store(&token)
+	return c
+}
+
+// another returns a client of the same writer, with a connection of its own.
+func (c *client) another() *client {
+	other := newClient(c.origin, "", c.process, c.own)
+	other.token = c.token
+	return other
 }
 
 func (c *client) close() { c.http.CloseIdleConnections() }
@@ -83,7 +102,7 @@ func (c *client) post(ctx context.Context, path string, body []byte, alive func(
 		return io.NopCloser(&aliveReader{bytes.NewReader(body), alive}), nil
 	}
 	req.Body, _ = req.GetBody()
-	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Authorization", "Bearer "+c.token.Load())
 	req.Header.Set("User-Agent", "shunt-edge/"+version.Text())
 	resp, err := c.http.Do(req)
 	if loop {
@@ -166,6 +185,41 @@ func (c *client) follow(ctx context.Context, ask *edges.Ask, records [][]byte) (
 		return a, nil, err
 	}
 	return edges.ReadAnswer(body)
+}
+
+// capsTimeout bounds a question about caps: visitors wait.
+const capsTimeout = 2 * time.Second
+
+// caps asks about redirects of links with a cap.
+func (c *client) caps(ctx context.Context, asks []engine.CapAsk) (answers []engine.CapAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, capsTimeout)
+	defer cancel()
+	err = c.json(ctx, edges.CapsPath, asks, &answers)
+	return answers, err
+}
+
+// find asks about codes that this edge does not know.
+func (c *client) find(ctx context.Context, codes []string) (f absent.Found, err error) {
+	err = c.json(ctx, edges.FindPath, &absent.Question{Codes: codes}, &f)
+	return f, err
+}
+
+// json asks a question in JSON.
+func (c *client) json(ctx context.Context, path string, question, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	resp, err := c.post(ctx, path, body, func() {})
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, edges.MaxJSONAnswerBytes))
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, answer)
 }
 
 // copy has take read a copy of the links.

@@ -3,7 +3,6 @@ package edge
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +37,10 @@ type machine struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	writer   *Writer
+	server   *api.Server
 	node     *Node // nil: a writer
 	log      *logs
+	options  func(*api.Options) // nil: as they are
 	stops    []func()
 }
 
@@ -107,7 +108,7 @@ func (m *machine) serve() {
 	m.t.Helper()
 	var err error
 	m.engine, err = engine.Open(m.store, engine.Options{
-		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 1 << 12, FlushInterval: 20 * time.Millisecond, Cluster: m.node != nil,
+		JournalDir: filepath.Join(m.dir, "journal"), Rings: 2, RingRecords: 1 << 12, FlushInterval: 20 * time.Millisecond, Cluster: m.node != nil, EdgeOfWriter: m.node != nil,
 		Logger: m.logger(),
 	})
 	expect.OK(m.t, err)
@@ -122,8 +123,12 @@ func (m *machine) serve() {
 		o.Edges = m.writer.Calls()
 		m.run(m.writer.Run)
 	}
+	if m.options != nil {
+		m.options(&o)
+	}
 	server, err := api.NewServer(o)
 	expect.OK(m.t, err)
+	m.server = server
 	ln := m.listen()
 	served := make(chan error, 1)
 	go func() { served <- server.ServePublic(ln) }()
@@ -291,7 +296,6 @@ func (m *machine) redirects(code, target string) {
 func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	w := newWriter(t)
 	w.link("first", "https://a.example/", 0)
-	w.link("capped", "https://a.example/capped", 5)
 	secret, _ := w.token("frankfurt")
 	e := newEdge(t, w.address, secret)
 	e.startEdge()
@@ -306,14 +310,12 @@ func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	follow("first", 10)
 	w.link("second", "https://b.example/", 0)
 	e.redirects("second", "https://b.example/")
-	status, _ := e.get("capped")
-	expect.Equal(t, status, 503, "a link with a cap, whose writer nobody asks yet")
 	until(t, "the hits of the edge are at its writer", func() bool { return w.hits("first") == counted })
 	w.stop()
 	follow("first", 7)
 	e.restartEdge()
 	follow("first", 5)
-	status, _ = e.get("second")
+	status, _ := e.get("second")
 	expect.Equal(t, status, 302, "the other link, after a restart without the writer")
 	status, _ = e.get("nothing")
 	expect.Equal(t, status, 404, "a link that does not exist")
@@ -492,7 +494,7 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 		expect.OK(t, err)
 		return resp.StatusCode, string(b)
 	}
-	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath} {
+	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath, edges.CapsPath, edges.FindPath, edges.ChallengePath} {
 		for token, want := range map[string]int{"": 401, all: 403, "shunt_x": 401} {
 			status, text := post(token, path, []byte("{}"))
 			expect.That(t, status == want && !strings.Contains(text, "a.example"), "%s: got %d %s, want %d", path, status, text, want)
@@ -540,24 +542,6 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 	expect.OK(t, err)
 	a, entries, err := edges.ReadAnswer(body)
 	expect.That(t, err == nil && len(entries) == 0 && a.Copy == edges.OtherLog, "a place in no log: got %+v, %d entries, %v", a, len(entries), err)
-}
-
-// TestAnEdgeAnswersNothingButRedirects asks an edge for the API and for pages.
-func TestAnEdgeAnswersNothingButRedirects(t *testing.T) {
-	w := newWriter(t)
-	secret, _ := w.token("frankfurt")
-	e := newEdge(t, w.address, secret)
-	e.startEdge()
-	for _, path := range []string{"api/v1/links", "api/v1/me", "api/v1/shorten", "api/v1/edge/copy"} {
-		resp, err := noRedirects.Get("http://" + e.address + "/" + path)
-		expect.OK(t, err)
-		var said struct{ Code, Detail string }
-		expect.OK(t, json.NewDecoder(resp.Body).Decode(&said))
-		resp.Body.Close()
-		expect.That(t, resp.StatusCode == 503 && said.Code == "stale" && strings.Contains(said.Detail, w.address), "%s: got %d %+v", path, resp.StatusCode, said)
-	}
-	status, _ := e.get("robots.txt")
-	expect.Equal(t, status, 200, "a public page")
 }
 
 // flaky passes connections on, and cuts or delays them at random.

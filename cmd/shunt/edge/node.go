@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"shunt/api"
+	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/cmd/shunt/core"
@@ -34,6 +36,7 @@ type Node struct {
 	listens  net.Addr // of the public address; nil: not known yet
 
 	client  *client
+	finder  *client // of codes
 	source  *source
 	rows    *replicate.Rows
 	engine  *engine.Engine // nil before Use
@@ -50,6 +53,7 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	}
 	n := &Node{settings: *s, log: log, process: rand.Text()}
 	n.client = newClient(s.Of, token, n.process, n.isOwn)
+	n.finder = n.client.another()
 	return n, nil
 }
 
@@ -163,8 +167,40 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts) { n.engine = e }
 // Answer says in o that this is an edge.
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
-	o.NoDashboard = true
-	o.EdgeOf = api.EdgeOf{Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load}
+	o.Absent = n.absent()
+	o.EdgeOf = api.EdgeOf{
+		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
+	}
+}
+
+// absent is who is asked about codes that this edge does not know.
+func (n *Node) absent() absent.Source {
+	return absent.Source{Gone: n.stale, Ask: n.finder.find, Applied: n.awaitApplied}
+}
+
+// appliedPoll is the time between two looks of awaitApplied. An entry takes milliseconds.
+const appliedPoll = 500 * time.Microsecond
+
+// awaitApplied waits until this edge has applied the log through sequence.
+func (n *Node) awaitApplied(ctx context.Context, sequence uint64) error {
+	for n.rows.AppliedSequence() < sequence {
+		select {
+		case <-time.After(appliedPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// stale reports whether the writer has not answered for some time.
+func (n *Node) stale() bool {
+	r := n.replica.Load()
+	if r == nil {
+		return true
+	}
+	lag, known := r.Lag()
+	return !known || lag > staleAfter
 }
 
 // retryPause is the time between two attempts to follow after an error that may go away.
@@ -173,6 +209,9 @@ const retryPause = 5 * time.Second
 // Run follows the writer until ctx is done. Links must be loaded. Whatever goes wrong, redirects go on.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.client.close()
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	asking.Go(func() { n.askCaps(ctx) })
 	for ctx.Err() == nil {
 		r := replica.New(n.source, n.rows, n, replica.Options{Name: "edge", NeverLeads: true, Logger: n.log})
 		n.replica.Store(r)
@@ -199,6 +238,21 @@ func (n *Node) Run(ctx context.Context) error {
 	return nil
 }
 
+// askCaps asks the writer about redirects of links with a cap, until ctx is done.
+func (n *Node) askCaps(ctx context.Context) {
+	asker := n.client.another()
+	defer asker.close()
+	n.engine.AskCaps(ctx, func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error) {
+		if n.stale() {
+			return nil, errGone
+		}
+		return asker.caps(ctx, asks)
+	})
+}
+
+// errGone: the writer has not answered for some time, so no visitor waits for it.
+var errGone = errors.New("the writer does not answer")
+
 // mustCopy reports whether an edge that cannot follow because of err can after another copy.
 func mustCopy(err error) bool {
 	for _, one := range []error{clusterlog.ErrBelowFloor, clusterlog.ErrAhead, clusterlog.ErrDiverged, clusterlog.ErrForeignLog, clusterlog.ErrCorrupt} {
@@ -212,6 +266,7 @@ func mustCopy(err error) bool {
 // Close closes the connection.
 func (n *Node) Close() error {
 	n.client.close()
+	n.finder.close()
 	return nil
 }
 

@@ -61,6 +61,10 @@ type Options struct {
 	// after Lead.
 	Cluster bool
 
+	// EdgeOfWriter says that this is an edge of a server that is no cluster, which records the hits of links with a
+	// cap: see package caps. Cluster must be true, too.
+	EdgeOfWriter bool
+
 	// ReadOnly folds what the journal has into memory, and changes no file and nothing in the store, which
 	// need not be one that takes writes. Writes fail, and Hit must not be called.
 	ReadOnly bool
