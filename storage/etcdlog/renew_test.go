@@ -10,8 +10,8 @@ import (
 )
 
 // TestALogThatWasLostGoesOnWhereANodeWas loses a log, and renews it after an entry that a node has applied. The node
-// follows on, also over the next leadership; one that has less is below the floor, one that has more is ahead. A log that is
-// there is not replaced by an older one, and an older one only on demand.
+// follows on, also over the next leadership; one that has less is below the floor, one that has more is ahead. A log
+// that is there is not replaced by an older one, and an older one only on demand.
 func TestALogThatWasLostGoesOnWhereANodeWas(t *testing.T) {
 	s := newSite(t, 1)
 	o := Options{Endpoints: s.Endpoints(), ID: s.id}

@@ -33,8 +33,8 @@ func shippedSettings(t *testing.T) (args []string) {
 }
 
 // TestServersWithTheShippedSettingsRestartTogether kills all servers at once, as a power cut does, and starts them
-// together, two of them slowly. They compare their data with each other first, for which each waits for the others; until
-// then a server must not compact, because it would end.
+// together, two of them slowly. They compare their data with each other first, for which each waits for the others;
+// until then a server must not compact, because it would end.
 func TestServersWithTheShippedSettingsRestartTogether(t *testing.T) {
 	t.Parallel()
 	c := etcdtest.Start(t, 3, shippedSettings(t)...)

@@ -164,8 +164,8 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// The log is trimmed as far as a node allows that is down, then past it, and writes go on. A node that was forgotten is not
-// waited for.
+// The log is trimmed as far as a node allows that is down, then past it, and writes go on. A node that was forgotten is
+// not waited for.
 func TestALeaderTrimsTheLog(t *testing.T) {
 	const mostKept = 1200
 	id := clusterlog.NewID()

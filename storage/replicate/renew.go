@@ -42,8 +42,8 @@ func (s *Rows) RenewOutbox() error { return s.RenewOutboxFrom(math.MaxUint64) }
 // maxMovedBytes bounds the records that RenewOutboxFrom moves.
 const maxMovedBytes = 64 << 20
 
-// RenewOutboxFrom is RenewOutbox, but for the records from a position on: they are the first of the new outbox. It is an
-// error, and changes nothing, if these have more than 64 MiB.
+// RenewOutboxFrom is RenewOutbox, but for the records from a position on: they are the first of the new outbox. It is
+// an error, and changes nothing, if these have more than 64 MiB.
 func (s *Rows) RenewOutboxFrom(first uint64) error {
 	s.hits.Turn().Lock()
 	defer s.hits.Turn().Unlock()

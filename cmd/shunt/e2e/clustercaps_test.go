@@ -181,8 +181,9 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 	}
 }
 
-// TestAnIdleClusterWritesNothingToItsLog has three full nodes and an edge that nobody asks for anything, with links whose
-// caps nobody has used, used up in part and used up, and one that was deleted. SHUNTTEST_IDLE is for how many seconds.
+// TestAnIdleClusterWritesNothingToItsLog has three full nodes and an edge that nobody asks for anything, with links
+// whose caps nobody has used, used up in part and used up, and one that was deleted. SHUNTTEST_IDLE is for how many
+// seconds.
 func TestAnIdleClusterWritesNothingToItsLog(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	e := s.edge("edge-1", s.nodes[0])

@@ -155,9 +155,9 @@ func joinsLater(t *testing.T, restart bool) {
 	s.ledger("hot")
 }
 
-// TestHitsOfANodeBelowTheFloorAreNotLost cuts a node off until the log no longer has what it missed. It redirects all the
-// time. When it reaches the others again, it takes a copy of what it missed, and all have what it counted before, meanwhile
-// and after.
+// TestHitsOfANodeBelowTheFloorAreNotLost cuts a node off until the log no longer has what it missed. It redirects all
+// the time. When it reaches the others again, it takes a copy of what it missed, and all have what it counted before,
+// meanwhile and after.
 func TestHitsOfANodeBelowTheFloorAreNotLost(t *testing.T) {
 	s := newSiteApartOn(t, siteOptions{etcd: smallQuota}, "a", "b", "c")
 	c := s.nodes[2]

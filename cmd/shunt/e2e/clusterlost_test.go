@@ -24,10 +24,10 @@ func (n *siteNode) localHits(code string) int {
 	return said.Hits
 }
 
-// TestAllHitsOutliveALostEtcd loses everything that the servers of etcd have, while a full node is down that lacks the last
-// entry. The others and an edge redirect on, and the full nodes exchange their hits. Then the operator does what the
-// runbook says: renews the log from the folder of the node with the highest entry. The nodes follow by themselves, the one
-// that was down too, and every figure and cap is exact.
+// TestAllHitsOutliveALostEtcd loses everything that the servers of etcd have, while a full node is down that lacks the
+// last entry. The others and an edge redirect on, and the full nodes exchange their hits. Then the operator does what
+// the runbook says: renews the log from the folder of the node with the highest entry. The nodes follow by themselves,
+// the one that was down too, and every figure and cap is exact.
 func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	a, b, c := s.nodes[0], s.nodes[1], s.nodes[2]
@@ -94,10 +94,10 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	shunt(t, "", nil, append(leave, "--lose-hits")...).done(t)
 }
 
-// TestAFolderThatWasRolledBackLosesNoFurtherHit puts an older state of a node's folder in its place, as a snapshot of its
-// machine does: once after entries, which etcd tells the node, and once after hits alone, which another node tells it.
-// It says so, redirects with the links of now, and the others have each hit that it answers from then on. They are not told
-// to begin again.
+// TestAFolderThatWasRolledBackLosesNoFurtherHit puts an older state of a node's folder in its place, as a snapshot of
+// its machine does: once after entries, which etcd tells the node, and once after hits alone, which another node tells
+// it. It says so, redirects with the links of now, and the others have each hit that it answers from then on. They are
+// not told to begin again.
 func TestAFolderThatWasRolledBackLosesNoFurtherHit(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a, b := s.nodes[0], s.nodes[1]

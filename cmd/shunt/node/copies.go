@@ -61,8 +61,8 @@ func (p *pulls) heldLocked() []replicate.Copy {
 // heldAfterLoss is how long hits are kept for a node after the servers of etcd have lost what they knew of it.
 const heldAfterLoss = 24 * time.Hour
 
-// holdAfterLoss keeps the records that other full nodes lack. The servers of etcd have lost which nodes there are, so one
-// that is down is unknown until it is back.
+// holdAfterLoss keeps the records that other full nodes lack. The servers of etcd have lost which nodes there are, so
+// one that is down is unknown until it is back.
 func (n *Node) holdAfterLoss() {
 	ends := time.Now().Add(heldAfterLoss - heldForCopy).UnixMilli()
 	p := n.pulls

@@ -66,9 +66,9 @@ func TestHitsAreKeptForNodesThatEtcdHasLost(t *testing.T) {
 	expect.Equal(t, len(n.pulls.heldLocked()), 0, "nodes that hits are held for after a day")
 }
 
-// TestANodeThatWasRolledBackBeginsAnotherOutbox has another node ask for records after one that an outbox never had. What
-// this process has counted is in the new outbox, and only that: the other nodes have the rest. Acknowledgements of the
-// old outbox are not taken for those of the new one.
+// TestANodeThatWasRolledBackBeginsAnotherOutbox has another node ask for records after one that an outbox never had.
+// What this process has counted is in the new outbox, and only that: the other nodes have the rest. Acknowledgements of
+// the old outbox are not taken for those of the new one.
 func TestANodeThatWasRolledBackBeginsAnotherOutbox(t *testing.T) {
 	members := []clusterlog.Member{
 		{Node: clusterlog.Node{Name: "me", Role: clusterlog.Full}}, {Node: clusterlog.Node{Name: "b", Role: clusterlog.Full}},

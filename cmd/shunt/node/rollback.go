@@ -22,8 +22,8 @@ import (
 const saysRolledBack = "the data folder of this node is older than what other nodes know of it: it was rolled back, such as by a snapshot of its machine. It begins another outbox, " +
 	"and its links follow the log. Its figures lack hits that the others have: add it again ('shunt cluster forget', 'shunt cluster admit', 'shunt join') when its outbox is empty"
 
-// checkRollBack begins another outbox if this node had applied more of the log than its folder has. Nobody uses the store
-// yet.
+// checkRollBack begins another outbox if this node had applied more of the log than its folder has. Nobody uses the
+// store yet.
 func (n *Node) checkRollBack(ctx context.Context) error {
 	members, err := n.clusterLog.Nodes(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
