@@ -86,8 +86,8 @@ type Cluster struct {
 	// Links is Backup for an edge: of what it may have.
 	Links func(w io.Writer) error
 
-	// Shared writes what all nodes share to w, or of it what an edge keeps. Knows reports whether a node of that name has
-	// proved that it has the cluster's data: see cluster.ProofOf.
+	// Shared writes what all nodes share to w, or of it what an edge keeps. Knows reports whether a node of that name
+	// has proved that it has the cluster's data: see cluster.ProofOf.
 	Shared func(ctx context.Context, links bool, w io.Writer) error
 	Knows  func(node string, proof []byte) bool
 
