@@ -40,6 +40,7 @@ type clustered struct {
 	outbox    func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
 	giveCopy  func(ctx context.Context, node string, edge bool) error
 	noteCopy  func(ctx context.Context, node string, edge bool) error
+	engine    *engine.Engine
 	caps      func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 	uses      func([]account.Use) error
 	log       *slog.Logger
@@ -160,6 +161,9 @@ func (c *clustered) answerFor(ctx *fasthttp.RequestCtx, peer cluster.Peer) error
 func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path string) error {
 	if path == cluster.CapsPath && ctx.IsPost() { // edges redirect, too
 		return c.lead(ctx, peer, c.grantCaps)
+	}
+	if path == cluster.FindPath && ctx.IsPost() {
+		return c.lead(ctx, peer, func(ctx *fasthttp.RequestCtx) error { return answerFind(ctx, c.engine, c.state.Applied) })
 	}
 	if (path == cluster.LinksPath || path == cluster.BackupPath) && c.state.Edge() {
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"runtime/debug"
 	"time"
 
@@ -37,6 +38,9 @@ type Edges struct {
 	// there is nothing to say, it waits until there is, or ctx ends. Errors are problems.
 	Follow func(ctx context.Context, edge string, ask *edges.Ask, records [][]byte) (edges.Answer, [][]byte, error)
 
+	// Head returns the sequence of the last entry of the log.
+	Head func() uint64
+
 	// Caps is engine.Engine.RecordAsked.
 	Caps func(asks []engine.CapAsk) ([]engine.CapAnswer, error)
 }
@@ -44,12 +48,15 @@ type Edges struct {
 // edgeCalls are the calls of edges, at their writer.
 type edgeCalls struct {
 	Edges
+	engine   *engine.Engine
 	accounts *account.Accounts
 	auth     *auth.Authenticator
 	limiter  *auth.Limiter
 	copies   *ops.Places
-	ending   <-chan struct{} // closed when the server shuts down
-	log      *slog.Logger
+
+	challenges http.Handler    // nil: none
+	ending     <-chan struct{} // closed when the server shuts down
+	log        *slog.Logger
 }
 
 // endpoints are the rows that edges have besides those of the API, which describes them nowhere: only edges call them.
@@ -62,6 +69,8 @@ func (c *edgeCalls) endpoints() []endpoint {
 		{"POST", edges.CopyPath, account.Edge, c.copy, 0},
 		{"POST", edges.FollowPath, account.Edge, c.follow, edges.MaxAskBytes},
 		{"POST", edges.CapsPath, account.Edge, c.caps, edges.MaxCapsBytes},
+		{"POST", edges.FindPath, account.Edge, c.find, 0},
+		{"POST", edges.ChallengePath, account.Edge, c.challenge, 0},
 	}
 }
 
@@ -149,10 +158,18 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 			return err
 		}
 	}
+	if len(records) == 0 && len(entries) == 0 {
+		ctx.SetUserValue(heldKey{}, true)
+	}
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	ctx.SetBody(edges.AppendAnswer(nil, &answer, entries))
 	return nil
 }
+
+// heldKey marks a call of an edge that was held, and brought nothing: one a second, which is no line in the access log.
+type heldKey struct{}
+
+func isHeld(ctx *fasthttp.RequestCtx) bool { return ctx.UserValue(heldKey{}) != nil }
 
 // caps answers an edge that asks about redirects of links with a cap.
 func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
@@ -174,6 +191,11 @@ func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, answers)
+}
+
+// find answers an edge that asks about codes that it does not know.
+func (c *edgeCalls) find(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return answerFind(ctx, c.engine, c.Head)
 }
 
 // received returns routes for the requests of this server's own clients, and for those that its edges pass on.

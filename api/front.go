@@ -8,12 +8,15 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/absent"
 	"shunt/api/accesslog"
 	"shunt/api/auth"
+	"shunt/api/edges"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/public"
 	"shunt/api/redirect"
+	"shunt/api/relay"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
@@ -47,6 +50,8 @@ type front struct {
 	scratch   sync.Pool               // of *scratch
 	routes    fasthttp.RequestHandler // of every path that is not a code
 	access    *accesslog.Log          // nil: none
+	absent    *absent.Asker           // about unknown codes; nil: nobody is asked
+	process   string                  // edges.ProcessField, of an edge
 	refused   func() bool             // reports whether this edge is out of service; nil: never
 }
 
@@ -60,7 +65,9 @@ func (f *front) handle(ctx *fasthttp.RequestCtx) {
 	}
 	start := time.Now()
 	f.answer(ctx)
-	noteAccess(f.access, ctx, f.proxies, time.Since(start))
+	if !isHeld(ctx) {
+		noteAccess(f.access, ctx, f.proxies, time.Since(start))
+	}
 }
 
 func (f *front) answer(ctx *fasthttp.RequestCtx) {
@@ -70,6 +77,7 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	}
 	if f.refused != nil && f.refused() {
 		exchange.NameRequest(ctx)
+		ctx.Response.Header.Set(edges.ProcessField, f.process)
 		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Stale, Detail: "this edge was taken out of service"})
 		return
 	}
@@ -109,6 +117,9 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
 		d, sc.buf = f.redirects.DecideUnread(auth.StrangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
 	}
+	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(code, auth.StrangerKey(ctx, f.proxies).Network, now) {
+		d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
+	}
 	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {
 		location := len(sc.buf)
 		sc.buf = d.AppendCacheControl(sc.buf)
@@ -143,10 +154,14 @@ func noteAccess(log *accesslog.Log, ctx *fasthttp.RequestCtx, proxies *http1.Pro
 		return
 	}
 	h := &ctx.Request.Header
+	peer := http1.PeerAddr(ctx)
+	if c, passed := relay.Of(ctx); passed {
+		peer = http1.AddrOf(c.Address)
+	}
 	e := accesslog.Entry{
 		NowMs: time.Now().UnixMilli(), Method: ctx.Method(), Path: h.RequestURI(), HTTP10: !h.IsHTTP11(),
 		Status: ctx.Response.StatusCode(), Bytes: -1, Took: took, RequestID: ctx.Response.Header.Peek(exchange.HeaderRequestID),
-		Client: proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), UserAgent: h.UserAgent(), Referrer: h.Referer(),
+		Client: proxies.ClientAddr(ctx, peer), UserAgent: h.UserAgent(), Referrer: h.Referer(),
 	}
 	if !ctx.Response.IsBodyStream() {
 		e.Bytes = len(ctx.Response.Body())

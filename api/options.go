@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/api/absent"
 	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/admin"
@@ -62,6 +63,8 @@ type Options struct {
 	Cluster Cluster // of several nodes; zero: none
 	Edges   Edges   // of this server, which is their writer; zero: it can have none
 	EdgeOf  EdgeOf  // this server is an edge; zero: it is none
+
+	Absent absent.Source // who is asked about codes that this server does not know; zero: nobody
 
 	AuditClients bool             // callers have the network of their client: a /24, or a /48 of IPv6; see account.Origin
 	Access       *accesslog.Log   // of the public address; nil: none

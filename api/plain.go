@@ -20,7 +20,8 @@ import (
 // answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
 // handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
 // fasthttp must answer r, because it would read r in another way, because this edge is out of service, or because the
-// answer waits: for the store, as long as links are loaded, or for the leader of a cluster, if the link has a cap. Then
+// answer waits: for the store, as long as links are loaded, or for another server, if the link has a cap or the code is
+// not known. Then
 // nothing is counted. A redirect takes no lock, allocates nothing and calls no interface.
 func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	if f.drain.Begun() {
@@ -51,6 +52,9 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
 		return out
 	default:
+		if f.absent != nil && d.Outcome == redirect.UnknownCode && f.absent.MayAsk(r.Segment, time.UnixMilli(q.NowMs)) {
+			return out // fasthttp's goroutine may wait
+		}
 		return f.missPlain(out, r, &q, d, redirect.Redirected)
 	}
 	out = append(out, "\r\nCache-Control: "...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/auth"
@@ -72,6 +73,7 @@ type Server struct {
 	public, local, admin *wire.Group
 	insecure, nodes      *wire.Group
 	clustered            *clustered // nil: no cluster
+	passing              *passing   // nil: no edge
 	drain                *wire.Drain
 	ending               chan struct{} // closed by Shutdown
 }
@@ -189,8 +191,8 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
 	s.others = s.newPublic(checked)
 	ofEdges := &edgeCalls{
-		Edges: o.Edges, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
-		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies),
+		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
+		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies), challenges: o.ACMEChallenges,
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
 	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
@@ -200,17 +202,20 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	}
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked,
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
 	}
 	s.front.access = o.Access
+	if o.Absent.Ask != nil {
+		s.front.absent = absent.New(o.Absent, s.now.Time())
+	}
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
 	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
 	s.buildCluster(o, operator)
-	ofEdge := s.newPassing(o)
-	s.front.routes = ofEdge.over(ofEdges.received(s.front.routes))
-	s.localRoutes = exchange.Named(ofEdge.overSocket(s.localRoutes, operator.paths()))
+	s.passing = s.newPassing(o)
+	s.front.routes = s.passing.over(ofEdges.received(s.front.routes))
+	s.localRoutes = exchange.Named(s.passing.overSocket(s.localRoutes, operator.paths()))
 }
 
 // newPassing returns what an edge does with requests that are not for a link; nil: this is no edge.
@@ -244,7 +249,7 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 		return
 	}
 	c := &clustered{
-		state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
+		engine: o.Engine, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
 		fixed:  s.others.IsFixed,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
 		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
@@ -279,7 +284,11 @@ func (s *Server) buildListeners(o Options) {
 		s.public.Reader = http1.NewReader(&s.proxies, redirect.PurposeFields[:])
 	}
 	s.public.Outlived = o.Outlived
-	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, o.ACMEChallenges).Answer), s.redirectLimits(o))
+	challenges := o.ACMEChallenges
+	if s.passing != nil {
+		challenges = newEdgeChallenges(challenges, s.passing)
+	}
+	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, challenges).Answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {

@@ -90,8 +90,8 @@ func writeAllowance(h *fasthttp.ResponseHeader, a *limit.Allowance) {
 }
 
 // MayCall counts an API request before its body is read, for caller if one is known. A request that
-// creates links counts as one create. Calls of an edge itself are not counted: they carry what thousands of visitors do,
-// one after the other.
+// creates links counts as one create. Calls of an edge itself are not counted: they carry what
+// thousands of visitors do, one after the other.
 func (l *Limiter) MayCall(ctx *fasthttp.RequestCtx, caller account.Caller, creates bool) error {
 	if caller.Has(account.Admin) || caller.Edge != "" {
 		return nil

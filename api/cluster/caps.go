@@ -14,6 +14,13 @@ import (
 // with a list of CapAsks as JSON. The answer is a list of CapAnswers, one for each.
 const CapsPath = PeerPrefix + "caps"
 
+// FindPath is where a node asks the one that leads about codes that it does not know:
+//
+//	POST /cluster/find
+//
+// with an absent.Question as JSON. The answer is an absent.Found.
+const FindPath = PeerPrefix + "find"
+
 // MaxCapsBytes bounds both lists as JSON.
 const MaxCapsBytes = engine.MaxCapAsks * 256
 

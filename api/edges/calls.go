@@ -13,6 +13,9 @@ const (
 	CopyPath   = PathPrefix + "copy"
 	FollowPath = PathPrefix + "follow"
 	CapsPath   = PathPrefix + "caps"
+	FindPath   = PathPrefix + "find"
+
+	ChallengePath = PathPrefix + "challenge"
 )
 
 // ProcessField is a header field of answers of an edge to the calls of edges: a number that the process has drawn. An
@@ -44,11 +47,12 @@ const (
 )
 
 const (
-	// MaxCapVisits bounds the redirects of one question about caps, MaxCapsBytes the question, MaxCapAnswerBytes its
-	// answer.
-	MaxCapVisits      = 1 << 14
-	MaxCapsBytes      = MaxCapVisits * 384
-	MaxCapAnswerBytes = 256 << 10
+	// MaxCapVisits bounds the redirects of one question about caps, MaxCapsBytes the question.
+	MaxCapVisits = 1 << 14
+	MaxCapsBytes = MaxCapVisits * 384
+
+	// MaxJSONAnswerBytes bounds answers in JSON.
+	MaxJSONAnswerBytes = 256 << 10
 )
 
 // Identity is what the store of a new edge begins with.
@@ -79,6 +83,7 @@ type Answer struct {
 	Busy     bool   `json:"busy,omitempty"` // the writer takes no more records for a moment
 	Copy     Reason `json:"copy,omitempty"` // why the edge must take a copy; empty: it need not
 	WaitedMs int64  `json:"waited_ms"`      // how long the writer has waited for entries
+	NowMs    int64  `json:"now_ms"`         // the time at the writer, in Unix ms; 0: not said
 }
 
 // A Reason says why an edge cannot follow the log from where it is.

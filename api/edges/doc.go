@@ -8,6 +8,8 @@
 //	copy    {}                       → a copy of the links, as replicate.Rows.WriteCopy writes it
 //	follow  Ask and outbox records   → Answer and entries of the writer's log
 //	caps    engine.CapAsks, JSON     → engine.CapAnswers, JSON: the writer records the hits that it grants
+//	find    absent.Question, JSON    → absent.Found, JSON
+//	challenge {}, ?token=&host=      → the answer to ACME's challenge, text
 //
 // The bodies of follow are messages: a head in JSON and byte strings, each after its length.
 //

@@ -46,5 +46,8 @@ func To(ctx context.Context, at, target string, sent *fasthttp.Request, body io.
 			req.Header.Add(name, string(value))
 		}
 	}
+	if len(req.Header[fasthttp.HeaderUserAgent]) == 0 {
+		req.Header.Set(fasthttp.HeaderUserAgent, "") // or net/http names itself
+	}
 	return req, nil
 }

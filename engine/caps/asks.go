@@ -79,8 +79,8 @@ type hit struct {
 // Init makes a no longer zero.
 func (a *Asks) Init() { a.wake = make(chan struct{}, 1) }
 
-// Hit asks for one hit of a link, which visit is of if the leader records it, and waits for the answer. It does not wait longer than Run's send does, and
-// patience: nothing is granted then, or if Run is not running.
+// Hit asks for one hit of a link, which visit is of if the leader records it, and waits for an answer. It does not
+// wait longer than Run's send does, and patience: nothing is granted then, or if Run is not running.
 func (a *Asks) Hit(id uint64, k index.Key, visit *Visit) Answer {
 	answer := make(chan Answer, 1)
 	if !a.add(id, k, hit{time.Now(), visit, answer}) {

@@ -36,6 +36,8 @@ var copySums = crc32.MakeTable(crc32.Castagnoli)
 
 var errCopy = errors.New("not a whole copy for an edge")
 
+var errNoEdgeLog = errors.New("storage: a copy for an edge: there is no log for edges")
+
 // copyHead is what a copy is of.
 type copyHead struct {
 	bound uint64
@@ -53,9 +55,12 @@ func (s *Rows) WriteCopy(ctx context.Context, w io.Writer) (err error) {
 		return fmt.Errorf("storage: a copy for an edge: %w", err)
 	}
 	if v == nil {
-		return errors.New("storage: a copy for an edge: there is no log for edges")
+		return errNoEdgeLog
 	}
 	state, err := row.DecodeEdgeLog(v)
+	if err == nil && state.Cluster == [16]byte{} { // it has ended since somebody saw it
+		return errNoEdgeLog
+	}
 	bound, boundErr := kv.Read(snapshot, row.MetaKey(row.MetaIDBound))
 	if err = errors.Join(err, boundErr); err != nil {
 		return fmt.Errorf("storage: a copy for an edge: %w", err)

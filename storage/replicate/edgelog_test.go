@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -297,6 +298,9 @@ func TestACopyThatIsCutOffOrDamagedIsTakenAgain(t *testing.T) {
 	expect.OK(t, s.BeginEdgeLog())
 	whole.Reset()
 	expect.OK(t, s.WriteCopy(t.Context(), &whole))
+	expect.OK(t, s.EndEdgeLog())
+	expect.Error(t, s.WriteCopy(t.Context(), new(bytes.Buffer)), errNoEdgeLog, "a copy after the log's end")
+	expect.OK(t, s.BeginEdgeLog())
 	e := newWriterEdge(t)
 	defer func() { closeStore(t, e.s) }()
 	for n := 0; n < whole.Len(); n += 1 + n/8 {
@@ -476,6 +480,14 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 	}
 	all, err := s.readEdges()
 	expect.That(t, err == nil && len(all) == MaxEdges && len(all["edge"]) == row.MaxEdgeOutboxes, "%d edges, %d outboxes, %v", len(all), len(all["edge"]), err)
+	for _, n := range []byte{12, 30} { // the oldest one of those that are kept, which is used again, and another one
+		_, err := s.MeetEdge("edge", [16]byte{n, 1})
+		expect.OK(t, err)
+	}
+	all, err = s.readEdges()
+	last := all["edge"]
+	expect.That(t, err == nil && slices.Contains(last, edgeOutbox("edge", [16]byte{12, 1})) && !slices.Contains(last, edgeOutbox("edge", [16]byte{13, 1})) &&
+		slices.Contains(last, edgeOutbox("edge", [16]byte{30, 1})), "not the last used outboxes are kept: %v", err)
 	wantNoFaults(t, s.Inspect())
 }
 

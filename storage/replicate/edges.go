@@ -23,8 +23,26 @@ var ErrTooManyEdges = fmt.Errorf("this server has had %d edges, which is the mos
 
 // edges are what a writer knows of its edges.
 type edges struct {
+	meeting sync.Mutex // held by who notes an edge or an outbox that is new, before mu
+
 	mu sync.Mutex
-	by map[string][][16]byte // by name: the outboxes, as in the row; nil: they were not read yet
+	by map[string][][16]byte // by name: the outboxes, the last used one last; nil: they were not read yet
+}
+
+// use notes that an edge uses one of its outboxes now, and reports whether it is known. The row follows when another
+// one is noted.
+func (e *edges) use(name string, kept [16]byte) (known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := e.by[name]
+	i := slices.Index(all, kept)
+	if i < 0 {
+		return false
+	}
+	if i < len(all)-1 {
+		e.by[name] = append(slices.Delete(slices.Clone(all), i, i+1), kept)
+	}
+	return true
 }
 
 // edgeOutbox returns under what the position in an outbox of an edge is kept. Only its writer chooses the name, so no
@@ -40,20 +58,18 @@ func edgeOutbox(name string, outbox [16]byte) (kept [16]byte) {
 func (s *Rows) MeetEdge(name string, outbox [16]byte) (kept [16]byte, err error) {
 	kept = edgeOutbox(name, outbox)
 	e := &s.edges
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.by == nil {
-		by, err := s.readEdges()
-		if err != nil {
-			return kept, fmt.Errorf("storage: reading the edges: %w", err)
-		}
-		e.by = by
-	}
-	known, met := e.by[name]
-	switch {
-	case slices.Contains(known, kept):
+	if e.use(name, kept) {
 		return kept, nil
-	case !met && len(e.by) >= MaxEdges:
+	}
+	e.meeting.Lock() // others that are known do not wait for the disk
+	defer e.meeting.Unlock()
+	known, met, all, err := s.outboxesOf(name)
+	switch {
+	case err != nil:
+		return kept, fmt.Errorf("storage: reading the edges: %w", err)
+	case e.use(name, kept):
+		return kept, nil
+	case !met && all >= MaxEdges:
 		return kept, fmt.Errorf("storage: the edge %s: %w", name, ErrTooManyEdges)
 	case name == "" || len(name) > row.MaxEdgeNameBytes:
 		return kept, errors.New("storage: an edge without a name, or with one that is too long")
@@ -69,8 +85,25 @@ func (s *Rows) MeetEdge(name string, outbox [16]byte) (kept [16]byte, err error)
 	if err := s.writer.Sync(b, "storage: noting an edge"); err != nil {
 		return kept, err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.by[name] = known
 	return kept, nil
+}
+
+// outboxesOf returns the outboxes of an edge, and how many edges are known, for the one who holds meeting.
+func (s *Rows) outboxesOf(name string) (known [][16]byte, met bool, all int, err error) {
+	e := &s.edges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.by == nil {
+		if e.by, err = s.readEdges(); err != nil {
+			e.by = nil
+			return nil, false, 0, err
+		}
+	}
+	known, met = e.by[name]
+	return known, met, len(e.by), nil
 }
 
 // readEdges reads what is known of all edges.

@@ -39,6 +39,7 @@ type servedNode struct{ *node.Node }
 
 func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Metrics.Cluster = n.Figures
+	o.Absent = n.Absent()
 	o.Cluster = api.Cluster{
 		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.GrantCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,
 		Backup: func(name string, w io.Writer) error {

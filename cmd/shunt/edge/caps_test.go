@@ -11,9 +11,9 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestCapsAreExactOverAWriterAndItsEdges follows links with caps at two edges and their writer at once, with cuts of the
-// connections of one edge: no cap is exceeded, all hits are at the writer with what is known of their visitors, and what
-// is answered is at most what is counted.
+// TestCapsAreExactOverAWriterAndItsEdges follows links with caps at two edges and their writer at once, and cuts the
+// connections of one edge: no cap is exceeded, all hits are at the writer, and what is answered is at most what is
+// counted.
 func TestCapsAreExactOverAWriterAndItsEdges(t *testing.T) {
 	w := newWriter(t)
 	caps := map[string]uint64{"once": 1, "some": 40, "many": 300}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/api/absent"
 	"shunt/api/edges"
 	"shunt/cmd/shunt/version"
 	"shunt/engine"
@@ -193,20 +194,32 @@ const capsTimeout = 2 * time.Second
 func (c *client) caps(ctx context.Context, asks []engine.CapAsk) (answers []engine.CapAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, capsTimeout)
 	defer cancel()
-	body, err := json.Marshal(asks)
+	err = c.json(ctx, edges.CapsPath, asks, &answers)
+	return answers, err
+}
+
+// find asks about codes that this edge does not know.
+func (c *client) find(ctx context.Context, codes []string) (f absent.Found, err error) {
+	err = c.json(ctx, edges.FindPath, &absent.Question{Codes: codes}, &f)
+	return f, err
+}
+
+// json asks a question in JSON.
+func (c *client) json(ctx context.Context, path string, question, answer any) error {
+	body, err := json.Marshal(question)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	resp, err := c.post(ctx, edges.CapsPath, body, func() {})
+	resp, err := c.post(ctx, path, body, func() {})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, edges.MaxCapAnswerBytes))
-	if err == nil {
-		err = json.Unmarshal(text, &answers)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, edges.MaxJSONAnswerBytes))
+	if err != nil {
+		return err
 	}
-	return answers, err
+	return json.Unmarshal(text, answer)
 }
 
 // copy has take read a copy of the links.

@@ -37,6 +37,7 @@ type machine struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	writer   *Writer
+	server   *api.Server
 	node     *Node // nil: a writer
 	log      *logs
 	options  func(*api.Options) // nil: as they are
@@ -127,6 +128,7 @@ func (m *machine) serve() {
 	}
 	server, err := api.NewServer(o)
 	expect.OK(m.t, err)
+	m.server = server
 	ln := m.listen()
 	served := make(chan error, 1)
 	go func() { served <- server.ServePublic(ln) }()
@@ -492,7 +494,7 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 		expect.OK(t, err)
 		return resp.StatusCode, string(b)
 	}
-	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath} {
+	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath, edges.CapsPath, edges.FindPath, edges.ChallengePath} {
 		for token, want := range map[string]int{"": 401, all: 403, "shunt_x": 401} {
 			status, text := post(token, path, []byte("{}"))
 			expect.That(t, status == want && !strings.Contains(text, "a.example"), "%s: got %d %s, want %d", path, status, text, want)

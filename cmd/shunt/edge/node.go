@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/api"
+	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/cmd/shunt/core"
@@ -35,6 +36,7 @@ type Node struct {
 	listens  net.Addr // of the public address; nil: not known yet
 
 	client  *client
+	finder  *client // of codes
 	source  *source
 	rows    *replicate.Rows
 	engine  *engine.Engine // nil before Use
@@ -51,6 +53,7 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	}
 	n := &Node{settings: *s, log: log, process: rand.Text()}
 	n.client = newClient(s.Of, token, n.process, n.isOwn)
+	n.finder = n.client.another()
 	return n, nil
 }
 
@@ -164,9 +167,30 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts) { n.engine = e }
 // Answer says in o that this is an edge.
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
+	o.Absent = n.absent()
 	o.EdgeOf = api.EdgeOf{
 		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
 	}
+}
+
+// absent is who is asked about codes that this edge does not know.
+func (n *Node) absent() absent.Source {
+	return absent.Source{Gone: n.stale, Ask: n.finder.find, Applied: n.awaitApplied}
+}
+
+// appliedPoll is the time between two looks of awaitApplied. An entry takes milliseconds.
+const appliedPoll = 500 * time.Microsecond
+
+// awaitApplied waits until this edge has applied the log through sequence.
+func (n *Node) awaitApplied(ctx context.Context, sequence uint64) error {
+	for n.rows.AppliedSequence() < sequence {
+		select {
+		case <-time.After(appliedPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // stale reports whether the writer has not answered for some time.
@@ -242,6 +266,7 @@ func mustCopy(err error) bool {
 // Close closes the connection.
 func (n *Node) Close() error {
 	n.client.close()
+	n.finder.close()
 	return nil
 }
 

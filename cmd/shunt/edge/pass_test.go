@@ -9,10 +9,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/api"
+	"shunt/api/accesslog"
 	"shunt/api/account"
 	"shunt/api/edges"
 	"shunt/engine/expect"
@@ -23,18 +27,21 @@ const (
 	password = "correct horse battery"
 )
 
-// newPassing returns a writer with a user and pages, which logs the clients of failures, and an edge of it that believes a
-// proxy on this machine.
+// newPassing returns a writer with a user and pages, which logs the clients of failures, and an edge of it that
+// believes a proxy on this machine.
 func newPassing(t *testing.T) (w, e *machine, edgeToken string) {
 	t.Helper()
 	w = &machine{t: t, dir: t.TempDir(), address: "127.0.0.1:0", log: new(logs)}
+	access, err := accesslog.Open(accesslog.Options{Path: filepath.Join(w.dir, "access"), Clients: true})
+	expect.OK(t, err)
+	w.run(access.Run)
 	w.options = func(o *api.Options) {
-		o.NoDashboard, o.LogClients = false, true
+		o.NoDashboard, o.LogClients, o.Access = false, true, access
 		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	}
 	w.start()
 	t.Cleanup(w.stop)
-	_, _, err := w.accounts.EnsureAdmin()
+	_, _, err = w.accounts.EnsureAdmin()
 	expect.OK(t, err)
 	_, err = w.accounts.AddUser(account.UserDraft{Email: userName, Role: account.RoleMember, Password: password})
 	expect.OK(t, err)
@@ -157,8 +164,8 @@ func TestTheWriterBelievesOnlyItsEdges(t *testing.T) {
 	}
 }
 
-// TestTheClientOfARequestIsNotThatOfTheNext sends one of an edge, and then one of somebody else, on one connection, as a
-// proxy in front of the writer does.
+// TestTheClientOfARequestIsNotThatOfTheNext sends one of an edge, and then one of somebody else, on one connection, as
+// a proxy in front of the writer does.
 func TestTheClientOfARequestIsNotThatOfTheNext(t *testing.T) {
 	w, _, edgeToken := newPassing(t)
 	conn, err := net.Dial("tcp", w.address)
@@ -177,6 +184,23 @@ func TestTheClientOfARequestIsNotThatOfTheNext(t *testing.T) {
 		expect.MustEqual(t, resp.StatusCode, 401, "request %d", i)
 	}
 	expect.That(t, w.log.has("client=192.0.2.7 ") && w.log.has("client=192.0.2.8 ") && !w.log.has("192.0.2.66"), "the clients are others: %s", w.log.text.String())
+}
+
+// TestTheAccessLogOfAWriterHasTheClientsOfItsEdges uses the API at an edge for a while. Calls of the edge that bring
+// nothing have no line.
+func TestTheAccessLogOfAWriterHasTheClientsOfItsEdges(t *testing.T) {
+	w, e, _ := newPassing(t)
+	for i := range 3 {
+		e.ask("GET", "/api/v1/me", "", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", 20+i))
+		time.Sleep(edges.Hold / 2)
+	}
+	w.stop()
+	text, err := os.ReadFile(filepath.Join(w.dir, "access"))
+	expect.OK(t, err)
+	for i := range 3 {
+		expect.Equal(t, strings.Count(string(text), fmt.Sprintf(`"192.0.2.%d"`, 20+i)), 1, "lines of client %d in %s", i, text)
+	}
+	expect.That(t, strings.Contains(string(text), edges.CopyPath) && !strings.Contains(string(text), edges.FollowPath), "calls of the edge: %s", text)
 }
 
 // TestWithoutItsWriterAnEdgeSaysSo stops the writer, and has another one that answers nothing.
@@ -252,6 +276,6 @@ func TestARevokedEdgePassesNothingOn(t *testing.T) {
 	until(t, "it is out of service", func() bool { return e.ask("GET", "/_/", "").status == 503 && e.node.source.revoked.Load() })
 	for _, path := range []string{"/_/", "/api/v1/me", "/robots.txt"} {
 		a := e.ask("GET", path, "")
-		expect.That(t, a.status == 503 && strings.Contains(a.body, "out of service"), "%s: %+v", path, a)
+		expect.That(t, a.status == 503 && strings.Contains(a.body, "out of service") && a.header.Get(edges.ProcessField) != "", "%s: %+v", path, a)
 	}
 }

@@ -24,6 +24,7 @@ type source struct {
 	token   func() (string, error) // reads the token again
 	revoked atomic.Bool
 	quiet   bool // the last failure was reported; of Follow's goroutine
+	apart   bool // the clocks were last found to be apart; of Follow's goroutine
 }
 
 const (
@@ -119,6 +120,7 @@ func (s *source) step(ctx context.Context, at clusterlog.Position, fn func(clust
 		s.quiet = false
 		s.log.Info("this edge follows its writer again", "writer", s.client.origin)
 	}
+	s.heed(ctx, &answer)
 	left, err := s.taken(&answer)
 	if err != nil {
 		return at, err
@@ -144,6 +146,30 @@ func (s *source) step(ctx context.Context, at clusterlog.Position, fn func(clust
 		return at, &ownError{err}
 	}
 	return p.After, nil
+}
+
+// maxClockOffset is how far the clock of an edge may be from its writer's: as far as those of two nodes of a cluster.
+const maxClockOffset = 10 * time.Minute
+
+// heed tells what an answer says besides entries, and waits if the writer takes no hits for a moment.
+func (s *source) heed(ctx context.Context, a *edges.Answer) {
+	if a.Lost > 0 {
+		s.log.Error("hits of this edge are lost: its server was restored from a backup that lacks them, after this edge had dropped them", "records", a.Lost)
+	}
+	apart := a.NowMs != 0 && time.Since(time.UnixMilli(a.NowMs)).Abs() > maxClockOffset
+	switch {
+	case apart && !s.apart:
+		s.log.Error("the clock of this edge and that of its writer are apart: hits count in the hours that this clock shows, and links expire by it; correct the wrong one, preferably with NTP",
+			"here", time.Now().UTC().Format(time.RFC3339), "writer", time.UnixMilli(a.NowMs).UTC().Format(time.RFC3339))
+	case !apart && s.apart:
+		s.log.Info("the clocks of this edge and of its writer agree again")
+	}
+	if s.apart = apart; a.Busy {
+		select {
+		case <-time.After(leastPause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // ask returns the next question, with what comes next of the outbox.

@@ -45,7 +45,7 @@ func NewWriter(store *storage.Store, e *engine.Engine, a *account.Accounts, log 
 
 // Calls returns what answers edges.
 func (w *Writer) Calls() api.Edges {
-	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow, Caps: w.engine.RecordAsked}
+	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow, Head: w.head, Caps: w.engine.RecordAsked}
 }
 
 // Run keeps the log within its bound, and ends it when there are no edges any more, until ctx is done.
@@ -88,6 +88,12 @@ func (w *Writer) identity() edges.Identity {
 	return edges.Identity{Version: edges.Version, VisitorKey: w.key[:]}
 }
 
+// head returns the sequence of the last entry of the log.
+func (w *Writer) head() uint64 {
+	_, at, _, _ := w.rows.EdgeLog()
+	return at.Sequence
+}
+
 // copy writes a copy of the links, at a position of the log, which begins if there was none.
 func (w *Writer) copy(ctx context.Context, _ string, out io.Writer) error {
 	if err := w.rows.BeginEdgeLog(); err != nil {
@@ -111,7 +117,7 @@ func (w *Writer) follow(ctx context.Context, name string, ask *edges.Ask, record
 		if a.Copy = reasonOf(err); a.Copy != edges.NotNeeded {
 			return a, nil, nil
 		}
-		a.WaitedMs = time.Since(began).Milliseconds()
+		a.WaitedMs, a.NowMs = time.Since(began).Milliseconds(), time.Now().UnixMilli()
 		entries = entries[:min(len(entries), edges.MaxParts)]
 		if err != nil || len(entries) > 0 || len(records) > 0 || ask.NoWait || ctx.Err() != nil {
 			return a, entries, err

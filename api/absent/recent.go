@@ -1,0 +1,41 @@
+package absent
+
+import "time"
+
+const (
+	recentTime = 3 * time.Second // for at least so long a miss is kept, if there is room; for at most twice as long
+	maxRecent  = 1 << 13         // misses of each half, of at most 64 bytes
+)
+
+// recent are the codes that the other server did not know a moment ago. A half is thrown away as a whole.
+type recent struct {
+	now, before map[string]struct{}
+	begun       time.Time // of now
+}
+
+func (r *recent) turn(at time.Time) {
+	switch age := at.Sub(r.begun); {
+	case age < recentTime && r.now != nil:
+		return
+	case age < 2*recentTime:
+		r.before = r.now
+	default:
+		r.before = nil
+	}
+	r.now, r.begun = make(map[string]struct{}), at
+}
+
+// add notes a miss, unless there are too many.
+func (r *recent) add(code string, at time.Time) {
+	if r.turn(at); len(r.now) < maxRecent {
+		r.now[code] = struct{}{}
+	}
+}
+
+// has reports whether a code was missed a moment ago.
+func (r *recent) has(code []byte, at time.Time) bool {
+	r.turn(at)
+	_, now := r.now[string(code)]
+	_, before := r.before[string(code)]
+	return now || before
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/absent"
+	"shunt/api/exchange"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// answerFind answers another server that asks about codes that it does not know (package absent). head returns the
+// sequence of the last entry of the log that the other one follows.
+func answerFind(ctx *fasthttp.RequestCtx, e *engine.Engine, head func() uint64) error {
+	var q absent.Question
+	if err := json.Unmarshal(ctx.PostBody(), &q); err != nil {
+		return problem.New(problem.BadRequest, "not a question about codes: %v", err)
+	}
+	if len(q.Codes) > absent.MaxCodes {
+		return problem.New(problem.BadRequest, "a question has at most %d codes", absent.MaxCodes)
+	}
+	if !e.Ready() {
+		return engine.ErrLoading
+	}
+	f := absent.Found{Found: make([]bool, len(q.Codes))}
+	for i, code := range q.Codes {
+		if k := (engine.KeyView{Domain: engine.DefaultDomain, Code: []byte(code)}); k.Valid() {
+			l, ok := e.Resolve(k)
+			if f.Found[i] = ok; ok {
+				l.Release()
+			}
+		}
+	}
+	f.After = head() // a link that was found is in an entry before
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, &f)
+}

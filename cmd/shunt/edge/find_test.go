@@ -1,0 +1,38 @@
+package edge
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"shunt/engine/expect"
+)
+
+// TestAFreshLinkIsNoMissAtAnEdge makes links and follows each at an edge at once, by event loops and by fasthttp.
+func TestAFreshLinkIsNoMissAtAnEdge(t *testing.T) {
+	w := newWriter(t)
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	misses := 0
+	for i := range 100 {
+		code := fmt.Sprintf("fresh%d", i)
+		w.link(code, "https://a.example/", 0)
+		path := "/" + code
+		if i%2 == 1 {
+			path += "&x=1" // not a plain request
+		}
+		if a := e.ask("GET", path, ""); a.status != 302 {
+			misses++
+		}
+	}
+	// A visitor waits for 300 ms at most; on a busy machine the edge may need longer.
+	expect.That(t, misses <= 10, "%d of 100 fresh links were misses", misses)
+	expect.Equal(t, e.ask("GET", "/nothing", "").status, 404, "a link that does not exist")
+	w.link("nothing", "https://a.example/", 0)
+	e.redirects("nothing", "https://a.example/")
+	w.stop()
+	began := time.Now()
+	expect.Equal(t, e.ask("GET", "/gone", "").status, 404, "without the writer")
+	expect.That(t, time.Since(began) < 3*time.Second, "that took %v", time.Since(began))
+}
