@@ -65,6 +65,11 @@ func ask(ctx context.Context, client *http.Client, name, method, url string, bod
 	if err != nil {
 		return nil, err
 	}
+	return do(client, req, name, status)
+}
+
+// do is ask for a request that was made.
+func do(client *http.Client, req *http.Request, name string, status int) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking node %s: %w", name, err)

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// sweepEvery is how often a Keeper looks for objects that no backup needs, and has the backup read again as a
-	// whole.
+	// sweepEvery is how often a Keeper looks for objects that no backup needs, and has all of a backup read again.
 	sweepEvery = 24 * time.Hour
 	// leastRetry is the least time between two attempts after an error.
 	leastRetry = time.Minute

@@ -85,8 +85,8 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A verified reader fails with errChanged, before it gives the last bytes of r away, unless r has the bytes and the
-// hash that are wanted.
+// A verified reader fails with errChanged, before it gives the last bytes of r away, unless r has the size and hash
+// that are wanted.
 type verified struct {
 	r    io.Reader
 	left int64

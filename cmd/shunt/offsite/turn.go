@@ -144,8 +144,8 @@ func (t *turn) beat(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// renewBy renews the turn before a time. If ctx ends meanwhile it goes on for a moment: the server could otherwise
-// write the turn after leave has removed it.
+// renewBy renews the turn before a time. If ctx ends meanwhile it goes on for a moment: the server could else write
+// the turn after leave has removed it.
 func (t *turn) renewBy(ctx context.Context, until time.Time) error {
 	within, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
 	defer cancel()
