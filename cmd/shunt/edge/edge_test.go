@@ -399,7 +399,7 @@ func TestARevokedEdgeRedirectsNothing(t *testing.T) {
 		status, _ := e.get(path)
 		expect.Equal(t, status, 503, "/%s at a revoked edge after a restart", path)
 	}
-	expect.Equal(t, e.server.Health().Line(), "refused", "what a revoked edge says to a load balancer")
+	until(t, "it says so to load balancers", func() bool { return e.server.Health().Line() == "refused" })
 	w.start()
 	other, _ := w.token("frankfurt")
 	e.setToken(other)
