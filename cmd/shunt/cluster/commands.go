@@ -313,10 +313,36 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 	if err != nil {
 		return err
 	}
-	archive, err := n.Copy(ctx, name, url)
-	if err != nil {
-		return err
-	}
+	archive := &copyOnRead{ask: func() (io.ReadCloser, error) { return n.Copy(ctx, name, url) }}
 	defer archive.Close()
-	return upkeep.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	err = upkeep.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	if archive.err != nil {
+		return fmt.Errorf("join: %w", archive.err)
+	}
+	return err
+}
+
+// copyOnRead asks for the copy of a node's data when the first byte is read: the data folder was found to be good
+// by then. A node is admitted to one copy only.
+type copyOnRead struct {
+	ask  func() (io.ReadCloser, error)
+	copy io.ReadCloser
+	err  error // of ask
+}
+
+func (c *copyOnRead) Read(p []byte) (int, error) {
+	if c.copy == nil && c.err == nil {
+		c.copy, c.err = c.ask()
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.copy.Read(p)
+}
+
+func (c *copyOnRead) Close() error {
+	if c.copy == nil {
+		return nil
+	}
+	return c.copy.Close()
 }

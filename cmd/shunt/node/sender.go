@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"shunt/api/account"
@@ -75,9 +77,18 @@ func do(client *http.Client, req *http.Request, name string, status int) (*http.
 	if resp.StatusCode != status {
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 		resp.Body.Close()
-		return nil, &answerError{resp.StatusCode, fmt.Sprintf("node %s answered %s: %s", name, resp.Status, said)}
+		return nil, &answerError{resp.StatusCode, fmt.Sprintf("node %s answered %s: %s", name, resp.Status, problemText(said))}
 	}
 	return resp, nil
+}
+
+// problemText returns what a person reads of an answer: the detail of a problem, or all of another answer.
+func problemText(said []byte) string {
+	problem := struct{ Detail string }{}
+	if json.Unmarshal(said, &problem) == nil && problem.Detail != "" {
+		return problem.Detail
+	}
+	return strings.TrimSpace(string(said))
 }
 
 // answerError is an unexpected answer.
