@@ -37,6 +37,8 @@ const (
 	pebble     = "github.com/cockroachdb/pebble/v2"
 	prometheus = "github.com/prometheus/client_golang"
 	cobra      = "github.com/spf13/cobra"
+	minio      = "github.com/minio/minio-go"
+	age        = "filippo.io/age"
 	etcd       = "go.etcd.io/etcd"
 )
 
@@ -226,11 +228,13 @@ var rooms = map[string]room{
 		knows: []string{"api", "api/absent", "api/account", "api/admin", "api/edges", "api/problem", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/version", "engine", "storage", "storage/clusterlog", "storage/replica", "storage/replicate"},
 		users: []string{"cmd/shunt/serve"}, never: []string{etcd},
 	},
-	"cmd/shunt/httpclients": {users: nobody},
-	"cmd/shunt/identity":    {never: []string{cobra}},
-	"cmd/shunt/node":        {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
-	"cmd/shunt/importer":    {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":   {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/httpclients":    {users: nobody},
+	"cmd/shunt/identity":       {never: []string{cobra}},
+	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "engine", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/importer":       {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
+	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
 		knows: []string{"api/changes", "api/client", "api/sheet", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
@@ -242,13 +246,13 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":   {never: []string{cobra}},
 	"cmd/shunt/upkeep": {
-		knows: []string{"api", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/identity", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "engine", "engine/plural", "storage"},
+		knows: []string{"api", "cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/identity", "cmd/shunt/offsite", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/plural", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/usage": {knows: []string{"cmd/shunt/settings"}},
@@ -268,7 +272,7 @@ var tops = []string{"engine", "storage", "api", "cmd/shunt", "bench"}
 var alone = []string{module + "api/client"}
 
 // soleUsers has the rooms that alone import a module of others.
-var soleUsers = map[string]string{etcd: "storage/etcdlog"}
+var soleUsers = map[string]string{etcd: "storage/etcdlog", minio: "cmd/shunt/offsite", age: "cmd/shunt/offsite"}
 
 // pkg is what go list tells of a package.
 type pkg struct {

@@ -46,7 +46,7 @@ func TestNoFolderHasTooManyFiles(t *testing.T) {
 // orderedRooms are the packages in whose order of files few uses may run back.
 var orderedRooms = []string{
 	"./engine/...", "./storage/...", "./api", "./api/auth", "./api/exchange", "./api/links", "./api/public", "./api/wire/...", "./api/dashboard/...", "./cmd/shunt", "./cmd/shunt/cluster", "./cmd/shunt/core", "./cmd/shunt/links",
-	"./cmd/shunt/reach", "./cmd/shunt/serve", "./cmd/shunt/upkeep", "./cmd/shunt/users",
+	"./cmd/shunt/offsite", "./cmd/shunt/reach", "./cmd/shunt/serve", "./cmd/shunt/upkeep", "./cmd/shunt/users",
 }
 
 // maxBackShare is the share of the uses between files of a room that may run back.

@@ -136,6 +136,35 @@ func TestTheHitsOfAValueAreByDayAndByLink(t *testing.T) {
 	b.open("/_/by?country=JP&period=7d").want("0 of 10 hits (0%)")
 }
 
+func TestTheHitsOfAValueAreComparedAndAFile(t *testing.T) {
+	st := newPlacedSite(t)
+	today := time.Date(2026, 3, 12, 12, 0, 0, 0, time.UTC)
+	german, french := placedVisit{"x", "https://t.co/", "DE", someFirefox}, placedVisit{"y", "", "FR", someFirefox}
+	st.hits(today.AddDate(0, 0, -9), 4, german)
+	st.hits(today.AddDate(0, 0, -9), 9, french)
+	st.hits(today.AddDate(0, 0, -2), 6, german)
+	st.hits(today, 2, german, french)
+	b := st.ownFigures()
+	page := b.open("/_/by?country=DE&period=7d")
+	page.want("8 of 10 hits (80%)", "▲ 50% more than")
+	file := b.get(page.link("CSV"))
+	expect.Equal(t, file.header.Get("Content-Disposition"), `attachment; filename="figures-country-2026-03-06-to-2026-03-12.csv"`)
+	for _, line := range []string{
+		"total,,2026-03-06T00:00:00Z,2026-03-13T00:00:00Z,,10,6", "chosen,,2026-03-06T00:00:00Z,2026-03-13T00:00:00Z,DE,8,",
+		"series,,2026-03-10T00:00:00Z,2026-03-11T00:00:00Z,DE,6,", "values,,,,DE,8,", "top,x,,,DE,8,", "top,x,,,,8,",
+		"compared,,2026-03-06T00:00:00Z,2026-03-12T00:00:00Z,DE,6,", "before,,2026-02-27T00:00:00Z,2026-03-05T00:00:00Z,DE,4,",
+	} {
+		expect.Contains(t, file.body, line+"\n")
+	}
+	file = b.get(b.open("/_/by?referrer=t.co&code=x&period=7d").link("CSV"))
+	expect.Contains(t, file.header.Get("Content-Disposition"), `"figures-x-referrer-2026`)
+	expect.That(t, strings.Contains(file.body, "chosen,,2026-03-06T00:00:00Z,2026-03-13T00:00:00Z,t.co,8,\n") && !strings.Contains(file.body, "\ntop,"), "of a link: %s", file.body)
+	page = b.open("/_/by?country=DE&period=all")
+	expect.That(t, len(page.all("p", "delta")) == 0 && page.link("CSV") != "", "all has nothing before it")
+	b.get("/_/by.csv?country=DE&from=2026-99-99").expect(t, "dates that are none", 422)
+	b.get("/_/by.csv?country=ZZ").expect(t, "no country", 404)
+}
+
 // days returns the days of a page's chart that have hits.
 func (p *shown) days() (rows []string) {
 	for _, table := range p.all("figure", "chart-box") {

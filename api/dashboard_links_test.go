@@ -51,7 +51,7 @@ func TestPagesOfLinksAreThoseOfTheAPI(t *testing.T) {
 			var pages []string
 			for n := 1; path != ""; n++ {
 				page := b.open(path)
-				want, r := st.list(token, query+"&limit=50&cursor="+cursor)
+				want, r := st.list(token, query+"&limit=25&cursor="+cursor)
 				expect.MustEqual(t, listedOn(page), want.codes(), "page %d (%s)", n, r.body)
 				pages = append(pages, path)
 				path = page.link("Older")

@@ -25,7 +25,7 @@ func pathOf(p dashboard.Page, token string) string {
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}
-	if p.Path == "/_/by" {
+	if p.Path == "/_/by" || p.Path == "/_/by.csv" {
 		path += "?country=DE"
 	}
 	return path

@@ -71,7 +71,7 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 	expect.Equal(t, st.version("l1"), `"7"`, "each change is one version")
 	b.open("/_/links").want("This was done already.")
 	b.submit(b.chosen(b.open("/_/links"), "enable", "l1").form(changePath)).want("0 links were changed, 1 was so already.")
-	b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath)).want("2 links were changed.")
+	b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath)).want("2 links were deleted.")
 	expect.Equal(t, listedOn(b.open("/_/links")), "l5 l4 l2 l0")
 }
 
@@ -133,7 +133,7 @@ func TestAFormOfSelectedLinksIsChecked(t *testing.T) {
 		expect.Equal(t, page.form(changePath).values.Get("code"), "l1", "%s: the form again", do)
 	}
 	page := b.submit(b.chosen(list, "tag", "l1", "l2").form(changePath).with("tags", strings.ReplaceAll(manyTags(engine.MaxTags), "t", "u")))
-	page.want("0 links were changed, 2 were refused.", "l1: ", "l2: ")
+	page.want("0 links were changed, 2 were refused.", "l1: Must be at most 32 tags.", "l2: Must be at most 32 tags.")
 	expect.Equal(t, st.version("l1"), `"1"`, "a link with too many tags")
 
 	none := b.submit(list.form(selectedPath).with("do", "tag"))
@@ -162,7 +162,7 @@ func TestAdminsMoveSelectedLinks(t *testing.T) {
 	list := boss.open(fmt.Sprintf("/_/links?owner=%d&tag=t1", ann.ID))
 	page := boss.chosen(list, "move")
 	wrong := boss.submit(page.form(changePath).with("to", "nobody@example.com"))
-	expect.That(t, wrong.status == 422 && wrong.at("selected-value-error") == "Is not a user.", "got %d %s", wrong.status, wrong.text())
+	expect.That(t, wrong.status == 422 && wrong.at("selected-value-error") == "Must be the e-mail address or the number of a user.", "got %d %s", wrong.status, wrong.text())
 	boss.submit(page.form(changePath).with("to", "boss@example.com")).want("2 links were changed.")
 	expect.Equal(t, listedOn(boss.open("/_/links")), "l3 l1")
 	expect.Equal(t, listedOn(st.browse("ann@example.com").open("/_/links")), "l2 l0")
@@ -220,7 +220,13 @@ func TestFiltersAreSavedUnderNames(t *testing.T) {
 	expect.Equal(t, page.link("mine <B>"), "/_/links?state=active", "in place of the one of the same name")
 	expect.That(t, strings.Contains(page.body, `title="state: active" aria-current="true"`), "the list is not marked: %s", page.body)
 	wrong := save("/_/links?state=active", " ")
-	expect.That(t, wrong.status == 422 && strings.Contains(wrong.text(), "The name: must not be empty."), "got %d %s", wrong.status, wrong.text())
+	expect.That(t, wrong.status == 422 && wrong.at("name-error") == "Must not be empty.", "got %d %s", wrong.status, wrong.text())
+	wrong.want("Not saved yet", "state: active")
+	b.follow(wrong.form("/_/links/filters").with("name", "Again")).want("The filter is saved.")
+	wrong = b.submit(b.open("/_/links/filters").form("/_/links/filters").with("name", strings.Repeat("y", 65)))
+	expect.That(t, wrong.status == 422 && wrong.at("name-error") == "Must be at most 64 bytes.", "got %d %s", wrong.status, wrong.text())
+	expect.Contains(t, wrong.body, `value="`+strings.Repeat("y", 65)+`"`, "what was typed")
+	b.follow(b.open("/_/links/filters").form("/_/links/filters/delete"))
 
 	page = b.open("/_/links/filters")
 	page.want("mine <B>", "state: active", "oldest first")

@@ -26,6 +26,8 @@ build_info{version,goversion} storage_disk_bytes
 
 certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total
 last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
+offsite_backup_timestamp_seconds offsite_backup_interval_seconds offsite_backup_duration_seconds offsite_backup_sent_bytes_total
+offsite_backup_failures_total
 block_list_entries block_list_loaded_timestamp_seconds block_list_load_duration_seconds block_list_failing
 geoip_loaded_timestamp_seconds geoip_failing
 rollup_lag_seconds sessions clock_trusted clock_jumps_total ready loading_ratio start_time_seconds flush_interval_seconds redirect_duration_seconds
@@ -57,6 +59,9 @@ func allSources(t *testing.T) func(*Options) {
 			Countries:     func() admin.CountryFile { return admin.CountryFile{LoadedAt: at, Failing: true} },
 			AccessDropped: func() uint64 { return 10 },
 			Backup:        func() admin.Backup { return admin.Backup{At: at, Took: time.Second, Bytes: 12} },
+			Offsite: func() admin.Offsite {
+				return admin.Offsite{LastAt: at, Took: time.Second, Every: 5 * time.Minute, SentBytes: 14, Failures: 15}
+			},
 			Cluster: func() admin.Cluster {
 				return admin.Cluster{
 					Role: "leader", Epoch: 2, Applied: 3, Head: 4, Lag: 5, Append: admin.Buckets{Bounds: []float64{1}, Counts: []uint64{1, 2}, Sum: 3},
@@ -132,7 +137,9 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
 		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
 		`shunt_shed_total{kind="creates"}`: "0", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
-		"shunt_loading_ratio": "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
+		"shunt_offsite_backup_timestamp_seconds": "1.7e+09", "shunt_offsite_backup_interval_seconds": "300", "shunt_offsite_backup_sent_bytes_total": "14",
+		"shunt_offsite_backup_failures_total": "15",
+		"shunt_loading_ratio":                 "1", "shunt_reload_failures_total": "13", "shunt_block_list_entries": "1", "shunt_ready": "1",
 		"shunt_geoip_loaded_timestamp_seconds": "1.7e+09", "shunt_geoip_failing": "1",
 		`shunt_storage_commit_mutations_bucket{le="2"}`: "7", "shunt_storage_commit_mutations_count": "12", "shunt_storage_commit_mutations_sum": "36",
 	} {
@@ -162,7 +169,7 @@ func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
 func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	st := newSite(t, nil)
 	for _, m := range st.samples() {
-		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_cluster", "shunt_last_backup", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
+		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_cluster", "shunt_last_backup", "shunt_offsite", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
 			expect.That(t, !strings.HasPrefix(m[1], prefix), "%s is %s, although nothing reports it", m[1], m[3])
 		}
 	}

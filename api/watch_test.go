@@ -1,3 +1,5 @@
+//go:build !race
+
 package api
 
 import (
@@ -21,7 +23,8 @@ import (
 // watch checks every answer of st's API against the document, in both of its versions, for every
 // caller and request. An answer that differs fails the test that got it. watch surrounds everything
 // that answers on the public address and on the socket of local commands: handlers, the code that
-// recovers their panics, and the code that refuses unreadable requests. It changes no byte.
+// recovers their panics, and the code that refuses unreadable requests. It changes no byte. The race detector's build
+// has none: it makes the check of an answer ten times as slow, and one goroutine does it.
 func (st *site) watch() {
 	if _, measured := st.t.(*testing.B); measured {
 		return

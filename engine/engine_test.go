@@ -42,6 +42,7 @@ type gate struct {
 	apply     atomic.Pointer[func(commit func())] // is called with the function that hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
 	listed    atomic.Int64                        // records that listings have read
+	tagRows   atomic.Int64                        // rows of tags that listings were asked to read
 	flushed   atomic.Uint64                       // flushes that reached the store
 	tooLarge  atomic.Int64                        // number of flushes that are refused as too large
 	failPurge atomic.Pointer[error]               // purges fail with it

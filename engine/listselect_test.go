@@ -29,6 +29,11 @@ func (l countedListing) ReadRecordOf(id uint64) (engine.Record, error) {
 	return l.Listing.ReadRecordOf(id)
 }
 
+func (l countedListing) CountTags(s *engine.TagScan, rows int, fn func(engine.TagCount) bool) (bool, error) {
+	l.gate.tagRows.Add(int64(rows))
+	return l.Listing.CountTags(s, rows, fn)
+}
+
 func (g *gate) Listing(ctx context.Context) (engine.Listing, error) {
 	l, err := g.Store.Listing(ctx)
 	if err != nil {

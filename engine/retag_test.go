@@ -120,6 +120,41 @@ func TestTagsAreAPlainMapThroughAnyHistory(t *testing.T) {
 	})
 }
 
+// An owner with many links of few tags reads no more than a fixed number of rows of each tag, and finds them all.
+func TestTagsOfManyLinksAreCountedInBoundedReads(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	items := make([]engine.BulkItem, 1000)
+	for i := range items {
+		items[i].Draft = engine.Draft{Owner: 1, Target: "https://example.com/", Tags: []string{"b", "a", "c"}}
+	}
+	items[500].Draft.Tags = []string{"B", "aa", "d"}
+	_, err := e.CreateBulk(context.Background(), items)
+	expect.OK(t, err)
+	all := engine.TagQuery{Owner: 1, Limit: 100}
+	for _, c := range []struct {
+		q    engine.TagQuery
+		want []string
+		rows int64
+	}{
+		{all, []string{"a 999", "aa 1", "b 1000", "c 999", "d 1"}, 20_000},
+		{engine.TagQuery{Owner: 1, Limit: 100, TagRows: 50}, []string{"a 50", "aa 1", "b 99", "c 50", "d 1"}, 5 * 50},
+		{engine.TagQuery{Owner: 1, Limit: 100, TagRows: 2000}, []string{"a 999", "aa 1", "b 1000", "c 999", "d 1"}, 4000},
+		{engine.TagQuery{Owner: 1, Limit: 100, Rows: 20_001, TagRows: 50}, []string{"a 50", "aa 1", "b 99", "c 50", "d 1"}, 5 * 50},
+		{engine.TagQuery{Owner: 1, Limit: 2, TagRows: 50}, []string{"a 50", "aa 1"}, 4 * 50},
+	} {
+		before := e.gate.tagRows.Load()
+		page, err := e.ListTagsInTurns(context.Background(), c.q, func(step func() error) error { return step() })
+		expect.OK(t, err)
+		var got []string
+		for _, tag := range page.Tags {
+			got = append(got, fmt.Sprint(tag.Name, " ", tag.Links))
+		}
+		expect.Slices(t, got, c.want, "%+v", c.q)
+		rows := e.gate.tagRows.Load() - before
+		expect.That(t, rows > 0 && rows <= c.rows, "%+v: %d rows, want at most %d", c.q, rows, c.rows)
+	}
+}
+
 // retag renames or deletes a tag in both.
 func (m *tagModel) retag(rt *rapid.T, tag, name string) {
 	found, changed := false, uint64(0)

@@ -26,7 +26,9 @@ type Sources struct {
 	AccessDropped func() uint64      // lines that the access log dropped since the start; nil: there is no access log
 	Shed          func() []Count     // requests refused because of overload since the start, by kind; every kind, also with 0
 	Backup        func() Backup      // the last backup; nil: this program makes none
+	Offsite       func() Offsite     // the backups that this server sends to a bucket; nil: it sends none
 	Ready         func() bool        // /readyz is 200; nil: the engine is ready
+	Refused       func() bool        // the writer of this edge refuses it, so nothing redirects; nil: this is no edge
 	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
 	Cluster       func() Cluster     // this node of a cluster; nil: there is none
 	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
@@ -131,6 +133,15 @@ type Backup struct {
 	At    time.Time     // of its end; zero: never. It outlives a restart of the server
 	Took  time.Duration // 0: not since the start
 	Bytes uint64        // on the disk, files shared with the data included; 0: not since the start
+}
+
+// Offsite is about the backups that a server sends to a bucket.
+type Offsite struct {
+	LastAt    time.Time     // of the state that the last good one has; zero: none is known
+	Took      time.Duration // of the last good one; 0: none since the start
+	Every     time.Duration // how often one is to be made
+	SentBytes uint64        // since the start
+	Failures  uint64        // since the start
 }
 
 // Reloads are the reloads of the settings (SIGHUP).

@@ -50,6 +50,7 @@ type snapshot struct {
 	accessDropped *uint64
 	shed          []Count
 	backup        *Backup
+	offsite       *Offsite
 	reloads       *Reloads
 	cluster       *Cluster
 }
@@ -60,7 +61,7 @@ func newSnapshot(from *Sources) *snapshot {
 		now: time.Now(), front: from.Front(), engine: from.Engine.Metrics(), readOnly: from.Engine.ReadOnly(), ready: from.Engine.Ready(),
 		latency: from.Latency(), certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
 		countries:     asked(from.Countries),
-		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), reloads: asked(from.Reloads), cluster: asked(from.Cluster),
+		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), offsite: asked(from.Offsite), reloads: asked(from.Reloads), cluster: asked(from.Cluster),
 	}
 	if from.Ready != nil {
 		s.ready = from.Ready()
@@ -95,6 +96,7 @@ var (
 	memorySender      = sentIfThere(func(s *snapshot) *Memory { return s.memory })
 	droppedSender     = sentIfThere(func(s *snapshot) *uint64 { return s.accessDropped })
 	backupSender      = sentIfThere(func(s *snapshot) *Backup { return s.backup })
+	offsiteSender     = sentIfThere(func(s *snapshot) *Offsite { return s.offsite })
 	reloadSender      = sentIfThere(func(s *snapshot) *Reloads { return s.reloads })
 	clusterSender     = sentIfThere(func(s *snapshot) *Cluster { return s.cluster })
 )

@@ -53,6 +53,31 @@ var upkeepMetrics = []metric{
 		send: backupSender(func(b Backup, out sender) { out.gauge(float64(b.Bytes)) }),
 	},
 	{
+		name: "shunt_offsite_backup_timestamp_seconds", help: "Time of the state that the newest backup in the bucket of --backup-to has, in Unix seconds; 0: none is known.",
+		words: "Last backup off this machine", unit: Moment,
+		send: offsiteSender(func(b Offsite, out sender) { out.gauge(unixSeconds(b.LastAt)) }),
+	},
+	{
+		name: "shunt_offsite_backup_interval_seconds", help: "How often a backup is to be sent to the bucket (--backup-every).",
+		words: "How often one is made", unit: Seconds,
+		send: offsiteSender(func(b Offsite, out sender) { out.gauge(b.Every.Seconds()) }),
+	},
+	{
+		name: "shunt_offsite_backup_duration_seconds", help: "Duration of the last good backup to the bucket; 0 if there was none since the start.",
+		words: "How long it took", unit: Seconds,
+		send: offsiteSender(func(b Offsite, out sender) { out.gauge(b.Took.Seconds()) }),
+	},
+	{
+		name: "shunt_offsite_backup_sent_bytes_total", help: "Bytes of files that backups have sent to the bucket.",
+		words: "Sent", unit: Bytes,
+		send: offsiteSender(func(b Offsite, out sender) { out.counter(b.SentBytes) }),
+	},
+	{
+		name: "shunt_offsite_backup_failures_total", help: "Backups to the bucket that failed.",
+		words: "Failed backups",
+		send:  offsiteSender(func(b Offsite, out sender) { out.counter(b.Failures) }),
+	},
+	{
 		name: "shunt_block_list_entries", help: "Hosts and targets of the block list in force.",
 		words: "Entries of the block list",
 		send:  blocksSender(func(b Blocks, out sender) { out.gauge(float64(b.Entries)) }),

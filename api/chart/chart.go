@@ -253,8 +253,8 @@ func (c Chart) writeTable(b *strings.Builder) {
 		unit = "Hour"
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary>`+
-		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(%s)</span></caption>`+
-		"<thead><tr><th scope=col>%s<th scope=col>Hits", escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+		`<div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table"><table><caption id="%[1]s-table">%s <span class="chart-zone">(%s)</span></caption>`+
+		"<thead><tr><th scope=col>%s<th scope=col>Hits", escape(c.ID), escape(c.Caption), escape(c.zone()), unit)
 	if !c.HitsOnly {
 		b.WriteString("<th scope=col>Visitors")
 	}

@@ -100,8 +100,8 @@ func (l Lines) writeTable(b *strings.Builder, c Chart) {
 		unit = "Hour"
 	}
 	fmt.Fprintf(b, `<details><summary>Figures as a table</summary><div class="scroll" tabindex="0" role="region" aria-labelledby="%s-table">`+
-		`<table><caption id="%[1]s-table">%s, by %s <span class="chart-zone">(%s)</span></caption><thead><tr><th scope=col>%s`,
-		escape(c.ID), escape(c.Caption), c.Interval, escape(c.zone()), unit)
+		`<table><caption id="%[1]s-table">%s <span class="chart-zone">(%s)</span></caption><thead><tr><th scope=col>%s`,
+		escape(c.ID), escape(c.Caption), escape(c.zone()), unit)
 	for _, line := range l.Of {
 		b.WriteString("<th scope=col>" + escape(line.Name))
 	}

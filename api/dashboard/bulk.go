@@ -302,10 +302,7 @@ func rowError(s *sheet.Sheet, row *sheet.Row, p problem.Problem) string {
 
 // bulkResults is POST /_/links/bulk/results: it answers with the results that a page has, as a file.
 func (r *request) bulkResults() error {
-	h := &r.Ctx.Response.Header
-	h.SetContentType("text/csv; charset=utf-8")
-	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="short-links.csv"`)
-	r.Ctx.SetBodyString(r.Sent("results"))
+	r.sendCSV("short-links.csv", []byte(r.Sent("results")))
 	return nil
 }
 

@@ -10,11 +10,15 @@ import (
 	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/api/problem"
 	"shunt/engine"
 )
 
-// byPath is the page of the hits with one value.
-const byPath = Root + "by"
+// The paths of the page of the hits with one value, and of its figures as a file.
+const (
+	byPath    = Root + "by"
+	byCSVPath = Root + "by.csv"
+)
 
 // byView is what the page shows of the hits that a filter chooses.
 type byView struct {
@@ -25,7 +29,8 @@ type byView struct {
 	BackTitle  string
 	Everywhere string // address of the page for all links; empty: this is it
 	Found      ops.Filtered
-	Share      string // of all hits
+	part, then *ops.Filtered // see figuresView
+	Share      string        // of all hits
 	Hosts      *shares.List
 	Links      []byLink
 }
@@ -55,24 +60,56 @@ func byAddress(scope []string) func(name, value string) string {
 	}
 }
 
+// Hits says how the chosen hits differ from those of the time before.
+func (v *byView) Hits() visit.Delta {
+	part := v.part
+	if part == nil {
+		part = &v.Found
+	}
+	return compared(v.Found.Chosen, part.Chosen, v.then.Chosen, v.Span.Before)
+}
+
 // byPage is GET /_/by: the hits with one value, of a link (code), of the links with a tag, or of all of an owner.
 func (r *request) byPage() error {
-	code, tag, owner := r.Query("code"), r.Query("tag"), r.Query("owner")
-	filter, ok := shares.ReadFilter(r.Query)
-	if !ok || code != "" && tag != "" {
-		return r.Missing()
-	}
-	view, err := r.byView(filter, code, tag, owner)
+	view, err := r.byAsked()
 	if err != nil {
 		return err
 	}
 	status := fasthttp.StatusOK
 	if view.Span == nil {
 		status = fasthttp.StatusUnprocessableEntity
-	} else if err := r.Heavily(func() error { return r.readBy(&view, code, tag, owner) }); err != nil {
+	}
+	return r.Show(status, "by", view.Filter.Kind+": "+view.Filter.Label, &view)
+}
+
+// byCSV is GET /_/by.csv: what the page shows, as a file.
+func (r *request) byCSV() error {
+	view, err := r.byAsked()
+	if err != nil {
 		return err
 	}
-	return r.Show(status, "by", filter.Kind+": "+filter.Label, &view)
+	if view.Span == nil {
+		return problem.New(problem.Invalid, "%s", view.Picker.Error)
+	}
+	name := view.Filter.Name
+	if code := r.Query("code"); code != "" {
+		name = code + "-" + name
+	}
+	r.sendCSV(view.fileName(name), view.Found.CSVIn(r.zoneOf(&view.figuresView).Place(), view.Filter.Value, view.part, view.then))
+	return nil
+}
+
+// byAsked returns the view that the address asks for.
+func (r *request) byAsked() (view byView, err error) {
+	code, tag, owner := r.Query("code"), r.Query("tag"), r.Query("owner")
+	filter, ok := shares.ReadFilter(r.Query)
+	if !ok || code != "" && tag != "" {
+		return view, r.Missing()
+	}
+	if view, err = r.byView(filter, code, tag, owner); err != nil || view.Span == nil {
+		return view, err
+	}
+	return view, r.Heavily(func() error { return r.readBy(&view, code, tag, owner) })
 }
 
 // byView returns the view without its figures. Errors: those of a link that the visitor cannot see.
@@ -102,7 +139,9 @@ func (r *request) byView(filter shares.Filter, code, tag, owner string) (view by
 		view.Of = "The links of user " + owner
 	}
 	view.figuresView, view.Filter = r.figuresView(made, "code", code, "tag", tag, "owner", owner), filter
-	view.hitsOnly, view.Picker.CSV = true, "" // a file of figures has all hits
+	if view.hitsOnly = true; view.Span != nil {
+		view.Picker.CSV = visit.Address(byCSVPath, append([]string{filter.Name, filter.Value}, view.scope...)...)
+	}
 	if code+tag != "" {
 		view.Everywhere = byAddress(all)(filter.Name, filter.Value)
 	}
@@ -111,16 +150,30 @@ func (r *request) byView(filter shares.Filter, code, tag, owner string) (view by
 
 // readBy reads the figures of the page.
 func (r *request) readBy(view *byView, code, tag, owner string) error {
-	w := view.windows()[0]
-	q, err := ops.ParseOwnerFigures(r.Caller, w.parameters("tag", tag, "owner", owner))
+	windows := view.windows()
+	queries := make([]ops.FiguresQuery, len(windows))
+	for i := range windows {
+		q, err := ops.ParseOwnerFigures(r.Caller, windows[i].parameters("tag", tag, "owner", owner))
+		if err != nil {
+			return err
+		}
+		q.Zone, q.MaxLinks = windows[i].zone, engine.MaxScannedLinks // a page has no time for more
+		queries[i] = q
+	}
+	found, err := r.Calls.FilteredFigures(r.Caller, code, queries, view.Filter.Filter)
 	if err != nil {
 		return err
 	}
-	q.Zone, q.MaxLinks = w.zone, engine.MaxScannedLinks // a page has no time for more
-	if view.Found, err = r.Calls.FilteredFigures(r.Caller, code, q, view.Filter.Filter); err != nil {
-		return err
+	for i := range found {
+		*windows[i].figures = found[i].Figures
 	}
-	view.Window, view.Then, view.Part = view.Found.Figures, nil, nil
+	view.Found = found[0]
+	if view.Then != nil {
+		view.then = &found[len(found)-1]
+	}
+	if view.Part != nil {
+		view.part = &found[1]
+	}
 	view.Share = chart.Share(view.Found.Chosen, view.Found.Hits)
 	view.Hosts = shares.Hosts(&view.Found, byAddress(view.scope))
 	for _, l := range view.Found.Links {

@@ -208,22 +208,6 @@ func (r *request) figuresCSV() error {
 	if err != nil {
 		return err
 	}
-	h := &r.Ctx.Response.Header
-	h.SetContentType("text/csv; charset=utf-8")
-	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+v.fileName(code)+`"`)
-	r.Ctx.SetBody(v.Window.CSVIn(r.zoneOf(&v).Place(), v.Part, v.Then))
+	r.sendCSV(v.fileName(code), v.Window.CSVIn(r.zoneOf(&v).Place(), v.Part, v.Then))
 	return nil
-}
-
-// fileName names a file by its days.
-func (v *figuresView) fileName(code string) string {
-	first, last := v.Span.Dates()
-	name := "figures"
-	if code != "" {
-		name += "-" + code
-	}
-	if name += "-" + first; last != first {
-		name += "-to-" + last
-	}
-	return name + ".csv"
 }

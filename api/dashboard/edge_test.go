@@ -27,3 +27,10 @@ func TestTheFormsThatChangeAccountsAreKnown(t *testing.T) {
 	got, want = strings.Join(allowed, " "), "/_/account/sessions /_/account/zone /_/campaigns /_/campaigns/delete /_/link/{code}/delete /_/link/{code}/disabled /_/link/{code}/edit /_/link/{code}/owner /_/link/{code}/reset /_/links /_/links/bulk /_/links/bulk/results /_/links/filters /_/links/filters/delete /_/links/new /_/links/selected /_/links/selected/change /_/sign-in /_/sign-out /_/tags/delete /_/tags/rename /_/transfer /_/zone"
 	expect.That(t, got == want, "allowed are %s; want %s", got, want)
 }
+
+// The script is sent by page.CompactScript, which knows no texts over several lines.
+func TestTheScriptHasNoTextOverSeveralLines(t *testing.T) {
+	for line := range strings.Lines(script) {
+		expect.That(t, strings.Count(line, "`")%2 == 0 && !strings.HasSuffix(line, "\\\n"), "a text goes on after %q", line)
+	}
+}

@@ -36,13 +36,13 @@ type figuresView struct {
 // A picker is the choice of a span.
 type picker struct {
 	Choices  []tab
-	Path     string      // of the page
-	Kept     []parameter // parameters of the page that stay
-	Custom   bool        // dates were chosen
-	From, To string      // as typed, or those of the span
-	Zone     string      // of the days
-	Error    string      // why the dates cannot be shown
-	CSV      string      // address of the figures as a file
+	Path     string            // of the page
+	Kept     []visit.Parameter // parameters of the page that stay
+	Custom   bool              // dates were chosen
+	From, To string            // as typed, or those of the span
+	Zone     string            // of the days
+	Error    string            // why the dates cannot be shown
+	CSV      string            // address of the figures as a file
 }
 
 // A tab is one choice of a span.
@@ -50,9 +50,6 @@ type tab struct {
 	Title, Path string
 	Current     bool
 }
-
-// A parameter is one of an address.
-type parameter struct{ Name, Value string }
 
 // rememberedFor is how long a browser keeps which choice was made last. Dates are kept until it is closed.
 const rememberedFor = 365 * 24 * time.Hour
@@ -80,7 +77,7 @@ func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
 	p := &v.Picker
 	for name, value := range r.Ctx.QueryArgs().All() {
 		if !slices.Contains([]string{"period", "from", "to"}, string(name)) {
-			p.Kept = append(p.Kept, parameter{string(name), string(value)})
+			p.Kept = append(p.Kept, visit.Parameter{Name: string(name), Value: string(value)})
 		}
 	}
 	s, err := calendar.Of(asked, made)
@@ -205,6 +202,27 @@ func compared(whole, part, then uint64, b *span.Before) visit.Delta {
 		return visit.Delta{Text: "none before " + b.Open + ", and none " + b.Words}
 	}
 	return visit.Compare(part, then, b.Words)
+}
+
+// fileName names a file by what it is about, if that has a name, and by its days.
+func (v *figuresView) fileName(of string) string {
+	first, last := v.Span.Dates()
+	name := "figures"
+	if of != "" {
+		name += "-" + of
+	}
+	if name += "-" + first; last != first {
+		name += "-to-" + last
+	}
+	return name + ".csv"
+}
+
+// sendCSV answers with a file, which is not changed afterwards.
+func (r *request) sendCSV(name string, text []byte) {
+	h := &r.Ctx.Response.Header
+	h.SetContentType("text/csv; charset=utf-8")
+	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
+	r.Ctx.Response.SetBodyRaw(text)
 }
 
 // parameters returns names and values as parameters of a call; empty values are left out.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +19,9 @@ import (
 	"shunt/engine"
 )
 
-// listed is how many links a page has, as text for the call.
-const listed = "50"
+// listed is how many links a page has, as text for the call. A page is to be at most 8 kB when it is sent, of which
+// they are about 5.
+const listed = "25"
 
 // shownTags is how many tags of a link the list shows.
 const shownTags = 3
@@ -57,7 +59,7 @@ type linkRow struct {
 	Like       string         // of the page that makes a link like it
 	Tags       []visit.Option // the first tags; each leads to the links with it
 	MoreTags   int
-	Host, Rest string // of the target
+	Host, Rest string // of the target, as far as a line has room
 	OwnerName  string
 
 	Mark  template.HTML // of the host
@@ -166,8 +168,12 @@ func (r *request) readPage(view *linksView, q ops.ListQuery) error {
 	return r.takePage(view, &page, days)
 }
 
-// monthDays is how many days the line of a row has.
-const monthDays = 30
+// A line of a row is of monthDays days, and has lineValues values: each day would be a quarter of what a row is when it
+// is sent.
+const (
+	monthDays  = 30
+	lineValues = 15
+)
 
 // takePage puts a page of links into the view, with the hits of each by day.
 func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) error {
@@ -179,7 +185,7 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 	for i := range p.Links {
 		l := &p.Links[i]
 		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Like: visit.Address(newPath, "like", l.Code, "owner", s.Owner)}
-		row.Host, row.Rest = splitTarget(l.Target)
+		row.Host, row.Rest = splitTarget(shortened(l.Target))
 		row.Mark = glance.Mark(row.Host)
 		row.Scheme, row.Site, _ = strings.Cut(r.BaseURL, "://")
 		row.Scheme += "://"
@@ -188,9 +194,9 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
 			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&find.Search{Tag: tag, Owner: s.Owner}).Address()})
 		}
-		values := make([]uint64, len(days[i]))
+		values := make([]uint64, lineValues)
 		for j, b := range days[i] {
-			values[j] = b.Hits
+			values[j*lineValues/len(days[i])] += b.Hits
 			row.Month += b.Hits
 		}
 		row.Line = glance.Line(values)
@@ -246,8 +252,9 @@ const filtersPath = find.Path + "/filters"
 // A filterRow is a filter that the visitor keeps.
 type filterRow struct {
 	account.Filter
-	Path, Words string
-	Current     bool // the list has it
+	Path, Words  string
+	Current      bool   // the list has it
+	Typed, Error string // the name as typed, and why it was refused
 }
 
 // filters returns the filters that the visitor keeps; query is that of the list.
@@ -255,7 +262,7 @@ func (r *request) filters(query string) (rows []filterRow, err error) {
 	kept, err := r.Accounts.Filters(r.Caller.User.ID)
 	for _, f := range kept {
 		s := find.Parse(f.Query)
-		rows = append(rows, filterRow{f, s.Address(), s.Words(), s.Query() == query})
+		rows = append(rows, filterRow{Filter: f, Path: s.Address(), Words: s.Words(), Current: s.Query() == query, Typed: f.Name})
 	}
 	return rows, err
 }
@@ -265,26 +272,38 @@ type filtersView struct {
 	Rows  []filterRow
 	Most  int
 	Error string
+	New   *filterRow // was refused; nil: none
 }
 
 // filtersPage is GET /_/links/filters.
-func (r *request) filtersPage() error { return r.showFilters(nil) }
-
-// showFilters shows the page, with why a filter was refused.
-func (r *request) showFilters(refused error) (err error) {
-	view, status := filtersView{Most: account.MaxFilters}, fasthttp.StatusOK
-	if refused != nil {
-		at, general, ok := visit.FieldErrors(refused, "name", "query")
-		if !ok {
-			return refused
-		}
-		status = visit.StatusOf(refused)
-		view.Error = visit.Sentence(cmp.Or(labelled("The name", at["name"]), labelled("The filter", at["query"]), general))
-	}
+func (r *request) filtersPage() (err error) {
+	view := filtersView{Most: account.MaxFilters}
 	if view.Rows, err = r.filters(""); err != nil {
 		return err
 	}
-	return r.Show(status, "filters", "Saved filters", view)
+	return r.Show(fasthttp.StatusOK, "filters", "Saved filters", view)
+}
+
+// showRefused shows the page with what was typed and why it was refused. was is the name that the filter has; empty: it
+// is new.
+func (r *request) showRefused(f account.Filter, was string, refused error) (err error) {
+	at, general, ok := visit.FieldErrors(refused, "name", "query")
+	if !ok {
+		return refused
+	}
+	view := filtersView{Most: account.MaxFilters, Error: visit.Sentence(cmp.Or(labelled("The filter", at["query"]), general))}
+	if view.Rows, err = r.filters(""); err != nil {
+		return err
+	}
+	s := find.Parse(f.Query)
+	row := &filterRow{Filter: f, Words: s.Words()}
+	if i := slices.IndexFunc(view.Rows, func(row filterRow) bool { return row.Name == was }); i >= 0 {
+		row = &view.Rows[i]
+	} else {
+		view.New = row
+	}
+	row.Typed, row.Error = f.Name, visit.Sentence(at["name"])
+	return r.Show(visit.StatusOf(refused), "filters", "Saved filters", view)
 }
 
 // keepFilter is POST /_/links/filters: it saves what the list shows under a name, or gives a filter another one.
@@ -292,7 +311,7 @@ func (r *request) keepFilter() error {
 	s, was := find.Parse(r.Sent("query")), r.Sent("was")
 	f := account.Filter{Name: r.Sent("name"), Query: s.Query()}
 	if err := r.Accounts.KeepFilter(r.Caller.User.ID, f, was); err != nil {
-		return r.showFilters(err)
+		return r.showRefused(f, was, err)
 	}
 	if was != "" {
 		r.Say("done", "The filter has its new name.")

@@ -19,6 +19,7 @@ func rows() []row {
 		{"GET", "/_/compare", visit.SignedIn, (*request).comparePage},
 		{"GET", "/_/link/{code}", visit.SignedIn, (*request).link},
 		{"GET", "/_/by", visit.SignedIn, (*request).byPage},
+		{"GET", "/_/by.csv", visit.SignedIn, (*request).byCSV},
 		{"GET", "/_/account", visit.SignedIn, (*request).account},
 		{"POST", "/_/account/password", visit.SignedIn, (*request).changePassword},
 		{"POST", "/_/zone", visit.SignedIn, (*request).tellZone},

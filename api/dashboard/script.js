@@ -3,7 +3,7 @@
 What the pages gain by script. Each works without it too. Texts of others are only ever set as text.
 
 on                      does                                                        and uses
-[data-copy=ID]          copies the text or value of #ID; is [hidden] without script
+[data-copy=ID]          copies the text or value of #ID, without ID that of [id^=short-] in its row; is [hidden] without script
 time[datetime]          local time, UTC in its title; a date without a time stays   [data-relative]: "5 minutes ago"
 input[data-utc=ID]      a datetime-local, sent in UTC, is typed in local time   #ID names the zone
 input[data-day=ID]      a date is sent with its end in local time               #ID names the zone
@@ -77,7 +77,7 @@ addEventListener('pageshow', () => all('.busy[data-busy]').forEach(link => {
 
 document.addEventListener('click', async e => {
 	const button = e.target.closest('[data-copy]');
-	const source = button && document.getElementById(button.dataset.copy);
+	const source = button && (document.getElementById(button.dataset.copy) ?? button.closest('tr')?.querySelector('[id^=short-]'));
 	if (!source) return;
 	const told = await copy(source) ? 'Copied' : 'Press Ctrl+C';
 	button.dataset.label ??= button.textContent;

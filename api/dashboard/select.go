@@ -306,7 +306,7 @@ func (r *request) askExpiry(s *ops.Several) error {
 func (r *request) askOwner(s *ops.Several) error {
 	u, err := r.userNamed(r.Sent("to"))
 	if errors.Is(err, account.ErrNoUser) {
-		return jsonbody.FieldError("to", "unknown", "is not a user")
+		return jsonbody.FieldError("to", "unknown", "must be the e-mail address or the number of a user")
 	}
 	if err != nil {
 		return err
@@ -446,9 +446,6 @@ func (r *request) sendTable(t *linkTable, cut bool) error {
 	if cut {
 		name = "links-first-" + strconv.Itoa(t.links) + ".csv"
 	}
-	h := &r.Ctx.Response.Header
-	h.SetContentType("text/csv; charset=utf-8")
-	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
-	r.Ctx.Response.SetBodyRaw(t.text.Bytes())
+	r.sendCSV(name, t.text.Bytes())
 	return nil
 }

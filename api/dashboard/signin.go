@@ -15,9 +15,9 @@ import (
 // signInView is what the page to sign in shows.
 type signInView struct {
 	Email string
-	Next  string              // the path to go to, with its query
-	Kept  []visit.HiddenField // what was typed into the form of that page
-	Lost  bool                // that was too large to keep
+	Next  string            // the path to go to, with its query
+	Kept  []visit.Parameter // what was typed into the form of that page
+	Lost  bool              // that was too large to keep
 	Error string
 	Ended bool // a session has ended while the visitor was at work
 	Out   bool // the visitor has just signed out everywhere

@@ -36,6 +36,46 @@ func (f *Figures) CSVIn(place *time.Location, part, then *Figures) []byte {
 	return b.Bytes()
 }
 
+// CSVIn returns f as CSV, as CSVIn of Figures does: the value of the rows "chosen" and "series", of the links and of
+// what is compared is name, and their hits are those that were chosen.
+func (f *Filtered) CSVIn(place *time.Location, name string, part, then *Filtered) []byte {
+	var b bytes.Buffer
+	w := figuresWriter{csv.NewWriter(&b), place}
+	w.row(figuresHeader...)
+	w.total("total", "", &f.Figures)
+	w.chosen("chosen", name, f)
+	for i, b := range f.Series {
+		w.row("series", "", w.time(b.From), w.time(f.bucketEnd(i)), name, csvNumber(b.Hits), "")
+	}
+	for _, v := range f.Values {
+		w.row("values", "", "", "", v.Value, csvNumber(v.Hits), "")
+	}
+	for _, l := range f.Links {
+		w.row("top", l.Code, "", "", name, csvNumber(l.Chosen), "")
+		w.row("top", l.Code, "", "", "", csvNumber(l.Hits), "")
+	}
+	if part != nil && then != nil {
+		w.chosen("compared", name, part)
+	}
+	if then != nil {
+		w.chosen("before", name, then)
+	}
+	w.csv.Flush()
+	return b.Bytes()
+}
+
+func (w *figuresWriter) chosen(part, name string, f *Filtered) {
+	w.row(part, "", w.time(f.From), w.time(f.To), name, csvNumber(f.Chosen), "")
+}
+
+// bucketEnd returns the end of a bucket of the series.
+func (f *Figures) bucketEnd(i int) time.Time {
+	if i+1 < len(f.Series) {
+		return f.Series[i+1].From
+	}
+	return f.To
+}
+
 type figuresWriter struct {
 	csv   *csv.Writer
 	place *time.Location
@@ -68,11 +108,7 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 		w.row("imported", code, "", "", "", csvNumber(f.Imported), "")
 	}
 	for i, b := range f.Series {
-		to := f.To
-		if i+1 < len(f.Series) {
-			to = f.Series[i+1].From
-		}
-		w.row("series", code, w.time(b.From), w.time(to), "", csvNumber(b.Hits), csvNumber(b.Unique))
+		w.row("series", code, w.time(b.From), w.time(f.bucketEnd(i)), "", csvNumber(b.Hits), csvNumber(b.Unique))
 	}
 	if f.Bots != nil {
 		w.row("bots", code, "", "", "bots", csvNumber(f.Bots.Bots), "")

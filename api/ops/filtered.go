@@ -22,7 +22,7 @@ type Filtered struct {
 	Figures                // of all hits, but Series is of those that are chosen, without visitors
 	Chosen  uint64         // hits; it may be too low where there were more referrers than are kept
 	Values  []ValueFigures // that were chosen, with the most hits first
-	Links   []FilteredLink // with the most chosen hits first; nil: the figures are of one link
+	Links   []FilteredLink // with the most chosen hits first; nil: the figures are of one link, or none were wanted
 	Beyond  uint64         // a link that is not in Links has at most that many chosen hits
 }
 
@@ -39,17 +39,36 @@ const (
 	filterShown = 10
 )
 
-// FilteredFigures returns figures of the hits of a link, or of all links of an owner (with code ""), that f chooses, in
-// turn with other costly work. Query.Interval must be set. The handler must take a place with BeginHeavy before.
-func (c *Calls) FilteredFigures(caller account.Caller, code string, q FiguresQuery, f Filter) (found Filtered, err error) {
-	if code != "" {
-		_, err = c.Find(caller, code, q.Guard)
-	} else {
-		err = mayUse(caller, q.Guard)
+// FilteredFigures returns, for each of queries, which one page shows, figures of the hits of a link, or of all links of
+// an owner (with code ""), that f chooses, in turn with other costly work. Only the first have Links. The handler must
+// take a place with BeginHeavy before.
+func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []FiguresQuery, f Filter) ([]Filtered, error) {
+	for i := range queries {
+		if err := c.mayFilter(caller, code, queries[i].Guard); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return found, err
+	several := make([]Filtered, len(queries))
+	err := c.inSteps(caller, func(pause func() error) (err error) {
+		for i := 0; i < len(queries) && err == nil; i++ {
+			queries[i].Pause = pause
+			several[i], err = c.filteredFigures(code, &queries[i], f, i == 0)
+		}
+		return err
+	})
+	return several, err
+}
+
+// mayFilter reports whether the caller may see the hits of a link, or of all links of an owner.
+func (c *Calls) mayFilter(caller account.Caller, code string, guard engine.Guard) (err error) {
+	if code == "" {
+		return mayUse(caller, guard)
 	}
+	_, err = c.Find(caller, code, guard)
+	return err
+}
+
+func (c *Calls) filteredFigures(code string, q *FiguresQuery, f Filter, links bool) (Filtered, error) {
 	d := engine.Dimension(slices.Index(listNames[:], f.List))
 	q.include.list(f.List)
 	q.Parts = q.include.parts()
@@ -61,17 +80,11 @@ func (c *Calls) FilteredFigures(caller account.Caller, code string, q FiguresQue
 		}
 		return hits
 	}
-	err = c.inSteps(caller, func(pause func() error) (err error) {
-		q.Pause = pause
-		q.useDays(c.o.Engine)
-		if code != "" {
-			found, err = c.filteredLink(code, &q, d, f)
-		} else {
-			found, err = c.filteredLinks(&q, d, f)
-		}
-		return err
-	})
-	return found, err
+	q.useDays(c.o.Engine)
+	if code != "" {
+		return c.filteredLink(code, q, d, f)
+	}
+	return c.filteredLinks(q, d, f, links)
 }
 
 // filteredLink returns the figures of one link.
@@ -83,8 +96,9 @@ func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f
 	return found, err
 }
 
-// filteredLinks returns the figures of all links of an owner, and which of them have the most chosen hits.
-func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter) (found Filtered, err error) {
+// filteredLinks returns the figures of all links of an owner, and, if links are wanted, which have the most chosen
+// hits.
+func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter, links bool) (found Filtered, err error) {
 	owners, err := c.ownersOf(q.Guard)
 	if err != nil {
 		return found, err
@@ -93,7 +107,9 @@ func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter) (fo
 	if err != nil {
 		return found, err
 	}
-	found = q.filtered(&r, d, f)
+	if found = q.filtered(&r, d, f); !links {
+		return found, nil
+	}
 	found.Links = []FilteredLink{}
 	if found.Chosen == 0 {
 		return found, nil

@@ -131,14 +131,16 @@ func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
 
 // Limits of the tags that most links have.
 const (
-	maxUsedTags    = 50
-	maxUsedTagRows = 40_000 // links with a tag, each of its tags counted; an owner of more gets those of the first tags
+	maxUsedTags     = 50
+	maxUsedTagRows  = 20_000 // rows that are read, one for each tag of a link: some 3 ms, on each page with a form
+	maxUsedTagCount = 500    // rows of a tag; so 40 tags that have more links are found, and no count keeps others out
 )
 
-// UsedTags returns the tags of the caller that most of the caller's links have, those first. The handler must take a
-// place with BeginHeavy before.
+// UsedTags returns the tags of the caller that most of the caller's links have, those first. What it reads is bounded,
+// whatever the caller has: an owner of more gets the first tags, and of tags with many links no order by them. The
+// handler must take a place with BeginHeavy before.
 func (c *Calls) UsedTags(caller account.Caller) (names []string, err error) {
-	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows}
+	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows, TagRows: maxUsedTagCount}
 	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, c.turns(caller))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package page
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 var (
 	cssComment = regexp.MustCompile(`(?s)/\*.*?\*/`)
@@ -19,4 +22,20 @@ func Compact(css string) string {
 	css = cssMark.ReplaceAllString(css, "$1")
 	css = cssColon.ReplaceAllString(css, ":")
 	return cssLast.ReplaceAllString(css, "}")
+}
+
+// CompactScript returns a script of ours without its first comment of several lines, lines that are only a comment, and
+// white space at the beginning of lines. It knows no texts, so those must end on the line on which they begin.
+func CompactScript(script string) string {
+	if first, rest, found := strings.Cut(script, "\n/*\n"); found {
+		_, rest, _ = strings.Cut(rest, "*/\n")
+		script = first + "\n" + rest
+	}
+	var kept strings.Builder
+	for line := range strings.Lines(script) {
+		if line = strings.TrimLeft(line, "\t "); line != "\n" && !strings.HasPrefix(line, "//") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }

@@ -47,3 +47,10 @@ func TestACompactStyleKeepsTheSpacesThatMeanSomething(t *testing.T) {
 	const want = "a :hover,.b > c{margin:0 calc(1px + 2px);color:red}@media (max-width:1rem){a{top:0}}"
 	expect.Equal(t, Compact(css), want)
 }
+
+func TestACompactScriptLosesOnlyComments(t *testing.T) {
+	const script = "'use strict';\n/*\nWhat it does.\n*/\n(() => {\n\t// A comment.\n\tconst a = 'http://x'; // stays\n\n\t\tb(`c // d`); /* stays */\n})();\n"
+	const want = "'use strict';\n(() => {\nconst a = 'http://x'; // stays\nb(`c // d`); /* stays */\n})();\n"
+	expect.Equal(t, CompactScript(script), want)
+	expect.Equal(t, CompactScript(want), want, "again")
+}

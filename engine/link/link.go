@@ -270,7 +270,7 @@ func (r *Record) normalize() error {
 		}
 	}
 	r.Cold.Tags = DistinctTags(r.Cold.Tags)
-	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "at most 32")
+	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "must be at most 32 tags")
 	for _, tag := range r.Cold.Tags {
 		check(tag != "" && len(tag) <= limits.MaxTagBytes, "tags", "too_long", "each must have 1 to 64 bytes")
 		check(strings.IndexByte(tag, 0) < 0, "tags", "characters", "must not contain control characters")

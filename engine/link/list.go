@@ -211,17 +211,25 @@ func (ls *Links) ListTagsInTurns(ctx context.Context, q TagQuery, turn func(step
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	scan := TagScan{Owner: q.Owner, Prefix: FoldTag(q.Prefix), After: q.After}
-	for rows, more := 0, true; more && len(page.Tags) <= q.Limit && (q.Rows == 0 || rows < q.Rows); rows += tagStepRows {
+	add := func(t TagCount) bool {
+		page.Tags = append(page.Tags, t)
+		return len(page.Tags) <= q.Limit
+	}
+	step, inTurn := cmp.Or(q.TagRows, tagStepRows), 0
+	for rows, more := 0, true; more && len(page.Tags) <= q.Limit && (q.Rows == 0 || rows < q.Rows); {
 		err := turn(func() (err error) {
-			more, err = l.listing.CountTags(&scan, tagStepRows, func(t TagCount) bool {
-				page.Tags = append(page.Tags, t)
-				return len(page.Tags) <= q.Limit
-			})
+			for inTurn = 0; more && err == nil && len(page.Tags) <= q.Limit && inTurn < tagStepRows; inTurn += step {
+				if more, err = l.listing.CountTags(&scan, step, add); q.TagRows > 0 && scan.Open.Links >= uint64(q.TagRows) {
+					add(scan.Open)
+					scan.After, scan.Open = scan.Open.Folded(), TagCount{}
+				}
+			}
 			return err
 		})
 		if err != nil {
 			return TagPage{}, fmt.Errorf("listing tags: %w", err)
 		}
+		rows += inTurn
 	}
 	if q.Rows > 0 && scan.Open.Links > 0 && len(page.Tags) < q.Limit {
 		page.Tags = append(page.Tags, scan.Open)

@@ -150,6 +150,8 @@ type TagQuery struct {
 	After  string // Next of the page before; empty: from the first on
 	Limit  int    // 1 to MaxListedTags
 	Rows   int    // that are counted, about: a tag whose count is cut is the last of the page; 0: any number
+
+	TagRows int // of a tag that are counted, or up to twice as many: then the next tag is; 0: all
 }
 
 // TagPage is a part of an owner's tags, sorted by their folded forms.

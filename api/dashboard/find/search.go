@@ -81,17 +81,14 @@ func (s *Search) filters() (pairs []string) {
 }
 
 // Given returns the parameters of the address, those that have a value.
-func (s *Search) Given() (given []Given) {
+func (s *Search) Given() (given []visit.Parameter) {
 	for _, f := range fields {
 		if value := *f.of(s); value != "" {
-			given = append(given, Given{f.name, value})
+			given = append(given, visit.Parameter{Name: f.name, Value: value})
 		}
 	}
 	return given
 }
-
-// Given is a parameter that has a value.
-type Given struct{ Name, Value string }
 
 // A Chip is a filter of the list, and the address of the list without it.
 type Chip struct{ Text, Path string }

@@ -9,7 +9,7 @@ import (
 // The drawing of a line, in units of its viewBox. Its middle is where a line without a slope is sharp.
 const (
 	lineHeight = 16
-	lineStep   = 2 // from a value to the next
+	lineStep   = 4 // from a value to the next
 	lineTop    = 1 // room for half of the stroke, and as much below
 )
 

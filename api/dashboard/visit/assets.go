@@ -36,7 +36,7 @@ func Parse(c Content) Content {
 func parseViews(c Content) views {
 	v := views{pages: make(map[string]*template.Template), assets: make(map[string]asset)}
 	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+page.Compact(c.Style+chart.Style+worldmap.Style))
-	v.scriptURL = v.addAsset("script.js", "text/javascript; charset=utf-8", c.Script)
+	v.scriptURL = v.addAsset("script.js", "text/javascript; charset=utf-8", page.CompactScript(c.Script))
 	v.mapURL = v.addAsset("map.svg", "image/svg+xml", worldmap.Shapes)
 	base := template.Must(template.New("layout.html").Funcs(functions).Funcs(c.Functions).ParseFS(c.Templates, "templates/layout.html", "templates/parts/*.html"))
 	files, _ := fs.Glob(c.Templates, "templates/*.html")

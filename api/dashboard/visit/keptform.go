@@ -11,8 +11,8 @@ import (
 // After signing in they are kept in memory for the page of the form, which shows them again. So the
 // server keeps nothing for visitors who are not signed in.
 
-// A HiddenField is a field of a form, hidden in another form.
-type HiddenField struct{ Name, Value string }
+// A Parameter is one of an address, or a field of a form.
+type Parameter struct{ Name, Value string }
 
 // keptPrefix begins the names of hidden fields, so that those of a kept form are not taken for
 // those of the form to sign in.
@@ -20,10 +20,10 @@ const keptPrefix = "kept."
 
 // PackForm returns the fields of a form as hidden fields, without passwords and codes; lost: it is
 // too large. Files are not among them.
-func PackForm(sent *fasthttp.Args) (fields []HiddenField, lost bool) {
+func PackForm(sent *fasthttp.Args) (fields []Parameter, lost bool) {
 	size := 0
 	for name, value := range sent.All() {
-		f := HiddenField{keptPrefix + string(name), string(value)}
+		f := Parameter{keptPrefix + string(name), string(value)}
 		if secretField(f.Name) {
 			continue
 		}
@@ -37,7 +37,7 @@ func PackForm(sent *fasthttp.Args) (fields []HiddenField, lost bool) {
 }
 
 // KeptFields returns the hidden fields of a kept form; nil: there are none, or too many.
-func KeptFields(sent *fasthttp.Args) (fields []HiddenField) {
+func KeptFields(sent *fasthttp.Args) (fields []Parameter) {
 	hidden := &fasthttp.Args{}
 	for name, value := range sent.All() {
 		if name, found := strings.CutPrefix(string(name), keptPrefix); found {
@@ -54,7 +54,7 @@ func secretField(name string) bool {
 }
 
 // KeepForm keeps a form for the page at path.
-func (r *Request) KeepForm(path string, fields []HiddenField) {
+func (r *Request) KeepForm(path string, fields []Parameter) {
 	values := make(url.Values)
 	for _, f := range fields {
 		values.Add(strings.TrimPrefix(f.Name, keptPrefix), f.Value)

@@ -51,8 +51,13 @@ var administration = []navItem{
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
 	items, _ = marked(navigation, r.path())
-	if strings.HasPrefix(r.path(), Root+"link/") || r.path() == Root+"compare" {
+	switch by := r.path() == Root+"by"; {
+	case strings.HasPrefix(r.path(), Root+"link/"), r.path() == Root+"compare", by && r.Query("code") != "":
 		items[1].Current = true
+	case by && r.Query("tag") != "":
+		items[2].Current = true
+	case by:
+		items[0].Current = true
 	}
 	if !r.Admin() {
 		return items, nil
@@ -76,7 +81,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 }
 
 // large are the pages that can keep a core busy for more than a millisecond while they are drawn: 50
-// links take 3 ms, the lines of 1,000 addresses 20.
+// links took 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
 	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
 	"system": true, "audit": true,

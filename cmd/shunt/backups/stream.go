@@ -23,11 +23,37 @@ import (
 // A folder without format is not a backup, so an archive that was cut off never looks like one,
 // also when tar unpacked it.
 
+// The folder of a backup has FormatName, and all else in the folder DBName.
 const (
-	dbName     = "db"
-	formatName = "format"
+	DBName     = "db"
+	FormatName = "format"
 	lockName   = "LOCK"
 )
+
+// Files returns the names of the files of the backup in dir, with slashes: FormatName is the last.
+func Files(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(dir, DBName))
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries { // ReadDir sorts
+		if entry.Name() != lockName {
+			names = append(names, DBName+"/"+entry.Name())
+		}
+	}
+	return append(names, FormatName), nil
+}
+
+// Belongs reports whether a backup may have a file of that name. No such name leads out of the backup's folder.
+func Belongs(name string) bool {
+	base, inDB := strings.CutPrefix(name, DBName+"/")
+	return name == FormatName || inDB && fileName.MatchString(base)
+}
+
+// SyncFolder makes the names of the files of a backup durable.
+func SyncFolder(dir string) error {
+	return errors.Join(syncDir(filepath.Join(dir, DBName)), syncDir(dir))
+}
 
 // maxStreamFiles bounds the files that Receive takes. A table has 2 MiB or more, so no store that
 // fits on a disk has that many.
@@ -59,28 +85,25 @@ type sender struct {
 
 func (s *sender) all() error {
 	top := s.at.Format(nameLayout)
-	for _, name := range []string{top + "/", top + "/" + dbName + "/"} {
+	for _, name := range []string{top + "/", top + "/" + DBName + "/"} {
 		if err := s.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name, Mode: folderMode, ModTime: s.at}); err != nil {
 			return err
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(s.dir, dbName))
+	names, err := Files(s.dir)
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		if entry.Name() == lockName {
-			continue
-		}
-		if err := s.file(top, filepath.Join(dbName, entry.Name())); err != nil {
+	for _, name := range names {
+		if err := s.file(top, name); err != nil {
 			return err
 		}
 	}
-	return s.file(top, formatName)
+	return nil
 }
 
 func (s *sender) file(top, name string) (err error) {
-	f, err := os.Open(filepath.Join(s.dir, name))
+	f, err := os.Open(filepath.Join(s.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
@@ -90,7 +113,7 @@ func (s *sender) file(top, name string) (err error) {
 		return err
 	}
 	header := &tar.Header{
-		Typeflag: tar.TypeReg, Name: top + "/" + filepath.ToSlash(name), Size: info.Size(), Mode: fileMode, ModTime: s.at,
+		Typeflag: tar.TypeReg, Name: top + "/" + name, Size: info.Size(), Mode: fileMode, ModTime: s.at,
 	}
 	if err := s.tar.WriteHeader(header); err != nil {
 		return err
@@ -103,7 +126,7 @@ func (s *sender) file(top, name string) (err error) {
 // files of one backup, and reads r to its end.
 func Receive(ctx context.Context, r io.Reader, dir string, progress func(bytes uint64)) error {
 	to := receiver{ctx: ctx, tar: tar.NewReader(r), dir: dir, progress: progress}
-	if err := os.MkdirAll(filepath.Join(dir, dbName), folderMode); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, DBName), folderMode); err != nil {
 		return err
 	}
 	if err := to.all(); err != nil {
@@ -112,7 +135,7 @@ func Receive(ctx context.Context, r io.Reader, dir string, progress func(bytes u
 	if _, err := io.Copy(io.Discard, r); err != nil { // what pads the archive; else the writer gets SIGPIPE
 		return err
 	}
-	return errors.Join(syncDir(filepath.Join(dir, dbName)), syncDir(dir))
+	return SyncFolder(dir)
 }
 
 type receiver struct {
@@ -156,15 +179,14 @@ func (r *receiver) entry(header *tar.Header) error {
 	if r.top == "" {
 		r.top = top
 	}
-	base, inDB := strings.CutPrefix(name, dbName+"/")
 	switch {
 	case r.whole, top == "" || top != r.top, r.files == maxStreamFiles:
-	case header.Typeflag == tar.TypeDir && (name == "" || name == dbName+"/" || name == dbName):
+	case header.Typeflag == tar.TypeDir && (name == "" || name == DBName+"/" || name == DBName):
 		return nil
 	case header.Typeflag != tar.TypeReg:
-	case name == formatName, inDB && fileName.MatchString(base):
+	case Belongs(name):
 		r.files++
-		r.whole = name == formatName
+		r.whole = name == FormatName
 		return r.file(filepath.Join(r.dir, filepath.FromSlash(name)))
 	}
 	return fmt.Errorf("%w: it has %.100q", ErrNotABackup, header.Name)

@@ -176,6 +176,7 @@ func (w *walk) disable(code string) {
 
 func (w *walk) delete(code string) {
 	b := w.tab
+	b.click(button("More"))
 	b.follow(link("Delete"))
 	b.sees(code)
 	b.follow(button("Delete " + code))

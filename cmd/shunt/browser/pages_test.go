@@ -42,6 +42,14 @@ var pages = []row{
 	{name: "links-found", path: "/_/links?tag=events&state=active", as: admin},
 	{name: "links-none", path: "/_/links?q=zzz", as: admin},
 	{name: "links-empty", path: "/_/links", as: newcomer},
+	{name: "filters", path: "/_/links?tag=events&state=active&sort=hits", as: admin, then: savedFilters},
+	{name: "filters-refused", path: "/_/links/filters", as: admin, then: refusedFilter},
+	{name: "filters-empty", path: "/_/links/filters", as: newcomer},
+	{name: "selected-tag", path: "/_/links?tag=summer", as: admin, then: selectedTag},
+	{name: "selected-delete", path: "/_/links?tag=events", as: admin, then: selectedAll},
+	{name: "selected-refused", path: "/_/links?tag=summer", as: admin, then: refusedOwner},
+	{name: "selected-done", path: "/_/links?tag=exhibition", as: admin, then: refusedTags},
+	{name: "links-kept", path: "/_/links?tag=events&state=active&sort=hits", as: admin, then: pickedLinks},
 	{name: "link-new", path: "/_/links/new", as: admin},
 	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
 	{name: "campaigns", path: "/_/campaigns", as: admin},
@@ -150,7 +158,7 @@ func TestEveryPage(t *testing.T) {
 			if r.name != "docs" || !short() { // its stops are many and alike
 				b.stops()
 			}
-			for _, width := range []int64{360, 768, 1280, 1920} {
+			for _, width := range []int64{360, 768, 1440, 1920} {
 				b.resize(width)
 				b.wantNoSideways(width)
 			}
@@ -170,15 +178,20 @@ type look struct {
 }
 
 func (l look) String() string {
-	if l.width < 600 {
+	switch {
+	case l.width < 600:
 		return l.colours + "-phone"
+	case l.width < 1000:
+		return l.colours + "-tablet"
+	case l.width > 1500:
+		return l.colours + "-wide"
 	}
 	return l.colours
 }
 
 // looks returns those under which the ith page is checked: in the short form one of four in turn.
 func looks(i int) []look {
-	all := []look{{"light", 1280}, {"dark", 360}, {"dark", 1280}, {"light", 360}}
+	all := []look{{"light", 1440}, {"dark", 360}, {"dark", 1440}, {"light", 360}}
 	if short() {
 		return all[i%4 : i%4+1]
 	}

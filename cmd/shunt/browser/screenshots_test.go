@@ -21,10 +21,10 @@ const maxHeight = 6000
 func TestScreenshotsOfEveryPage(t *testing.T) {
 	folder := screenshots(t)
 	d := startDemo(t)
-	for _, r := range pages {
+	for i, r := range pages {
 		t.Run(r.name, func(t *testing.T) {
 			b := d.open(t, r)
-			for _, look := range []look{{"light", 1280}, {"dark", 1280}, {"light", 360}, {"dark", 360}} {
+			for _, look := range append(looks(i), look{"light", 768}, look{"dark", 1920}) {
 				b.resize(look.width)
 				b.colours(look.colours)
 				path := filepath.Join(folder, fmt.Sprintf("%s-%v.png", r.name, look))

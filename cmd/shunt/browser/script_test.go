@@ -103,7 +103,7 @@ func TestCopyButtonsCopy(t *testing.T) {
 
 			b.visit("/_/links", http.StatusOK)
 			b.click(button("Copy abc"))
-			b.until("the button says so", func() bool { return b.reads(`[data-copy="short-abc"]`) == "Copied" })
+			b.until("the button says so", func() bool { return b.reads(`[aria-label="Copy abc"]`) == "Copied" })
 			pasted(d.base + "/abc")
 		})
 	}

@@ -35,7 +35,7 @@ func TestLinksAreSelectedByKeys(t *testing.T) {
 	b.click(field("Select volunteers"))
 	b.sees("1 link selected")
 	b.fill(field("1 link selected"), "Remove tags")
-	b.follow(button("Selected links"))
+	b.follow(button("Apply to selected"))
 	b.sees("1 link will lose these tags.")
 	b.fill(field("Tags"), "poster")
 	b.follow(button("Remove tags"))
@@ -46,7 +46,7 @@ func TestLinksAreSelectedByKeys(t *testing.T) {
 	b.visit("/_/links?tag=summer", http.StatusOK)
 	b.click(field("Select all on this page"))
 	b.sees("3 links selected")
-	b.find(button("All 3 that match"))
+	b.find(button("Apply to all (3)"))
 }
 
 // The menu of a row opens and closes by keys, and gives the focus back.
@@ -59,4 +59,47 @@ func TestTheMenuOfARowClosesOnEscape(t *testing.T) {
 	b.tabTo(link("Duplicate"))
 	b.key("Escape")
 	expect.That(t, b.focus().is(more) && !b.has(link("Duplicate")), "the focus is at %v, the menu is open: %v", b.focus(), b.has(link("Duplicate")))
+}
+
+// A filter is saved, gets another name and is deleted; links that are selected are deleted after a question.
+func TestFiltersAndSelectionsWorkWithAndWithoutScript(t *testing.T) {
+	withAndWithoutScript(t, func(d *desk) {
+		b := d.tab
+		for _, alias := range []string{"one", "two", "three"} {
+			d.create(d.token, map[string]any{"url": "https://example.org/" + alias, "alias": alias, "tags": []string{"news"}})
+		}
+		b.visit("/_/links?tag=news", http.StatusOK)
+		saveFilter(b, "News")
+		b.isAt("/_/links")
+		b.find(link("News"))
+		b.follow(link("Edit saved filters"))
+		b.fill(field("Name of News"), strings.Repeat("x", 65))
+		b.submit(button("Rename News"), http.StatusUnprocessableEntity)
+		b.sees("Must be at most 64 bytes.")
+		expect.Equal(d.t, b.value(field("Name of News")), strings.Repeat("x", 65), "what was typed")
+		b.fill(field("Name of News"), "Old news")
+		b.follow(button("Rename News"))
+		b.follow(link("Old news"))
+		expect.Equal(d.t, b.query("tag"), "news", "the filter of the list")
+		b.visit("/_/links/filters", http.StatusOK)
+		b.follow(button("Delete Old news"))
+		b.sees("There is no saved filter yet.")
+
+		b.visit("/_/links?tag=news&sort=oldest", http.StatusOK)
+		b.click(field("Select one"))
+		b.click(field("Select three"))
+		said := "With links"
+		if b.script {
+			said = "2 links selected"
+		}
+		b.fill(field(said), "Delete")
+		b.follow(button("Apply to selected"))
+		b.sees("Delete 2 links?")
+		b.sees("one, three")
+		b.follow(button("Delete"))
+		b.sees("2 links were deleted.")
+		b.follow(link("Back to the list"))
+		expect.Slices(d.t, d.codes(), []string{"two"})
+		expect.Equal(d.t, b.query("sort"), "oldest", "the list")
+	})
 }

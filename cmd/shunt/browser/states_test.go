@@ -69,6 +69,64 @@ func openedFolds(b *tab) {
 	expect.That(b.t, eval[int](b, `[...document.querySelectorAll('td details')].map(d => d.open = true).length`) != 0, "the list has no long value")
 }
 
+// savedFilters keeps what the list shows, and more of the longest words, and goes to the page of filters.
+func savedFilters(b *tab) {
+	saveFilter(b, "Events, the most followed first")
+	b.visit("/_/links?never_hit=true&created_from=2026-01-01&created_to=2026-06-30&owner=all&q="+strings.Repeat("words+", 16), http.StatusOK)
+	saveFilter(b, strings.Repeat("Long name ", 3)+strings.Repeat("x", 30))
+	b.follow(link("Edit saved filters"))
+}
+
+func saveFilter(b *tab, name string) {
+	b.unfold("Save this filter", field("Name"))
+	b.fill(field("Name"), name)
+	b.follow(button("Save"))
+}
+
+// refusedFilter gives a filter a name that is none.
+func refusedFilter(b *tab) {
+	b.visit("/_/links?tag=press", http.StatusOK)
+	saveFilter(b, "Press")
+	b.follow(link("Edit saved filters"))
+	b.fill(field("Name of Press"), strings.Repeat("too long ", 20))
+	b.submit(button("Rename Press"), http.StatusUnprocessableEntity)
+}
+
+// pickAll selects all links of a page, which are as many as said, and what is done with them; "": nothing.
+func pickAll(b *tab, said, what string) {
+	b.click(field("Select all on this page"))
+	b.fill(field(said), what)
+}
+
+func pickedLinks(b *tab) { b.click(field("Select all on this page")) }
+
+func selectedTag(b *tab) {
+	pickAll(b, "3 links selected", "Add tags")
+	b.follow(button("Apply to selected"))
+}
+
+// selectedAll is asked whether all links of a filter are to be deleted.
+func selectedAll(b *tab) {
+	pickAll(b, "6 links selected", "Delete")
+	b.follow(button("Apply to all (6)"))
+}
+
+// refusedOwner gives links to nobody.
+func refusedOwner(b *tab) {
+	pickAll(b, "3 links selected", "Move to another owner")
+	b.follow(button("Apply to selected"))
+	b.fill(field("New owner"), "nobody@example.com")
+	b.submit(button("Move to another owner"), http.StatusUnprocessableEntity)
+}
+
+// refusedTags gives a link more tags than it can have.
+func refusedTags(b *tab) {
+	pickAll(b, "1 link selected", "Add tags")
+	b.follow(button("Apply to selected"))
+	b.fill(field("Tags"), "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32")
+	b.follow(button("Add tags"))
+}
+
 func madeToken(b *tab) {
 	b.fill(field("Name"), "tablet")
 	b.follow(button("Create the token"))

@@ -128,7 +128,7 @@ func (d *desk) compareTwo() {
 		chosen = "2 links selected"
 	}
 	d.fill(field(chosen), "Compare figures")
-	d.follow(button("Selected links"))
+	d.follow(button("Apply to selected"))
 	d.isAt("/_/compare")
 	d.find(heading("Compare links"))
 	for _, code := range []string{"day8", "day9"} {

@@ -63,6 +63,7 @@ type document struct {
 // A part is one answer that a page is made of.
 type part struct {
 	url, kind, encoding string
+	kept                bool    // the browser has it at the next visit
 	sent                float64 // bytes on the wire, with the head
 	loaded              float64 // bytes of the body after decompression
 }
@@ -173,8 +174,11 @@ func (w *watcher) noteLocked(event any) {
 		}
 		p := &part{url: e.Response.URL, kind: string(e.Type)}
 		for name, value := range e.Response.Headers {
-			if strings.EqualFold(name, "Content-Encoding") {
-				p.encoding, _ = value.(string)
+			switch text, _ := value.(string); strings.ToLower(name) {
+			case "content-encoding":
+				p.encoding = text
+			case "cache-control":
+				p.kept = strings.Contains(text, "max-age=") && !strings.Contains(text, "max-age=0")
 			}
 		}
 		w.mu.parts[e.RequestID] = p

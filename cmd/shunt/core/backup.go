@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,11 +26,24 @@ import (
 // A Backup is the result of a backup, as --json prints it.
 type Backup struct {
 	storage.BackupResult
+	Store    string   `json:"store"` // its id
 	Links    uint64   `json:"links"`
 	Verified bool     `json:"verified"`          // every record was read again
 	Removed  []string `json:"removed,omitempty"` // older backups that --keep no longer keeps
 	Warning  string   `json:"warning,omitempty"` // what did not work, although the backup is whole
 	TookMs   int64    `json:"took_ms"`
+
+	At time.Time `json:"at,omitzero"` // of one that is sent: when its state was taken
+}
+
+// StreamBackup makes a backup of a store that is being served, hands it to take, and removes it then. verify asks that
+// every record is read before.
+func (c *Core) StreamBackup(ctx context.Context, verify bool, take func(context.Context, Backup) error) error {
+	_, err := c.backUp(ctx, api.BackupOrder{Stream: true, SkipCheck: !verify}, api.Report{
+		Say:  func(string) {},
+		Take: func(ctx context.Context, made any) error { return take(ctx, made.(Backup)) },
+	})
+	return err
 }
 
 // backUp backs up a store that is being served.
@@ -48,7 +62,8 @@ func (c *Core) backUp(ctx context.Context, order api.BackupOrder, r api.Report) 
 
 // makeBackup makes the backup where order wants it, and notes its time once it is whole there.
 func (c *Core) makeBackup(ctx context.Context, order api.BackupOrder, links uint64, start time.Time, r api.Report) (done Backup, err error) {
-	done.Links = links
+	id := c.Store.Identity().StoreID
+	done.Links, done.Store = links, hex.EncodeToString(id[:])
 	switch {
 	case order.Stream:
 		err = c.backUpToStream(ctx, order, &done, r)
@@ -106,11 +121,16 @@ func (c *Core) backUpToSeries(ctx context.Context, order api.BackupOrder, done *
 }
 
 func (c *Core) backUpToStream(ctx context.Context, order api.BackupOrder, done *Backup, r api.Report) (err error) {
+	if !c.streams.TryLock() {
+		return storage.ErrBackupRuns
+	}
+	defer c.streams.Unlock()
 	r.Say("linking files")
 	if done.BackupResult, err = c.Store.BackupToStream(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
+	done.At = time.Now()
 	if done.Verified, err = verifyBackup(ctx, done.Dir, order.SkipCheck, r.Say); err != nil {
 		return err
 	}

@@ -42,6 +42,10 @@ func (c *Core) RefuseMember(s *Data, knows bool) error {
 func (c *Core) SendLinks(w io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
+	if !c.streams.TryLock() {
+		return storage.ErrBackupRuns
+	}
+	defer c.streams.Unlock()
 	made, err := replicate.Of(c.Store).LinksToStream(ctx)
 	if err != nil {
 		return err
@@ -57,6 +61,10 @@ func (c *Core) SendBackup(w io.Writer) (err error) {
 	if err := c.Engine.FlushRecorded(ctx); err != nil {
 		return err
 	}
+	if !c.streams.TryLock() {
+		return storage.ErrBackupRuns
+	}
+	defer c.streams.Unlock()
 	made, err := c.Store.BackupToStream(ctx)
 	if err != nil {
 		return err

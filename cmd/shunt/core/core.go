@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,7 @@ type Core struct {
 	Reads    bool // nothing is changed, neither in the store nor in any folder
 
 	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
+	streams  sync.Mutex                   // held by who has the folder of a backup that is sent (storage.StreamFolder)
 }
 
 // OpenStore opens the store in s.Dir as a part of parts, and makes it if there is none and

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"shunt/cmd/shunt/offsite/s3test"
 	"shunt/engine/expect"
 )
 
@@ -66,6 +67,7 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	defer s3test.Remove()
 	for _, variable := range os.Environ() { // only the tests set variables
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
 			os.Unsetenv(name)

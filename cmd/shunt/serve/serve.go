@@ -189,6 +189,7 @@ func (s *server) start(ctx context.Context) error {
 			return err
 		}
 	}
+	s.keepBackups()
 	s.say.Ready(s.core.Engine.Metrics().Links)
 	return nil
 }
@@ -286,6 +287,8 @@ func (s *server) serveAPI(baseURL string) error {
 	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
+	s.keeper = s.newKeeper()
+	o.Metrics.Offsite = s.backupFigures()
 	o.Metrics.Reloads = s.settings.figures
 	o.Metrics.Memory = s.memoryFigures()
 	o.MaxPerAddress, o.RateLimits = s.cfg.perAddress, s.cfg.rateLimits

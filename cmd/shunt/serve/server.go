@@ -19,6 +19,7 @@ import (
 	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/notify"
+	"shunt/cmd/shunt/offsite"
 )
 
 // server is the process of serve: start fills it from top to bottom.
@@ -45,6 +46,7 @@ type server struct {
 	node                 Node                       // nil: of no cluster, and no edge
 	edge                 *edge.Node                 // node, if it is the edge of a writer; nil: it is not
 	nodes                net.Listener               // for other nodes; nil: of no cluster
+	keeper               *offsite.Keeper            // nil: no backups are sent
 	served               atomic.Pointer[api.Server] // nil before the core is there
 }
 

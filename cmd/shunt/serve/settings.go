@@ -56,6 +56,7 @@ type serveConfig struct {
 	addNode        Cluster
 	node           NodeSettings // nil if addNode is
 	edge           edge.Settings
+	backups        backupSettings
 }
 
 // addServeSettings gives cmd the settings of serve.
@@ -114,6 +115,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.CompleteWords(fs, "log-level", "debug", "info", "warn", "error")
 	addLogSettings(fs, &cfg.logs)
 	edge.Add(fs, &cfg.edge)
+	addBackupSettings(fs, &cfg.backups)
 	if cfg.addNode != nil {
 		cfg.node = cfg.addNode(fs)
 	}
@@ -142,6 +144,9 @@ func (cfg *serveConfig) check() error {
 		}
 	}
 	if err := cfg.edge.Check(cfg.allowHTTP); err != nil {
+		return err
+	}
+	if err := cfg.backups.check(cfg.edge.Of != ""); err != nil {
 		return err
 	}
 	return cfg.data.CheckBaseURL()

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -67,6 +68,20 @@ func addSpan(now time.Time, text string, sign int) (t time.Time, ok bool) {
 	t = now.UTC().AddDate(parts[0], 0, 7*parts[1]+parts[2])
 	return t, ok && 0 < t.Year() && t.Year() <= 9999
 }
+
+// ParseSpan reads a span such as 30d, 2w or 1d12h; a year has 365 days, or 366.
+func ParseSpan(text string) (time.Duration, error) {
+	now := time.Now()
+	t, ok := addSpan(now, text, +1)
+	span := t.Sub(now.UTC())
+	if !ok || span >= maxDuration {
+		return 0, errors.New("must be a span such as 30d, 2w or 1d12h")
+	}
+	return span, nil
+}
+
+// maxDuration is what Sub returns for all longer spans, some 292 years.
+const maxDuration = time.Duration(math.MaxInt64)
 
 // ParseBegin reads when a window begins: a span before now, a word (today, yesterday, now), a date,
 // which is the beginning of that day in UTC, or a time. Empty: the zero time.

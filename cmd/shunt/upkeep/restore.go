@@ -21,14 +21,18 @@ import (
 )
 
 func newRestore(stdout, stderr io.Writer) *cobra.Command {
-	data, asJSON, skipCheck, archive := core.Data{}, false, false, ""
+	data, asJSON, skipCheck, archive, from := core.Data{}, false, false, "", fetchChoice{}
 	cmd := &cobra.Command{
-		Use:   "restore DIR | --tar -",
+		Use:   "restore DIR | --from s3://BUCKET/PREFIX | --tar -",
 		Short: "Make a data folder from a backup",
 		Long: `Make a data folder (--data) from the backup in the folder DIR. The data folder must be empty or must
 not exist: to go back to a backup, stop the server and move the old folder away first. The backup is
 verified, then copied, and is not changed. --tar - takes the backup from standard input instead, as
 'shunt backup --tar -' wrote it; it is unpacked in the data folder, so nothing else needs room for it.
+
+--from fetches the newest backup that 'shunt backup --to s3://BUCKET/PREFIX' or 'shunt serve --backup-to'
+made, or with --at the last one before that time. Each file is compared with its hash. An encrypted backup
+needs the file with the secret key (--identity).
 
 An interrupted restore leaves a folder that nothing serves; run it again to start over. The restored
 data starts a new journal, so it never has the hits that the original recorded after the backup.
@@ -38,9 +42,14 @@ owner of the folder that it is in, so that the server of that user can start.`,
 		Example: `  mv shunt-data shunt-data.old
   shunt restore /backups/monday
   shunt restore /backups/monday --data /var/lib/shunt
+  shunt restore --from s3://backups/shunt --at 2026-11-28T12:00:00Z --identity key.txt --data ./again
   shunt restore --tar - --data ./again < shunt.tar`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch given := cmd.Flags().Changed("tar"); {
+			case cmd.Flags().Changed("from"):
+				return from.check(cmd, args)
+			case from.belong(cmd.Flags()) != nil:
+				return from.belong(cmd.Flags())
 			case !given:
 				return usage.Exactly("DIR")(cmd, args)
 			case archive != "-":
@@ -49,6 +58,9 @@ owner of the folder that it is in, so that the server of that user can start.`,
 			return usage.Exactly()(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if from.place != nil {
+				return from.restore(cmd.Context(), &data, skipCheck, asJSON, stdout, stderr)
+			}
 			if archive != "" {
 				return RestoreStream(cmd.Context(), &data, cmd.InOrStdin(), skipCheck, asJSON, stdout, stderr)
 			}
@@ -60,6 +72,7 @@ owner of the folder that it is in, so that the server of that user can start.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
 	cmd.Flags().StringVar(&archive, "tar", "", "restore the tar archive on standard input; `-` is the only value")
 	settings.MarkArguments(cmd.Flags(), "json", "skip-check", "tar")
+	from.add(cmd.Flags())
 	return cmd
 }
 
@@ -129,6 +142,17 @@ func giveData(heir *identity.Heir, dir string, stderr io.Writer) error {
 // files then become those of the store.
 func RestoreStream(
 	ctx context.Context, data *core.Data, archive io.Reader, skipCheck, asJSON bool, stdout, stderr io.Writer,
+) error {
+	return restoreReceived(ctx, data, "standard input", skipCheck, asJSON, stdout, stderr, func(show *console.Progress, dir string) error {
+		return backups.Receive(ctx, archive, dir, func(received uint64) { show.Say("receiving: " + console.Size(received)) })
+	})
+}
+
+// restoreReceived restores the backup whose files receive puts into a folder in the data folder. source names where
+// they come from.
+func restoreReceived(
+	ctx context.Context, data *core.Data, source string, skipCheck, asJSON bool, stdout, stderr io.Writer,
+	receive func(show *console.Progress, dir string) error,
 ) (err error) {
 	if err := data.CheckFolder(); err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -138,14 +162,14 @@ func RestoreStream(
 		return fmt.Errorf("restore: %w", err)
 	}
 	if err := storage.BeginStream(data.Dir); err != nil {
-		return restoreError("standard input", data.Dir, err)
+		return restoreError(source, data.Dir, err)
 	}
 	defer func() { err = errors.Join(err, storage.EndStream(data.Dir)) }()
 	show, from := console.NewProgress(stderr), storage.StreamFolder(nil, data.Dir)
-	err = backups.Receive(ctx, archive, from, func(received uint64) { show.Say("receiving: " + console.Size(received)) })
+	err = receive(show, from)
 	show.End()
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore: standard input: %w; nothing was restored", err), heir.Give(data.Dir))
+		return errors.Join(fmt.Errorf("restore: %s: %w; nothing was restored", source, err), heir.Give(data.Dir))
 	}
 	return restoreFor(ctx, &heir, data, from, skipCheck, asJSON, stdout, stderr)
 }
