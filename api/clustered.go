@@ -36,10 +36,13 @@ type clustered struct {
 	local     fasthttp.RequestHandler // and from local commands there
 	backup    func(node string, w io.Writer) error
 	links     func(w io.Writer) error
+	shared    func(ctx context.Context, links bool, w io.Writer) error
+	knows     func(node string, proof []byte) bool
+	copying   chan struct{}   // has a place for each copy of shared that is sent
 	ending    <-chan struct{} // closed when the server shuts down
 	outbox    func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
-	giveCopy  func(ctx context.Context, node string, edge bool) error
-	noteCopy  func(ctx context.Context, node string, edge bool) error
+	giveCopy  func(ctx context.Context, c cluster.Copy) error
+	noteCopy  func(ctx context.Context, c cluster.Copy) error
 	engine    *engine.Engine
 	caps      func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 	uses      func([]account.Use) error
@@ -165,18 +168,21 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	if path == cluster.FindPath && ctx.IsPost() {
 		return c.lead(ctx, peer, func(ctx *fasthttp.RequestCtx) error { return answerFind(ctx, c.engine, c.state.Applied) })
 	}
-	if (path == cluster.LinksPath || path == cluster.BackupPath) && c.state.Edge() {
+	if (path == cluster.LinksPath || path == cluster.BackupPath || path == cluster.SharedPath) && c.state.Edge() {
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")
 	}
 	if path == cluster.LinksPath && ctx.IsGet() {
-		return c.sendCopy(ctx, peer, true, c.links)
+		return c.sendCopy(ctx, cluster.Copy{Node: peer.Name, Edge: true}, c.links)
+	}
+	if path == cluster.SharedPath && ctx.IsGet() {
+		return c.sendShared(ctx, peer)
 	}
 	if err := peer.Full(); err != nil {
 		return err
 	}
 	switch {
 	case path == cluster.BackupPath && ctx.IsGet():
-		return c.sendCopy(ctx, peer, false, func(w io.Writer) error { return c.backup(peer.Name, w) })
+		return c.sendCopy(ctx, cluster.Copy{Node: peer.Name}, func(w io.Writer) error { return c.backup(peer.Name, w) })
 	case path == cluster.CopiesPath && ctx.IsPost():
 		return c.lead(ctx, peer, c.takeCopy)
 	case path == cluster.OutboxPath && ctx.IsGet():
@@ -213,20 +219,46 @@ func (c *clustered) grantCaps(ctx *fasthttp.RequestCtx) error {
 	return err
 }
 
-// sendCopy answers with a copy of the data, which send writes, if the node was admitted to one.
-func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, peer cluster.Peer, links bool, send func(w io.Writer) error) error {
-	if err := c.giveCopy(ctx, peer.Name, links); err != nil {
-		return notAdmitted(peer.Name, err)
+// sendCopy answers with a copy of the data, which send writes, if the node may have it.
+func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, of cluster.Copy, send func(w io.Writer) error) error {
+	if err := c.giveCopy(ctx, of); err != nil {
+		return notAdmitted(of.Node, err)
 	}
-	c.log.Info("another node takes a copy of the data", "node", peer.Name, "edge", peer.Edge)
+	c.log.Info("another node takes a copy of the data", "node", of.Node, "edge", of.Edge, "was_away", of.Back)
 	ctx.SetConnectionClose()
 	ctx.Response.Header.SetContentType("application/x-tar")
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
-		if err := send(w); err != nil { // the archive lacks its end, so nobody takes it for a whole one
-			c.log.Error("a copy of the data for another node failed", "node", peer.Name, "error", err)
+		if err := send(w); err != nil { // the copy lacks its end, so nobody takes it for a whole one
+			c.log.Error("a copy of the data for another node failed", "node", of.Node, "error", err)
 		}
 	})
 	return nil
+}
+
+// maxSharedCopies is how many nodes that were away may take a copy at the same time. Others try again later.
+const maxSharedCopies = 2
+
+// sendShared answers a node that has the data as of some time ago, and that the log was trimmed past.
+func (c *clustered) sendShared(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	if err := peer.In(ctx, c.state); err != nil {
+		return err
+	}
+	if !c.knows(peer.Name, ctx.Request.Header.Peek(cluster.ProofHeader)) {
+		return problem.New(problem.Forbidden, "node %s has not proved that it has the data of this cluster", peer.Name)
+	}
+	select {
+	case c.copying <- struct{}{}:
+	default:
+		return problem.New(problem.Stale, "%d other nodes take a copy here at present", maxSharedCopies)
+	}
+	err := c.sendCopy(ctx, cluster.Copy{Node: peer.Name, Edge: peer.Edge, Back: true}, func(w io.Writer) error {
+		defer func() { <-c.copying }()
+		return c.shared(context.Background(), peer.Edge, w)
+	})
+	if err != nil {
+		<-c.copying
+	}
+	return err
 }
 
 // notAdmitted is the problem of a node that gets no copy because of err.
@@ -239,12 +271,12 @@ func notAdmitted(name string, err error) error {
 
 // takeCopy notes that another full node is about to give a copy.
 func (c *clustered) takeCopy(ctx *fasthttp.RequestCtx) error {
-	name, edge, err := cluster.ReadCopy(ctx.PostBody())
+	of, err := cluster.ReadCopy(ctx.PostBody())
 	if err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
-	return notAdmitted(name, c.noteCopy(ctx, name, edge))
+	return notAdmitted(of.Node, c.noteCopy(ctx, of))
 }
 
 // takeUses notes when tokens were last used at another full node.

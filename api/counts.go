@@ -14,7 +14,10 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	sources := o.Metrics
 	sources.Engine, sources.Front, sources.Shed = o.Engine, s.counts, s.shed
 	sources.Latency = s.latencies
-	sources.Ready = func() bool { return o.Engine.Ready() && !s.drain.Begun() }
+	sources.Refused = o.EdgeOf.Revoked
+	sources.Ready = func() bool {
+		return o.Engine.Ready() && !s.drain.Begun() && (sources.Refused == nil || !sources.Refused())
+	}
 	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions
 	if o.Access != nil {

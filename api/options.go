@@ -86,6 +86,11 @@ type Cluster struct {
 	// Links is Backup for an edge: of what it may have.
 	Links func(w io.Writer) error
 
+	// Shared writes what all nodes share to w, or of it what an edge keeps. Knows reports whether a node of that name
+	// has proved that it has the cluster's data: see cluster.ProofOf.
+	Shared func(ctx context.Context, links bool, w io.Writer) error
+	Knows  func(node string, proof []byte) bool
+
 	// Outbox returns the records of this node's outbox after a position, for a node of that name, which
 	// has applied those through it, and will not need those through kept again. known is the id of the outbox that it
 	// knows. If that is not this outbox, the records begin with the first.
@@ -94,10 +99,10 @@ type Cluster struct {
 	// Caps is engine.GrantCaps in the cluster.
 	Caps func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
 
-	// GiveCopy ends the admission of a node of that name, and notes in the audit log that it gets a copy. The error is
-	// cluster.ErrNotAdmitted. NoteCopy does it at the node that leads.
-	GiveCopy func(ctx context.Context, node string, edge bool) error
-	NoteCopy func(ctx context.Context, node string, edge bool) error
+	// GiveCopy ends the admission of a node, unless it needs none, and notes in the audit log that it gets a copy. The
+	// error is cluster.ErrNotAdmitted. NoteCopy does it at the node that leads.
+	GiveCopy func(ctx context.Context, c cluster.Copy) error
+	NoteCopy func(ctx context.Context, c cluster.Copy) error
 }
 
 // A Front is who answers the requests of the public listeners.

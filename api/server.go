@@ -251,7 +251,8 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 	c := &clustered{
 		engine: o.Engine, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
 		fixed:  s.others.IsFixed,
-		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, noPages: o.NoDashboard,
+		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, shared: o.Cluster.Shared, knows: o.Cluster.Knows,
+		noPages: o.NoDashboard, copying: make(chan struct{}, maxSharedCopies),
 		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,
 	}
 	s.clustered = c

@@ -33,6 +33,7 @@ const (
 	StatusOK       Status = "ok"
 	StatusLoading  Status = "loading"  // links that are not in memory yet are read from the store
 	StatusDraining Status = "draining" // the server stops
+	StatusRefused  Status = "refused"  // an edge whose token its writer refuses
 )
 
 // A Condition is something that may be wrong with a server, by name.
@@ -58,6 +59,10 @@ var conditions = []condition{
 	}},
 	{"loading", StatusLoading, func(h *healthNow) string {
 		return sayIf(!h.ready, "The server is still loading its links. Links redirect already; pages and changes have to wait a moment.")
+	}},
+	{"refused", StatusRefused, func(h *healthNow) string {
+		return sayIf(h.refused, "The server of this edge refuses its token, so nothing redirects here. Make a new token there, "+
+			"and put it into the file of --edge-token-file. The hits of this edge are kept until then.")
 	}},
 	{"read_only", "", func(h *healthNow) string {
 		return sayIf(h.readOnly, "The disk is almost full, so links cannot be created or changed. Make room on the disk; "+
@@ -161,10 +166,11 @@ func days(d time.Duration) string {
 
 // healthNow is what the conditions look at.
 type healthNow struct {
-	draining, ready, readOnly, stalled bool
-	metrics                            engine.Metrics
-	now                                time.Time
-	up                                 time.Duration // since the start
+	draining, ready, readOnly, stalled, refused bool
+
+	metrics engine.Metrics
+	now     time.Time
+	up      time.Duration // since the start
 
 	// nil: there is none
 	certificate *Certificate
@@ -180,7 +186,8 @@ func (a *Address) Health() Health {
 	from := &a.sources
 	now := &healthNow{
 		draining: a.Draining(), ready: from.Engine.Ready(), readOnly: from.Engine.ReadOnly(),
-		stalled: a.Stalled != nil && a.Stalled(), metrics: from.Engine.Metrics(), now: time.Now(), up: time.Since(a.started),
+		stalled: a.Stalled != nil && a.Stalled(), refused: from.Refused != nil && from.Refused(),
+		metrics: from.Engine.Metrics(), now: time.Now(), up: time.Since(a.started),
 		certificate: asked(from.Certificate), blocks: asked(from.Blocks), memory: asked(from.Memory),
 		countries: asked(from.Countries), cluster: asked(from.Cluster),
 	}

@@ -18,6 +18,7 @@ func TestALoadSaysHowFarItIsInALine(t *testing.T) {
 		"loading, 9 %, about 179 s left":  {Status: StatusLoading, Progress: number(0.09), EstimateSeconds: number(179)},
 		"loading, 9 %, about 4 min left":  {Status: StatusLoading, Progress: number(0.09), EstimateSeconds: number(181)},
 		"draining":                        {Status: StatusDraining, Progress: number(0.5)},
+		"refused":                         {Status: StatusRefused},
 		"ready":                           {Status: StatusOK, Conditions: []Condition{{Name: "stalled", OK: true}}},
 		"ready, a: One thing, b: Another": {Status: StatusOK, Conditions: []Condition{{Name: "a", Detail: "One thing. Do this."}, {Name: "b", Detail: "Another."}}},
 	} {
@@ -49,6 +50,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 		"no TLS, block list and limit":  {func(h *healthNow) { h.certificate, h.blocks, h.memory, h.countries = nil, nil, nil, nil }, ""},
 		"stopping":                      {func(h *healthNow) { h.draining = true }, "draining"},
 		"loading":                       {func(h *healthNow) { h.ready = false }, "loading"},
+		"an edge that was revoked":      {func(h *healthNow) { h.refused = true }, "refused"},
 		"a full disk":                   {func(h *healthNow) { h.readOnly = true }, "read_only"},
 		"a stalled store":               {func(h *healthNow) { h.stalled = true }, "stalled"},
 		"a stalled journal":             {func(h *healthNow) { h.metrics.JournalStandby = true }, "journal_standby"},
@@ -87,7 +89,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 }
 
 func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
-	const contract = "draining loading read_only stalled journal_standby hits_unprotected stale flush_late memory certificate block_list countries clock"
+	const contract = "draining loading refused read_only stalled journal_standby hits_unprotected stale flush_late memory certificate block_list countries clock"
 	var names []string
 	for _, c := range conditions {
 		names = append(names, c.name)

@@ -28,6 +28,7 @@ type Sources struct {
 	Backup        func() Backup      // the last backup; nil: this program makes none
 	Offsite       func() Offsite     // the backups that this server sends to a bucket; nil: it sends none
 	Ready         func() bool        // /readyz is 200; nil: the engine is ready
+	Refused       func() bool        // the writer of this edge refuses it, so nothing redirects; nil: this is no edge
 	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
 	Cluster       func() Cluster     // this node of a cluster; nil: there is none
 	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded

@@ -121,21 +121,31 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 		if f.state.Leads() {
 			return true, nil
 		}
+		stale := writes(req) && f.state.Stale() // it would not know what it answers
 		for _, p := range f.places() {
+			if stale {
+				break
+			}
 			done, err := f.try(p, req, resp)
 			if err != nil {
 				return false, err
 			}
 			if done {
-				f.answer(ctx, resp)
-				return false, nil
+				return false, f.answer(ctx, req, resp)
 			}
 		}
-		if time.Now().After(deadline) {
+		switch {
+		case !time.Now().After(deadline):
+		case stale:
+			return false, problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time; nothing was changed, and redirects go on")
+		default:
 			return false, f.unreached()
 		}
 	}
 }
+
+// writes reports whether a request may change something.
+func writes(req *fasthttp.Request) bool { return !req.Header.IsGet() && !req.Header.IsHead() }
 
 // unreached is the problem if no node takes a request.
 func (f *Forwarder) unreached() error {
@@ -174,19 +184,24 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns),
 		errors.Is(err, errEdge), errors.Is(err, errOtherName), errors.As(err, &unknown):
 		return false, nil
-	case req.Header.IsGet() || req.Header.IsHead(): // a read changes nothing
+	case !writes(req): // a read changes nothing
 		return false, nil
 	}
 	return false, problem.New(problem.OutcomeUnknown, "the node that leads the cluster did not answer; the write may have happened")
 }
 
-// answer copies the leader's answer, after this node has applied what the leader had written.
-func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response) {
+// answer copies the leader's answer, after this node has applied what the leader had written. If this node cannot
+// follow the log, it does not know what was written, and the next read here would deny it: so it is a problem then that
+// the outcome is unknown. A read, or a request that was refused, has written nothing.
+func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, req *fasthttp.Request, resp *fasthttp.Response) error {
 	if sequence, err := strconv.ParseUint(string(resp.Header.Peek(sequenceField)), 10, 64); err == nil {
 		waiting, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
-		// A node that cannot keep up must answer in the end, because the write has happened.
-		_ = f.state.AwaitApplied(waiting, sequence)
+		err := f.state.AwaitApplied(waiting, sequence)
 		cancel()
+		if err != nil && writes(req) && resp.StatusCode() < fasthttp.StatusBadRequest {
+			return problem.New(problem.OutcomeUnknown, "this node does not hear from the log of its cluster, and does not know what the node that leads has written; "+
+				"the write may have happened")
+		}
 	}
 	resp.Header.Del(sequenceField)
 	_ = resp.Header.SetTrailer("")
@@ -196,6 +211,7 @@ func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response) {
 	if closes {
 		ctx.SetConnectionClose()
 	}
+	return nil
 }
 
 // refuse answers that this node did nothing with a request, for the reason why, and that the sender may ask

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/problem"
 	"shunt/api/relay"
 	"shunt/engine/expect"
 )
@@ -80,4 +84,59 @@ func TestARequestThatSaysTooLittleIsRefused(t *testing.T) {
 		expect.That(t, expect.Err(Receive(&at, followerState{leads: true}, Peer{Name: "b"})) != nil,
 			"a request with %q is taken for one of %v", fields, at.RemoteAddr())
 	}
+}
+
+// deafState is that of a node which does not hear from the log.
+type deafState struct {
+	followerState
+	stale bool
+}
+
+func (d deafState) Stale() bool { return d.stale }
+func (deafState) AwaitApplied(ctx context.Context, _ uint64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestANodeThatDoesNotHearOfAWriteDoesNotSayThatItHappened has the node that leads answer requests, while the node that
+// took them does not hear from the log.
+func TestANodeThatDoesNotHearOfAWriteDoesNotSayThatItHappened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			method  string
+			status  int
+			unknown bool
+		}{
+			{"POST", 201, true}, {"PATCH", 200, true}, {"DELETE", 204, true}, {"POST", 303, true}, // pages answer 303
+			{"GET", 200, false}, {"HEAD", 200, false}, {"POST", 409, false}, {"POST", 503, false},
+		} {
+			var ctx fasthttp.RequestCtx
+			var req fasthttp.Request
+			var resp fasthttp.Response
+			req.Header.SetMethod(c.method)
+			resp.SetStatusCode(c.status)
+			resp.Header.Set(sequenceField, "12")
+			err := NewForwarder(deafState{}, nil).answer(&ctx, &req, &resp)
+			p, is := problem.Of(err)
+			unknown := err != nil && is && p.Kind == problem.OutcomeUnknown
+			expect.That(t, unknown == c.unknown && (c.unknown || err == nil), "%s that was answered %d: %v", c.method, c.status, err)
+			expect.That(t, c.unknown || ctx.Response.StatusCode() == c.status, "%s that was answered %d: the client gets %d", c.method, c.status, ctx.Response.StatusCode())
+			expect.Equal(t, len(ctx.Response.Header.Peek(sequenceField)), 0, "the client sees the sequence")
+		}
+	})
+}
+
+// TestAStaleNodeRefusesWrites waits for a while, because a node that starts is stale for a moment, and asks nobody.
+func TestAStaleNodeRefusesWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ctx fasthttp.RequestCtx
+		var in fasthttp.Request
+		in.Header.SetMethod("POST")
+		ctx.Init(&in, nil, nil)
+		began := time.Now()
+		here, err := NewForwarder(deafState{stale: true}, nil).Forward(&ctx, false)
+		p, is := problem.Of(err)
+		expect.That(t, !here && is && p.Kind == problem.Stale, "got %v, %v", here, errors.Unwrap(err))
+		expect.That(t, time.Since(began) >= forwardPatience, "it waited for %v", time.Since(began))
+	})
 }

@@ -15,12 +15,13 @@ import (
 
 // OutboxPath is where a full node asks for the hits that another has counted:
 //
-//	GET /cluster/outbox?id=HEX&after=N&kept=M&settle=1
+//	GET /cluster/outbox?id=HEX&after=N&kept=M&settle=1&lost=1
 //
 // id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
 // it begins, or begins again if the id is another one now. It may yet need those after M, which is N
 // unless a copy of its data is about to become another node. With settle, the other one says how far it has
-// settled (Outbox.Settled), as far as it can. The answer is an Outbox.
+// settled (Outbox.Settled), as far as it can. With lost, it cannot follow the log, because the servers have lost it:
+// only a node that cannot either may answer, because else the log of the two may differ. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
 // OutboxQuery is what a node asks for.
@@ -28,6 +29,7 @@ type OutboxQuery struct {
 	Known       [16]byte
 	After, Kept uint64
 	Settle      bool
+	Lost        bool
 }
 
 // String returns q as path and query.
@@ -35,6 +37,9 @@ func (q OutboxQuery) String() string {
 	text := fmt.Sprintf("%s?id=%x&after=%d&kept=%d", OutboxPath, q.Known, q.After, min(q.After, q.Kept))
 	if q.Settle {
 		text += "&settle=1"
+	}
+	if q.Lost {
+		text += "&lost=1"
 	}
 	return text
 }
@@ -56,7 +61,7 @@ func ParseOutboxQuery(args *fasthttp.Args) (q OutboxQuery, err error) {
 			return q, problem.New(problem.BadRequest, "kept must be a position, not behind that of after")
 		}
 	}
-	q.Settle = args.Has("settle")
+	q.Settle, q.Lost = args.Has("settle"), args.Has("lost")
 	return q, nil
 }
 

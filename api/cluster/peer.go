@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -10,7 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/problem"
-	"shunt/api/relay"
 )
 
 // Paths that nodes ask each other for.
@@ -18,8 +20,26 @@ const (
 	PeerPrefix = "/cluster/"
 	BackupPath = PeerPrefix + "backup" // GET: the node's data as a tar stream
 	LinksPath  = PeerPrefix + "links"  // GET: what an edge may have of it, as a tar stream
+	SharedPath = PeerPrefix + "shared" // GET: what all nodes share, for a node that has it as of some time ago; of it what an edge keeps, for an edge
 	CopiesPath = PeerPrefix + "copies" // POST, at the node that leads: another one is about to give a copy
 )
+
+// ProofHeader is the header of a request for SharedPath that has the proof of ProofOf. Nobody admits that node: it
+// proves that it has the cluster's data.
+const ProofHeader = "Shunt-Proof"
+
+// ProofOf returns what proves that the node of that name has the data of a cluster with this visitor key, in
+// hexadecimal. Who has only the certificate of a node cannot make it.
+func ProofOf(visitorKey [16]byte, node string) string {
+	mac := hmac.New(sha256.New, visitorKey[:])
+	mac.Write([]byte("shunt copy\n" + node))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// Proves reports whether a proof is that of ProofOf.
+func Proves(proof []byte, visitorKey [16]byte, node string) bool {
+	return hmac.Equal(proof, []byte(ProofOf(visitorKey, node)))
+}
 
 // edgeUnit marks the certificate of an edge, in its organizational units: it may not have what only full
 // nodes have, whatever the node says of itself.
@@ -103,16 +123,30 @@ var ErrNotAdmitted = errors.New("nobody has admitted the node to a copy of the d
 // StatusNotAdmitted is the answer of the node that leads if a node may not take a copy.
 const StatusNotAdmitted = fasthttp.StatusForbidden
 
-// AppendCopy encodes which node is about to get a copy, and whether it is one for an edge.
-func AppendCopy(dst []byte, name string, edge bool) []byte {
-	return append(append(append(dst, relay.Digit(edge)...), ' '), name...)
+// A Copy is one that a node is about to get.
+type Copy struct {
+	Node string
+	Edge bool // it has links only
+	Back bool // the node has proved that it has the data as of some time ago: it needs no admission
+}
+
+// AppendCopy encodes c: a digit, whose bits are Edge and Back, a space, and the name.
+func AppendCopy(dst []byte, c Copy) []byte {
+	kind := byte('0')
+	if c.Edge {
+		kind |= 1
+	}
+	if c.Back {
+		kind |= 2
+	}
+	return append(append(dst, kind, ' '), c.Node...)
 }
 
 // ReadCopy is the inverse of AppendCopy.
-func ReadCopy(body []byte) (name string, edge bool, err error) {
+func ReadCopy(body []byte) (Copy, error) {
 	kind, name, _ := strings.Cut(string(body), " ")
-	if name == "" || len(name) > 253 || kind != "0" && kind != "1" {
-		return "", false, problem.New(problem.BadRequest, "a copy is for the name of a node, after 0 or 1 and a space")
+	if name == "" || len(name) > 253 || len(kind) != 1 || kind[0] < '0' || kind[0] > '3' {
+		return Copy{}, problem.New(problem.BadRequest, "a copy is for the name of a node, after a digit from 0 to 3 and a space")
 	}
-	return name, kind == "1", nil
+	return Copy{Node: name, Edge: kind[0]&1 != 0, Back: kind[0]&2 != 0}, nil
 }

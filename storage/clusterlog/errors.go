@@ -17,8 +17,8 @@ var (
 	// ErrTooLarge: the payload is over MaxPayloadBytes. Nothing was written.
 	ErrTooLarge = errors.New("the entry is too large for the cluster's log")
 
-	// ErrBelowFloor: entries that this follower needs have been trimmed. It must start from another
-	// node's backup.
+	// ErrBelowFloor: entries that this follower needs have been trimmed. It must take a copy of another
+	// node's shared rows.
 	ErrBelowFloor = errors.New("entries that this node needs are no longer in the cluster's log")
 	// ErrAhead: the follower has applied entries that the log does not have: the log's servers were
 	// restored from an older copy.

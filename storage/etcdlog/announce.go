@@ -108,10 +108,15 @@ func (l *Log) clearClaim(ctx context.Context, found *claimed, why error) error {
 func (l *Log) makeClaim(ctx context.Context, name, value string, since int64) error {
 	k := &l.keys
 	_, err := l.txn(ctx, tx{
-		If:   []clientv3.Cmp{created(k.names, "<", since+1).WithPrefix()},
+		If:   []clientv3.Cmp{created(k.names, "<", since+1).WithPrefix(), l.isOwn()},
 		Then: []clientv3.Op{clientv3.OpPut(k.name(name), value)},
 	})
 	return err
+}
+
+// isOwn is the condition that the log is that of this cluster: nothing is written to servers that have lost it.
+func (l *Log) isOwn() clientv3.Cmp {
+	return clientv3.Compare(clientv3.Value(l.keys.id), "=", l.id.String())
 }
 
 // checkClaim returns ErrNameTaken unless a claim is the node's own.
@@ -340,7 +345,7 @@ func (a *announcement) claimAgain(ctx context.Context) {
 		return // Update lets none through
 	}
 	resp, err := a.log.server(a.log.preferred.Load()).txn(ctx, tx{
-		If:   []clientv3.Cmp{created(k.name(a.name), "=", 0), written(k.mark(a.name), "<", a.revision+1)},
+		If:   []clientv3.Cmp{created(k.name(a.name), "=", 0), written(k.mark(a.name), "<", a.revision+1), a.log.isOwn()},
 		Then: []clientv3.Op{clientv3.OpPut(k.name(a.name), string(value))},
 	})
 	switch {

@@ -141,7 +141,7 @@ func (l *leadership) send(ctx context.Context, s *server, p *pending) (v verdict
 	k := &l.log.keys
 	p.open++
 	resp, err := s.txn(ctx, tx{
-		If:   []clientv3.Cmp{created(k.leader, "=", int64(l.epoch)), clientv3.Compare(clientv3.Value(k.head), "=", p.before.String())},
+		If:   []clientv3.Cmp{created(k.leader, "=", l.created), clientv3.Compare(clientv3.Value(k.head), "=", p.before.String())},
 		Then: k.puts(p),
 		Else: []clientv3.Op{clientv3.OpGet(k.entry(p.after.Sequence)), k.getState()},
 	})

@@ -9,6 +9,7 @@
 // nodes/: not private/.
 //
 //	floor, format, head, id     written when the log is made; Append moves head, and Trim floor
+//	from                        only of a renewed log: what epochs are higher by than revisions
 //	key                         fingerprint of the visitor key
 //	leader                      the candidate that leads, under a lease of 3 s
 //	log/SEQUENCE                an entry; 16 hexadecimal digits

@@ -86,7 +86,7 @@ func (l *Log) TakeAdmission(ctx context.Context, name string) (admitted bool, er
 
 // change makes all changes at once, in the log of this cluster only.
 func (l *Log) change(ctx context.Context, ops ...clientv3.Op) error {
-	resp, err := l.txn(ctx, tx{If: []clientv3.Cmp{clientv3.Compare(clientv3.Value(l.keys.id), "=", l.id.String())}, Then: ops})
+	resp, err := l.txn(ctx, tx{If: []clientv3.Cmp{l.isOwn()}, Then: ops})
 	if err == nil && !resp.Succeeded {
 		err = fmt.Errorf("%w: it is not that of cluster %v", clusterlog.ErrForeignLog, l.id)
 	}

@@ -38,6 +38,51 @@ func Create(ctx context.Context, o Options) error {
 	return err
 }
 
+// renewedBy is by how much the epochs of a renewed log are higher than that of the last entry before it: more than any
+// leadership of the lost log can have had.
+const renewedBy = 1 << 32
+
+// ErrLogThere: a log is not to be renewed, because its servers have not lost it.
+var ErrLogThere = errors.New("the servers have the cluster's log")
+
+// Renew makes the log of the cluster o.ID again, after its servers have lost it: it goes on after a position that a
+// node has applied, without the entries before. The error is ErrLogThere if there is a log that is not older than the
+// position, and, unless replace is set, if there is an older one, as an older copy of the servers' data has it.
+func Renew(ctx context.Context, o Options, at clusterlog.Position, replace bool) error {
+	l, err := New(o)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	k := &l.keys
+	puts := []clientv3.Op{
+		clientv3.OpPut(k.format, formatLine), clientv3.OpPut(k.id, l.id.String()), clientv3.OpPut(k.key, l.key.String()),
+		clientv3.OpPut(k.head, at.String()), clientv3.OpPut(k.floor, floorText(at.Sequence+1)), clientv3.OpPut(k.base, floorText(at.Epoch+renewedBy)),
+	}
+	resp, err := l.txn(ctx, tx{If: []clientv3.Cmp{created(k.prefix, "=", 0).WithPrefix()}, Then: puts, Else: []clientv3.Op{k.getState()}})
+	if err != nil || resp.Succeeded {
+		return err
+	}
+	s, err := l.parseOwn(found(resp, 0))
+	switch {
+	case err != nil:
+		return err
+	case s.head == at && s.floor == at.Sequence+1 && s.base == at.Epoch+renewedBy: // by a request whose answer was lost
+		return nil
+	case s.head.Sequence >= at.Sequence || !replace:
+		return fmt.Errorf("%w: it ends with entry %d, and this node has applied entry %d", ErrLogThere, s.head.Sequence, at.Sequence)
+	}
+	resp, err = l.txn(ctx, tx{
+		If: []clientv3.Cmp{clientv3.Compare(clientv3.Value(k.head), "=", s.head.String())},
+		Then: append(puts, clientv3.OpDelete(k.leader), clientv3.OpDelete(k.logs, clientv3.WithPrefix()),
+			clientv3.OpDelete(k.privates, clientv3.WithPrefix())),
+	})
+	if err == nil && !resp.Succeeded {
+		err = fmt.Errorf("%w: it has changed just now", ErrLogThere)
+	}
+	return err
+}
+
 // Find returns the ID of the cluster whose log is under the prefix, and the fingerprint of its visitor
 // key. The error is ErrForeignLog if there is none.
 func Find(ctx context.Context, o Options) (clusterlog.ID, clusterlog.Fingerprint, error) {

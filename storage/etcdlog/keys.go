@@ -17,13 +17,14 @@ const formatLine = "shunt log, version 2"
 // keys are the keys of a log below a prefix. All but the entries and the nodes are between floor and
 // logs, so one range reads them. An edge's role reads everything from floor to the end of nodes and nothing
 // else (etcd-auth.sh), so what edges must not read comes after that.
-type keys struct{ prefix, floor, format, head, id, key, leader, logs, marks, names, nodes, privates string }
+type keys struct{ prefix, floor, format, base, head, id, key, leader, logs, marks, names, nodes, privates string }
 
 func keysBelow(prefix string) keys {
 	return keys{
 		prefix: prefix,
 		floor:  prefix + "floor",
 		format: prefix + "format",
+		base:   prefix + "from",
 		head:   prefix + "head",
 		id:     prefix + "id",
 		key:    prefix + "key",
@@ -51,7 +52,8 @@ type state struct {
 	key    clusterlog.Fingerprint // of the visitor key
 	head   clusterlog.Position
 	floor  uint64
-	leader clusterlog.Leader // its epoch is the revision that created the key
+	base   uint64            // of epochs: 0, unless the log was renewed
+	leader clusterlog.Leader // its epoch is the revision that created the key, and base
 	lease  clientv3.LeaseID  // of the leader
 }
 
@@ -68,11 +70,17 @@ func (k *keys) parseState(kvs []*mvccpb.KeyValue) (s state, err error) {
 	if err := k.checkFormat(values[k.format]); err != nil {
 		return state{}, err
 	}
-	var errs [4]error
+	var errs [5]error
 	s.id, errs[0] = clusterlog.ParseID(values[k.id])
 	s.head, errs[1] = clusterlog.ParsePosition(values[k.head])
 	s.floor, errs[2] = parseFloor(values[k.floor])
 	s.key, errs[3] = clusterlog.ParseFingerprint(values[k.key])
+	if base, renewed := values[k.base]; renewed {
+		s.base, errs[4] = parseFloor(base)
+	}
+	if s.leader.Candidate != "" {
+		s.leader.Epoch += s.base
+	}
 	return s, errors.Join(errs[:]...)
 }
 

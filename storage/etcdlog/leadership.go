@@ -19,6 +19,7 @@ import (
 type leadership struct {
 	log     *Log
 	epoch   uint64
+	created int64 // the revision that created the key leader: the epoch, without the base of epochs
 	lease   clientv3.LeaseID
 	elected clusterlog.Position // the head at the election
 
@@ -47,7 +48,7 @@ var _ clusterlog.Leadership = (*leadership)(nil)
 
 func newLeadership(l *Log, s *state, until time.Time) *leadership {
 	lead := &leadership{
-		log: l, epoch: s.leader.Epoch, lease: s.lease, elected: s.head, head: s.head, floor: s.floor,
+		log: l, epoch: s.leader.Epoch, created: int64(s.leader.Epoch - s.base), lease: s.lease, elected: s.head, head: s.head, floor: s.floor,
 		began: time.Now(), done: make(chan struct{}), renewer: l.preferred.Load(),
 		turn: make(chan struct{}, 1), trimTurn: make(chan struct{}, 1),
 	}
@@ -56,7 +57,7 @@ func newLeadership(l *Log, s *state, until time.Time) *leadership {
 		close(lead.done)
 	})
 	lead.until.Store(int64(until.Sub(lead.began)))
-	lead.revision.Store(int64(s.leader.Epoch))
+	lead.revision.Store(lead.created)
 	lead.last.Store(s.head.Sequence)
 	return lead
 }

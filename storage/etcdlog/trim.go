@@ -40,7 +40,7 @@ func (l *leadership) Trim(ctx context.Context, through uint64) error {
 func (l *leadership) raiseFloor(ctx context.Context, floor uint64) error {
 	k := &l.log.keys
 	resp, err := l.log.txn(ctx, tx{
-		If: []clientv3.Cmp{created(k.leader, "=", int64(l.epoch)), clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor))},
+		If: []clientv3.Cmp{created(k.leader, "=", l.created), clientv3.Compare(clientv3.Value(k.floor), "=", floorText(l.floor))},
 		Then: []clientv3.Op{
 			clientv3.OpDelete(k.entry(0), clientv3.WithRange(k.entry(floor))),
 			clientv3.OpDelete(k.private(0), clientv3.WithRange(k.private(floor))),
@@ -88,7 +88,7 @@ func (l *leadership) compact(ctx context.Context) error {
 	}
 	if forbidden {
 		l.log.forbidden.Do(func() {
-			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=10s.")
+			l.log.logger.Info("This user of etcd may not compact; the servers must: --auto-compaction-mode=periodic --auto-compaction-retention=60s.")
 		})
 	} else {
 		l.log.counts.compactions.Add(1)

@@ -29,7 +29,7 @@ type Options struct {
 	// with what it has applied. nil: the log is not trimmed.
 	Nodes      func(context.Context) ([]clusterlog.Member, error)
 	NeverLeads bool         // the node only follows, as an edge does
-	MaxKept    uint64       // entries that the log keeps for nodes that lag; default: 100,000
+	MaxKept    uint64       // entries that the log keeps for nodes that lag; 0: as many as an eighth of the servers' quota has room for
 	Logger     *slog.Logger // default: slog.Default()
 }
 

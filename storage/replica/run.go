@@ -17,7 +17,7 @@ import (
 func New(log clusterlog.Log, store *replicate.Rows, node Node, o Options) *Replica {
 	r := &Replica{
 		log: log, store: store, node: node, name: o.Name, nodes: o.Nodes, follows: o.NeverLeads,
-		maxKept: cmp.Or(o.MaxKept, defaultMaxKept), logger: cmp.Or(o.Logger, slog.Default()),
+		maxKept: o.MaxKept, logger: cmp.Or(o.Logger, slog.Default()),
 	}
 	r.known.Store(&clusterlog.Leader{})
 	return r

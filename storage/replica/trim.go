@@ -3,14 +3,16 @@ package replica
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"shunt/storage/clusterlog"
 )
 
-// Entries are trimmed once all live nodes have applied them. Some more are kept, so that a restarted node
-// finds what it missed. But no node may prevent trimming forever: once too much is kept, the leader trims past
-// those that lag, and they must join again.
+// Entries are trimmed once all nodes that have a name in the cluster have applied them, also those that are down: so a
+// node that was off finds what it missed. But no node may prevent trimming forever: once an eighth of the servers'
+// quota is used, the leader trims past those that lag. Such a node takes a copy of what all nodes share when it is back
+// (replicate.Rows.MirrorShared).
 const (
 	trimInterval = time.Second
 
@@ -18,9 +20,9 @@ const (
 	minKept      = 1000
 	minKeptBytes = 64 << 20
 
-	// What is kept at most: the smaller of the two.
-	defaultMaxKept = 100_000
-	maxKeptShare   = 8 // the part of the servers' quota, 1/8
+	// What is kept at most: a part of the servers' quota, 1/8. If no server says its quota, a number of entries.
+	maxKeptShare = 8
+	unknownKept  = 100_000
 
 	// Writes are refused above a quarter of the quota, and admitted again below a fifth. The log is trimmed past
 	// laggards at an eighth, so the cause is another one: servers that keep old revisions, or other programs
@@ -34,9 +36,9 @@ const (
 
 // retain returns the least and the greatest number of entries to keep. The size of an entry is
 // estimated from what the servers use, which includes other things. So the estimate is too large, never too
-// small.
+// small. maxKept is Options.MaxKept.
 func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
-	least, most = minKept, maxKept
+	least, most = minKept, math.MaxUint64
 	count := s.Head.Sequence + 1 - min(s.Floor, s.Head.Sequence+1)
 	for _, server := range s.Servers {
 		if count == 0 || server.Err != nil || server.UsedBytes <= 0 {
@@ -48,28 +50,33 @@ func retain(s *clusterlog.Status, maxKept uint64) (least, most uint64) {
 			most = min(most, uint64(server.QuotaBytes)/maxKeptShare/entryBytes)
 		}
 	}
+	if most == math.MaxUint64 {
+		most = unknownKept
+	}
+	if maxKept > 0 {
+		most = min(most, maxKept)
+	}
 	return min(least, most), most
 }
 
-// trimThrough returns the last entry to trim, and the live nodes that still need it. If no live node can
-// follow, nothing is trimmed as long as there is room. A node below the floor cannot follow, and only offers
-// its outbox.
+// trimThrough returns the last entry to trim, and the nodes that still need it. If no node can follow, nothing is
+// trimmed as long as there is room. A node below the floor takes a copy, so nothing is kept for it.
 func trimThrough(s *clusterlog.Status, nodes []clusterlog.Member, maxKept uint64) (through uint64, passed []clusterlog.Member) {
 	head := s.Head.Sequence
-	applied, anyLive := head, false
+	applied, anyFollows := head, false
 	for _, n := range nodes {
-		if n.Live && n.Applied+1 >= s.Floor {
-			applied, anyLive = min(applied, n.Applied), true
+		if n.Applied+1 >= s.Floor {
+			applied, anyFollows = min(applied, n.Applied), true
 		}
 	}
-	if !anyLive {
+	if !anyFollows {
 		applied = 0
 	}
 	least, most := retain(s, maxKept)
 	through = min(applied, head-min(head, least))
 	through = max(through, head-min(head, most), max(s.Floor, 1)-1)
 	for _, n := range nodes {
-		if n.Live && n.Applied < through {
+		if n.Applied < through {
 			passed = append(passed, n)
 		}
 	}
@@ -135,7 +142,7 @@ func (t *trimmer) step(ctx context.Context) error {
 	nodes, listErr := r.nodes(ctx)
 	if listErr == nil {
 		t.noteVersion(oldestReader(nodes))
-	} // otherwise nobody is known to be live, and only what is kept at most is trimmed
+	} // otherwise no node is known, and only what is kept at most is trimmed
 	through, passed := trimThrough(&status, nodes, r.maxKept)
 	t.report(passed, through)
 	return errors.Join(listErr, t.lead.Trim(ctx, through)) // also if nothing is to be trimmed: it lets the servers forget old revisions
@@ -162,8 +169,8 @@ func (t *trimmer) report(passed []clusterlog.Member, through uint64) {
 	for _, n := range passed {
 		now[n.Name] = true
 		if !t.passed[n.Name] {
-			t.replica.logger.Warn("a node is too far behind and must join again: the cluster's log is trimmed past it",
-				"node", n.Name, "applied", n.Applied, "trimmed_through", through)
+			t.replica.logger.Warn("the cluster's log is trimmed past a node that is too far behind: it takes a copy of what it missed when it is back",
+				"node", n.Name, "live", n.Live, "applied", n.Applied, "trimmed_through", through)
 		}
 	}
 	t.passed = now

@@ -37,7 +37,7 @@ func TestEntriesAreTrimmedOnceNobodyNeedsThem(t *testing.T) {
 		head, floor uint64
 		servers     []clusterlog.Server
 		nodes       members
-		maxKept     uint64 // 0: the default
+		maxKept     uint64
 		through     uint64
 		passed      string
 	}{
@@ -49,8 +49,11 @@ func TestEntriesAreTrimmedOnceNobodyNeedsThem(t *testing.T) {
 		"one that lags":                       {head: 9000, floor: 1, nodes: members{live("a", 9000), live("b", 50)}, through: 50},
 		"one that is ahead of the head":       {head: 9000, floor: 1, nodes: members{live("a", 9001)}, through: 8000},
 		"one that has nothing":                {head: 9000, floor: 1, nodes: members{live("a", 9000), live("b", 0)}},
-		"a dead one that lags":                {head: 9000, floor: 1, nodes: members{live("a", 9000), dead("b", 50)}, through: 8000},
-		"no live one":                         {head: 9000, floor: 1, nodes: members{dead("a", 9000)}},
+		"one that is down":                    {head: 9000, floor: 1, nodes: members{live("a", 9000), dead("b", 50)}, through: 50},
+		"one that is down, for too long":      {head: 100_051, floor: 1, nodes: members{live("a", 100_051), dead("b", 50)}, through: 51, passed: "b"},
+		"only one that is down":               {head: 9000, floor: 1, nodes: members{dead("a", 9000)}, through: 8000},
+		"one that is down, below the floor":   {head: 9000, floor: 101, nodes: members{live("a", 9000), dead("b", 50)}, through: 8000, passed: "b"},
+		"none that can follow":                {head: 9000, floor: 101, nodes: members{dead("a", 50)}, through: 100, passed: "a"},
 		"no node, and too many":               {head: 200_000, floor: 1, through: 100_000},
 		"a laggard at the limit":              {head: 100_050, floor: 1, nodes: members{live("a", 100_050), live("b", 50)}, through: 50},
 		"a laggard beyond it":                 {head: 100_051, floor: 1, nodes: members{live("a", 100_051), live("b", 50)}, through: 51, passed: "b"},
@@ -61,15 +64,13 @@ func TestEntriesAreTrimmedOnceNobodyNeedsThem(t *testing.T) {
 		"one just above the floor":            {head: 9000, floor: 8501, nodes: members{live("a", 9000), live("b", 8500)}, through: 8500},
 		"a limit below what is kept":          {head: 9000, floor: 1, nodes: members{live("a", 9000)}, maxKept: 10, through: 8990},
 		"the largest entries":                 {head: 1000, floor: 1, servers: using(gib/4, 8*gib), nodes: members{live("a", 1000)}, through: 1000 - 64<<20/clusterlog.MaxEntryBytes},
+		"a million small entries":             {head: 1_000_000, floor: 1, servers: using(200<<20, 2*gib), nodes: members{live("a", 1_000_000), dead("b", 7)}, through: 7},
 		"small entries, much space":           {head: 50_000, floor: 1, servers: using(50<<20, 2*gib), nodes: members{live("a", 50_000), live("b", 7)}, through: 7},
 		"half of an eighth in use":            {head: 10_000, floor: 1, servers: using(gib/8, 2*gib), nodes: members{live("a", 10_000), live("b", 7)}, through: 7},
 		"twice an eighth in use":              {head: 10_000, floor: 1, servers: using(gib/2, 2*gib), nodes: members{live("a", 10_000), live("b", 7)}, through: 5001, passed: "b"},
 		"a server that does not answer":       {head: 9000, floor: 1, servers: []clusterlog.Server{{Err: errors.New("gone"), UsedBytes: gib, QuotaBytes: 1}}, nodes: members{live("a", 9000)}, through: 8000},
 		"a log that was trimmed entirely":     {head: 9000, floor: 9001, servers: using(gib, gib), nodes: members{live("a", 9000)}, through: 9000},
 	} {
-		if c.maxKept == 0 {
-			c.maxKept = defaultMaxKept
-		}
 		s := &clusterlog.Status{Head: clusterlog.Position{Sequence: c.head}, Floor: c.floor, Servers: c.servers}
 		through, passed := trimThrough(s, c.nodes, c.maxKept)
 		var names []string
@@ -163,15 +164,16 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// The log is trimmed as far as a lagging node allows, then past it, and writes go on.
+// The log is trimmed as far as a node allows that is down, then past it, and writes go on. A node that was forgotten is
+// not waited for.
 func TestALeaderTrimsTheLog(t *testing.T) {
 	const mostKept = 1200
 	id := clusterlog.NewID()
 	log, nodes, logged := newMemLog(id), &roster{}, &lines{}
 	o := Options{Nodes: nodes.nodes, MaxKept: mostKept, Logger: slog.New(slog.NewTextHandler(logged, nil))}
-	nodes.set(nil, live("laggard", 100))
+	nodes.set(nil, dead("laggard", 100))
 	members := newMembersWith(t, log, id, o, "a", "b", "c")
-	nodes.set(members, live("laggard", 100))
+	nodes.set(members, dead("laggard", 100))
 	create := func(from, to int) {
 		t.Helper()
 		for i := from; i < to; i++ {
@@ -183,14 +185,14 @@ func TestALeaderTrimsTheLog(t *testing.T) {
 	eventually(t, "it is trimmed up to the laggard", func() bool { floor, _ := log.span(); return floor == 101 })
 	time.Sleep(2 * trimInterval)
 	floor, _ := log.span()
-	expect.That(t, floor == 101 && logged.count("must join again") == 0, "the first entry is %d; logged: %s", floor, logged.text.String())
+	expect.That(t, floor == 101 && logged.count("trimmed past a node") == 0, "the first entry is %d; logged: %s", floor, logged.text.String())
 	create(1150, 1500)
 	eventually(t, "it is trimmed past the laggard", func() bool { floor, head := log.span(); return floor == head-mostKept+1 })
 	time.Sleep(2 * trimInterval)
-	n := logged.count("must join again")
+	n := logged.count("trimmed past a node")
 	expect.That(t, n == 1 && logged.count("node=laggard") == 1, "it was reported %d times: %s", n, logged.text.String())
-	nodes.set(members, dead("laggard", 100))
-	eventually(t, "the dead are not waited for", func() bool { floor, head := log.span(); return floor == head-minKept+1 })
+	nodes.set(members)
+	eventually(t, "a forgotten node is not waited for", func() bool { floor, head := log.span(); return floor == head-minKept+1 })
 	log.depose() // the next leader trims, too
 	create(1500, 1700)
 	eventually(t, "it is trimmed by the next leader", func() bool { floor, head := log.span(); return head >= 1700 && floor == head-minKept+1 })

@@ -16,6 +16,8 @@ type Copy struct {
 	Name    string `json:"name"`     // of the node that it is for
 	BegunMs int64  `json:"begun_ms"` // in Unix ms
 	Own     uint64 `json:"own"`      // of this store's outbox
+	// Lost: it is no copy, but a node that the servers of etcd have lost. It lacks the records after Own.
+	Lost bool `json:"lost,omitempty"`
 	// Others are those of other nodes' outboxes. It lacks all records of those that are missing here.
 	Others map[clusterlog.OutboxID]uint64 `json:"others"`
 }

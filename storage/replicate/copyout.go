@@ -9,37 +9,64 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/storage/clusterlog"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
 
-// A copy for an edge of a writer is a stream of parts. The first part is the head, the last one is empty and followed
-// by the SHA-256 of all parts before it; so a copy that was cut off is known. All others are operations that set
-// rows, in the order of copyTables and, within each, of keys.
+// A copy of shared rows is a stream of parts. The first part is the head, the last one is empty and followed by the
+// SHA-256 of all parts before it; so a copy that was cut off is known. All others are operations that set rows, in the
+// order of the tables of its kind and, within each, of keys.
 //
 //	part:  │ length 4 │ bytes │ CRC-32C 4 │
-//	head:  │ version 1 │ id bound 8 │ position in the log of the writer (row.AppendLogPosition) │
+//	head:  │ kind 1 │ id bound 8 │ position in the log (row.AppendLogPosition) │
 const (
-	copyVersion   = 1
 	copyPartBytes = 256 << 10
-	maxCopyPart   = copyPartBytes + 64<<10 // a part ends after the row that fills it; the largest row is a cold one
+	maxCopyPart   = copyPartBytes + 768<<10 // a part ends after the row that fills it; the largest row is far below that
 
 	copyHeadBytes = 1 + 8
 )
 
-// copyTables are what an edge has. Cold records come first: a link that is seen has its cold record.
-var copyTables = []byte{row.TableCold, row.TableHot, row.TableCaps}
+// copyKind says what a copy has.
+type copyKind byte
+
+const (
+	copyOfLinks copyKind = 1 // what an edge keeps
+	copyOfAll   copyKind = 2 // all shared rows but tallies, for a full node of a cluster
+)
+
+// tables are those of a copy. Cold records come first: a link that is seen has its cold record.
+func (k copyKind) tables() []byte {
+	if k == copyOfAll {
+		return []byte{
+			row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps, row.TableImports, row.TableReceipts,
+			row.TableAccounts, row.TableAudit,
+		}
+	}
+	return []byte{row.TableCold, row.TableHot, row.TableCaps}
+}
+
+// copyKindOf is what this store can make of a copy.
+func (s *Rows) copyKindOf() copyKind {
+	if s.shared.edge {
+		return copyOfLinks
+	}
+	return copyOfAll
+}
 
 var copySums = crc32.MakeTable(crc32.Castagnoli)
 
-var errCopy = errors.New("not a whole copy for an edge")
+var errCopy = errors.New("not a whole copy of the shared rows")
 
 var errNoEdgeLog = errors.New("storage: a copy for an edge: there is no log for edges")
 
 // copyHead is what a copy is of.
 type copyHead struct {
+	kind  copyKind
 	bound uint64
 	log   clusterlog.ID
 	at    clusterlog.Position
@@ -51,25 +78,62 @@ func (s *Rows) WriteCopy(ctx context.Context, w io.Writer) (err error) {
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 	v, err := kv.Read(snapshot, row.MetaKey(row.MetaEdgeLog))
-	if err != nil {
-		return fmt.Errorf("storage: a copy for an edge: %w", err)
-	}
-	if v == nil {
+	if err == nil && v == nil {
 		return errNoEdgeLog
 	}
-	state, err := row.DecodeEdgeLog(v)
+	var state row.EdgeLog
+	if err == nil {
+		state, err = row.DecodeEdgeLog(v)
+	}
 	if err == nil && state.Cluster == [16]byte{} { // it has ended since somebody saw it
 		return errNoEdgeLog
 	}
-	bound, boundErr := kv.Read(snapshot, row.MetaKey(row.MetaIDBound))
-	if err = errors.Join(err, boundErr); err != nil {
+	if err == nil {
+		err = writeCopy(ctx, w, snapshot, copyOfLinks, state.LogPosition)
+	}
+	if err != nil {
 		return fmt.Errorf("storage: a copy for an edge: %w", err)
 	}
+	return nil
+}
+
+// WriteShared writes a copy of the shared rows of a node of a cluster to w, but for tallies: of one moment, at a
+// position of the cluster's log. links: it is for an edge, and has only what that keeps.
+func (s *Rows) WriteShared(ctx context.Context, w io.Writer, links bool) (err error) {
+	if !s.shared.exists || s.shared.edge {
+		return errors.New("storage: only a full node of a cluster has a copy for another node")
+	}
+	snapshot := s.db.NewSnapshot()
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+	v, err := kv.Read(snapshot, row.MetaKey(row.MetaLog))
+	var at row.LogPosition
+	if err == nil {
+		at, err = row.DecodeLogPosition(v)
+	}
+	kind := copyOfAll
+	if links {
+		kind = copyOfLinks
+	}
+	if err == nil {
+		err = writeCopy(ctx, w, snapshot, kind, at)
+	}
+	if err != nil {
+		return fmt.Errorf("storage: a copy for another node: %w", err)
+	}
+	return nil
+}
+
+// writeCopy writes a copy of a snapshot, which is at a position.
+func writeCopy(ctx context.Context, w io.Writer, snapshot pebble.Reader, kind copyKind, at row.LogPosition) error {
+	bound, err := kv.Read(snapshot, row.MetaKey(row.MetaIDBound))
+	if err != nil {
+		return err
+	}
 	out := copyWriter{w: w, sum: sha256.New()}
-	out.put(row.AppendLogPosition(append([]byte{copyVersion}, bound...), state.LogPosition))
-	for _, table := range copyTables {
-		err = kv.Each(snapshot, row.TableRange(table), func(key, value []byte) (bool, error) {
-			if table == row.TableCold {
+	out.put(row.AppendLogPosition(append([]byte{byte(kind)}, bound...), at))
+	for _, table := range kind.tables() {
+		err = kv.Each(snapshot, row.TableRange(table), func(key, value []byte) (_ bool, err error) {
+			if table == row.TableCold && kind == copyOfLinks {
 				if value, err = row.ColdOfEdge(value); err != nil {
 					return false, fmt.Errorf("row %x: %w", key, err)
 				}
@@ -78,7 +142,7 @@ func (s *Rows) WriteCopy(ctx context.Context, w io.Writer) (err error) {
 			return out.err == nil && ctx.Err() == nil, nil
 		})
 		if err = errors.Join(err, out.err, ctx.Err()); err != nil {
-			return fmt.Errorf("storage: a copy for an edge: %w", err)
+			return err
 		}
 	}
 	return out.end()
@@ -130,21 +194,21 @@ type copyReader struct {
 	key, value []byte // of the present row; key is nil at the end. They stay as they are
 }
 
-// readCopy begins to read a copy.
-func readCopy(r io.Reader) (*copyReader, error) {
+// readCopy begins to read a copy of a kind.
+func readCopy(r io.Reader, kind copyKind) (*copyReader, error) {
 	c := &copyReader{r: r, sum: sha256.New()}
 	part, err := c.readPart()
 	if err != nil {
 		return nil, err
 	}
-	if len(part) < copyHeadBytes || part[0] != copyVersion {
+	if len(part) < copyHeadBytes || copyKind(part[0]) != kind {
 		return nil, fmt.Errorf("%w: it begins in another way", errCopy)
 	}
 	p, err := row.DecodeLogPosition(part[copyHeadBytes:])
 	if err != nil {
 		return nil, err
 	}
-	c.head = copyHead{binary.BigEndian.Uint64(part[1:]), p.Cluster, clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}}
+	c.head = copyHead{kind, binary.BigEndian.Uint64(part[1:]), p.Cluster, clusterlog.Position{Sequence: p.Sequence, Epoch: p.Epoch, Hash: p.Hash}}
 	if n := c.head.bound; n == 0 || n > 1<<row.IDCounterBits || c.head.log == (clusterlog.ID{}) {
 		return nil, fmt.Errorf("%w: of the log %v, with the id bound %d", errCopy, c.head.log, n)
 	}
@@ -187,7 +251,7 @@ func (c *copyReader) readEnd() error {
 	return nil
 }
 
-// next goes to the next row. Rows must ascend in the order of copyTables and keys.
+// next goes to the next row. Rows must ascend in the order of tables and keys.
 func (c *copyReader) next() (err error) {
 	if len(c.rest) == 0 {
 		if c.rest, err = c.readPart(); err != nil || c.rest == nil {
@@ -200,7 +264,7 @@ func (c *copyReader) next() (err error) {
 	if err != nil {
 		return err
 	}
-	if operation != row.OpSet || copyPlace(key) < 0 || before != nil && compareCopied(before, key) >= 0 {
+	if tables := c.head.kind.tables(); operation != row.OpSet || slices.Index(tables, key[0]) < 0 || before != nil && compareCopied(tables, before, key) >= 0 {
 		return fmt.Errorf("%w: an operation of kind %d on row %x", errCopy, operation, key)
 	}
 	c.key, c.value, c.rest = key, value, rest

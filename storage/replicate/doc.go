@@ -69,6 +69,11 @@
 // when to give up; and to compare hours with those of deletions, since a node that is cut off redirects
 // deleted links.
 //
+// # A node that was away
+//
+// The log may be trimmed past a node. It takes a copy of the shared rows of another one, at a position, and writes what
+// differs: mirrorshared.go.
+//
 // # A server of its own with edges
 //
 // Such a server is of no cluster, and keeps the log of its changes in its own store, for edges that follow it without
@@ -77,5 +82,5 @@
 //
 // Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, renew.go, pulled.go, post.go,
 // outbox.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
-// mirror.go, state.go.
+// mirrorshared.go, mirror.go, state.go.
 package replicate

@@ -29,8 +29,8 @@ type edges struct {
 	by map[string][][16]byte // by name: the outboxes, the last used one last; nil: they were not read yet
 }
 
-// use notes that an edge uses one of its outboxes now, and reports whether it is known. The row follows when another one
-// is noted.
+// use notes that an edge uses one of its outboxes now, and reports whether it is known. The row follows when another
+// one is noted.
 func (e *edges) use(name string, kept [16]byte) (known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

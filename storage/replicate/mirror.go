@@ -78,23 +78,34 @@ func (s *Rows) Log() (id clusterlog.ID, at clusterlog.Position) {
 // differs, in batches like those of Learn, and tells to what has changed, so the store may be in use. The last batch
 // has the position: if Mirror fails before, the store has some links of the copy, and must take another one. Only the
 // goroutine that calls Learn may call it.
-func (s *Rows) Mirror(ctx context.Context, r io.Reader, to Learner) (err error) {
+func (s *Rows) Mirror(ctx context.Context, r io.Reader, to Learner) error {
+	if !s.shared.edge {
+		return errors.New("storage: a copy for an edge, and this is none")
+	}
+	return s.mirror(ctx, r, &mirror{to: to})
+}
+
+// mirror makes the shared rows those of a copy.
+func (s *Rows) mirror(ctx context.Context, r io.Reader, m *mirror) (err error) {
 	sh := &s.shared
 	sh.turn <- struct{}{}
 	defer func() { <-sh.turn }()
-	if !sh.edge {
-		return errors.New("storage: a copy for an edge, and this is none")
+	if sh.appender != nil {
+		return errors.New("storage: taking a copy while this node leads")
 	}
 	defer sh.learned.reset()
-	theirs, err := readCopy(r)
+	theirs, err := readCopy(r, s.copyKindOf())
 	if err != nil {
 		return fmt.Errorf("storage: %w", err)
 	}
+	if m.of != (clusterlog.ID{}) && theirs.head.log != m.of {
+		return fmt.Errorf("storage: %w: it is of the cluster %v", errCopy, theirs.head.log)
+	}
 	snapshot := s.db.NewSnapshot()
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
-	m := mirror{rows: s, to: to, theirs: theirs, batch: s.db.NewBatch()}
+	m.rows, m.theirs, m.batch = s, theirs, s.db.NewBatch()
 	defer func() { err = errors.Join(err, m.batch.Close()) }()
-	for _, table := range copyTables {
+	for _, table := range theirs.head.kind.tables() {
 		if err := m.table(ctx, snapshot, table); err != nil {
 			return fmt.Errorf("storage: applying a copy: %w", err)
 		}
@@ -102,15 +113,22 @@ func (s *Rows) Mirror(ctx context.Context, r io.Reader, to Learner) (err error) 
 	if theirs.key != nil {
 		return fmt.Errorf("storage: applying a copy: %w: it goes on after its end", errCopy)
 	}
+	if err := m.purge(ctx); err != nil {
+		return fmt.Errorf("storage: applying a copy: %w", err)
+	}
 	return m.end()
 }
 
-// mirror is a call of Mirror.
+// mirror is a call of Mirror, or of MirrorShared.
 type mirror struct {
-	rows   *Rows
 	to     Learner
+	of     clusterlog.ID                   // the cluster; zero: any
+	settle func(ctx context.Context) error // see MirrorShared; nil at an edge
+
+	rows   *Rows
 	theirs *copyReader
 	batch  *pebble.Batch
+	purged []uint64 // links that the copy does not have, of a full node
 }
 
 // table makes the rows of a table those of the copy.
@@ -146,6 +164,9 @@ func (m *mirror) table(ctx context.Context, own pebble.Reader, table byte) (err 
 		case order > 0 || !bytes.Equal(value, m.theirs.value):
 			kv.Set(m.batch, m.theirs.key, m.theirs.value)
 			err = m.rows.shared.learned.noteSet(m.theirs.key, m.theirs.value, m.rows.writer.Known)
+			if err == nil && order > 0 && table == row.TableCold && !m.rows.shared.edge {
+				err = m.noteImported(m.theirs.key, m.theirs.value)
+			}
 		}
 		if err == nil && m.batch.Len() >= learnBytes {
 			err = errors.Join(ctx.Err(), m.commit())
@@ -164,8 +185,13 @@ func (m *mirror) table(ctx context.Context, own pebble.Reader, table byte) (err 
 
 // remove removes a row that the copy does not have.
 func (m *mirror) remove(key, value []byte) error {
-	kv.Remove(m.batch, key)
 	l := &m.rows.shared.learned
+	if key[0] == row.TableCold && !m.rows.shared.edge { // with its tallies, at the end
+		id, err := row.SplitColdKey(key)
+		m.purged = append(m.purged, id)
+		return err
+	}
+	kv.Remove(m.batch, key)
 	switch key[0] {
 	case row.TableHot:
 		k, err := row.SplitHotKey(bytes.Clone(key))
@@ -182,7 +208,7 @@ func (m *mirror) remove(key, value []byte) error {
 			l.Links = append(l.Links, h)
 		}
 		l.Freed = append(l.Freed, engine.Freed{Key: k.Own(), ID: h.ID})
-	case row.TableCaps:
+	case row.TableCaps, row.TableReceipts, row.TableAccounts:
 		return l.noteDelete(key, m.rows.writer.Known)
 	}
 	return nil
@@ -195,6 +221,10 @@ func (m *mirror) commit() error {
 	defer m.batch.Reset()
 	if err := m.rows.writer.Commit(m.batch); err != nil {
 		return err
+	}
+	m.rows.log.Raise(l.stamp)
+	if l.accounts {
+		m.to.AccountsChanged()
 	}
 	return m.to.Learn(&l.Learned)
 }
@@ -214,12 +244,9 @@ func (m *mirror) end() error {
 	return nil
 }
 
-// copyPlace returns the place of a row's table in copyTables; -1: an edge has no such rows.
-func copyPlace(key []byte) int { return slices.Index(copyTables, key[0]) }
-
-// compareCopied compares keys in the order of a copy.
-func compareCopied(a, b []byte) int {
-	if order := copyPlace(a) - copyPlace(b); order != 0 {
+// compareCopied compares keys in the order of a copy of these tables.
+func compareCopied(tables, a, b []byte) int {
+	if order := slices.Index(tables, a[0]) - slices.Index(tables, b[0]); order != 0 {
 		return order
 	}
 	return bytes.Compare(a, b)

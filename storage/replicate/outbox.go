@@ -87,6 +87,33 @@ func outboxRange(first, next uint64) row.Range {
 	return row.Range{Lower: row.AppendOutboxKey(nil, first), Upper: row.AppendOutboxKey(nil, next)}
 }
 
+// WaitingHits returns how many hits are in the records of the outbox.
+func (s *Rows) WaitingHits() (hits uint64, err error) {
+	o := &s.outbox
+	err = kv.Each(s.db, outboxRange(o.first.Load(), o.next.Load()), func(_, value []byte) (bool, error) {
+		rows, _, err := row.ReadOutbox(value)
+		if err != nil {
+			return false, err
+		}
+		for rows.Next() {
+			r := rows.Row()
+			if r.Table != row.TableOwnerHours { // each hit is in the row of its link, too
+				continue
+			}
+			n, err := row.DecodeTallyHits(r.Tally)
+			if err != nil {
+				return false, err
+			}
+			hits += n
+		}
+		return true, rows.Err()
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storage: counting the hits of the outbox: %w", err)
+	}
+	return hits, nil
+}
+
 const (
 	// maxDroppedBytes bounds the records that one call of DropOutbox reads, to learn their sizes: it keeps
 	// flushes waiting.

@@ -144,6 +144,20 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 	expect.That(t, err == nil && slices.Equal(got, want), "got %v, %v\nwant %v", got, err, want)
 	m := s.Rows.Metrics()
 	expect.That(t, m.OutboxNext == 2 && m.OutboxBytes == uint64(len(p.Records[0])) && m.OutboxOldest.UnixMilli() == h.MadeMs, "got metrics %+v", m)
+	counted := uint64(0)
+	for _, m := range f.Owners {
+		n, err := row.DecodeTallyHits(rowOf(m))
+		expect.OK(t, err)
+		counted += n
+	}
+	waiting, err := s.WaitingHits()
+	expect.That(t, err == nil && waiting == counted && counted > 1, "%d hits wait, %v; %d were counted", waiting, err, counted)
+	for more := true; more; {
+		more, err = s.DropOutbox(1)
+		expect.OK(t, err)
+	}
+	waiting, err = s.WaitingHits()
+	expect.That(t, err == nil && waiting == 0, "%d hits wait in an empty outbox, %v", waiting, err)
 }
 
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
@@ -486,5 +500,41 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
 			}
 		})
+	}
+}
+
+// TestRecordsFromAPositionMoveToARenewedOutbox renews outboxes of six records from every position on. What moves has
+// the same rows at new positions, and another store applies it.
+func TestRecordsFromAPositionMoveToARenewedOutbox(t *testing.T) {
+	for first := range uint64(9) {
+		stores := openCluster(t, newLog(), 2)
+		s, other := stores[0], stores[1]
+		for i := range uint64(6) {
+			f := rowtest.NewFlush()
+			f.Add(100, 1, 2, rowtest.Hit(i))
+			flush(t, s, i+1, f)
+		}
+		before, _ := s.OutboxID()
+		was := posted(t, s, 0).Records
+		expect.OK(t, s.RenewOutboxFrom(first))
+		after, _ := s.OutboxID()
+		moved := was[max(min(first, 7), 1)-1:]
+		p := posted(t, s, 0)
+		expect.That(t, after != before && p.ID == after && len(p.Records) == len(moved), "from %d: %d records moved, want %d", first, len(p.Records), len(moved))
+		for i := range moved {
+			had, _, err := row.ReadOutbox(moved[i])
+			expect.OK(t, err)
+			has, head, err := row.ReadOutbox(p.Records[i])
+			expect.That(t, err == nil && head.Position == uint64(i+1), "from %d: record %d says %d, %v", first, i+1, head.Position, err)
+			for had.Next() {
+				expect.That(t, has.Next() && fmt.Sprint(has.Row()) == fmt.Sprint(had.Row()), "from %d: record %d has other rows", first, i+1)
+			}
+			expect.That(t, !has.Next(), "from %d: record %d has more rows", first, i+1)
+		}
+		if len(p.Records) > 0 {
+			got, err := other.ApplyPulled(p.ID, p.First, p.Records)
+			expect.That(t, err == nil && got.Next == uint64(len(moved)+1), "from %d: applied up to %d, %v", first, got.Next, err)
+		}
+		wantNoFaults(t, s.Inspect())
 	}
 }

@@ -3,6 +3,8 @@ package replicate
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -35,20 +37,53 @@ func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState)
 // A copy that replaces its own original, which is lost, lacks what that has counted since. The others
 // may have pulled it, but an outbox has only what its own node has counted. A copy of another node,
 // made later, has it.
-func (s *Rows) RenewOutbox() error {
+func (s *Rows) RenewOutbox() error { return s.RenewOutboxFrom(math.MaxUint64) }
+
+// maxMovedBytes bounds the records that RenewOutboxFrom moves.
+const maxMovedBytes = 64 << 20
+
+// RenewOutboxFrom is RenewOutbox, but for the records from a position on: they are the first of the new outbox. It is
+// an error, and changes nothing, if these have more than 64 MiB.
+func (s *Rows) RenewOutboxFrom(first uint64) error {
 	s.hits.Turn().Lock()
 	defer s.hits.Turn().Unlock()
-	if s.outbox.id.Load() == nil {
+	o := &s.outbox
+	if o.id.Load() == nil {
 		return errors.New("storage: the store is of no cluster")
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	renewed := renewOutbox(b, s.outbox.state)
+	renewed, oldestMs := renewOutbox(b, o.state), int64(0)
+	record, moved := row.OutboxRecord{}, uint64(0)
+	err := kv.Each(s.db, outboxRange(max(o.state.First, min(first, o.state.Next)), o.state.Next), func(_, value []byte) (bool, error) {
+		if moved += uint64(len(value)); moved > maxMovedBytes {
+			return false, fmt.Errorf("records of more than %d bytes", maxMovedBytes)
+		}
+		rows, head, err := row.ReadOutbox(value)
+		if err != nil {
+			return false, err
+		}
+		head.Position = renewed.Next
+		if record.Begin(head); oldestMs == 0 {
+			oldestMs = head.MadeMs
+		}
+		for rows.Next() {
+			record.Add(rows.Row())
+		}
+		made := record.End()
+		kv.Set(b, row.AppendOutboxKey(nil, head.Position), made)
+		renewed.Next, renewed.Bytes = renewed.Next+1, renewed.Bytes+uint64(len(made))
+		return rows.Err() == nil, rows.Err()
+	})
+	if err != nil {
+		return fmt.Errorf("storage: renewing the outbox: %w", err)
+	}
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
 	if err := s.writer.Sync(b, "storage: renewing the outbox"); err != nil {
 		return err
 	}
-	s.outbox.oldestMs.Store(0)
-	s.outbox.set(renewed)
+	o.oldestMs.Store(oldestMs)
+	o.set(renewed)
 	return nil
 }
 

@@ -10,7 +10,7 @@
 # the certificate of root, the only user who may do everything from then on: UNIT=etcd certs.sh FOLDER root.
 #
 # Only root may compact, so the servers must do it by themselves: --auto-compaction-mode=periodic
-# --auto-compaction-retention=10s.
+# --auto-compaction-retention=60s.
 set -eu
 [ $# -ge 1 ] || [ -n "${EDGES:-}" ] || { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 prefix=${PREFIX:-/shunt/}

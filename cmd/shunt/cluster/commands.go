@@ -51,7 +51,7 @@ a node if it has --cluster, --node-name, --advertise, --cluster-listen, --cluste
 	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	settings.MarkArguments(cmd.Flags(), "json")
-	cmd.AddCommand(newClusterAdmit(stderr), newClusterRefuse(stderr), newClusterForget(stderr), newClusterLeave(stderr))
+	cmd.AddCommand(newClusterAdmit(stderr), newClusterRefuse(stderr), newClusterForget(stderr), newClusterLeave(stderr), newClusterRenew(stderr))
 	return cmd
 }
 
@@ -81,8 +81,8 @@ func clusterText(st *node.Status) string {
 		case n.Live:
 			state = "follows"
 		}
-		if n.MustJoin {
-			state += ", must join again"
+		if n.NeedsCopy {
+			state += ", needs a copy"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.Name, n.Role, state, n.Applied, n.Behind, n.Since.Format(time.RFC3339), n.Advertise)
 	}
@@ -113,7 +113,7 @@ func newClusterForget(stderr io.Writer) *cobra.Command {
 		Use:   "forget NODE",
 		Short: "Remove a node that is gone for good from a cluster",
 		Long: `Remove a node that is gone for good from its cluster, so that its name is free and nothing waits for it.
-A running node is not removed. One that comes back must join again. Hits that it has counted and no
+A running node is not removed. One that was removed and comes back must join again. Hits that it has counted and no
 other node has pulled yet are lost. Its certificate is refused from then on, until 'shunt cluster admit'
 is run with its name.`,
 		Example: `  shunt cluster forget b --config /etc/shunt.toml`,
@@ -199,32 +199,77 @@ func atEtcd(cmd *cobra.Command, verb string, do func(context.Context, *node.Sett
 }
 
 func newClusterLeave(stderr io.Writer) *cobra.Command {
-	data := core.Data{}
+	data, loseHits := core.Data{}, false
 	cmd := &cobra.Command{
 		Use:   "leave",
 		Short: "Take the data folder of a node out of its cluster",
 		Long: `Take the data folder of a node (--data) out of its cluster, with all links, accounts and figures that it
 has. The node must be stopped. Afterwards 'shunt serve' starts it without --cluster. If the others
-continue without it, run 'shunt cluster forget' with its name.`,
+continue without it, run 'shunt cluster forget' with its name. It is refused while hits of the node wait
+for other nodes, which would never get them.`,
 		Example: `  shunt cluster leave --data /var/lib/shunt`,
 		Args:    usage.Exactly(),
-		RunE: func(_ *cobra.Command, _ []string) (err error) {
-			parts, c := core.NewStack(), core.Core{}
-			defer func() { err = errors.Join(err, parts.Stop()) }()
-			if err := data.BecomeOwner(); err != nil {
+		RunE: func(_ *cobra.Command, _ []string) error {
+			return withFolder(&data, stderr, func(c *core.Core) error {
+				if err := node.Leave(c.Store, loseHits); err != nil {
+					return fmt.Errorf("cluster leave: %w", err)
+				}
+				_, err := fmt.Fprintf(stderr, "%s no longer belongs to a cluster\n", data.Dir)
 				return err
-			}
-			if err := c.OpenStore(parts, &data, false, console.New(stderr, "text", slog.LevelWarn).Log); err != nil {
-				return err
-			}
-			if err := node.Leave(c.Store); err != nil {
-				return fmt.Errorf("cluster leave: %w", err)
-			}
-			_, err = fmt.Fprintf(stderr, "%s no longer belongs to a cluster\n", data.Dir)
-			return err
+			})
 		},
 	}
 	core.AddFolder(cmd, &data)
+	cmd.Flags().BoolVar(&loseHits, "lose-hits", false, "leave although other nodes lack hits of this one")
+	settings.MarkArguments(cmd.Flags(), "lose-hits")
+	return cmd
+}
+
+// withFolder calls do with the store of a data folder that is not in use.
+func withFolder(data *core.Data, stderr io.Writer, do func(c *core.Core) error) (err error) {
+	parts, c := core.NewStack(), core.Core{}
+	defer func() { err = errors.Join(err, parts.Stop()) }()
+	if err := data.BecomeOwner(); err != nil {
+		return err
+	}
+	if err := c.OpenStore(parts, data, false, console.New(stderr, "text", slog.LevelWarn).Log); err != nil {
+		return err
+	}
+	return do(&c)
+}
+
+func newClusterRenew(stderr io.Writer) *cobra.Command {
+	data, cluster, replace := core.Data{}, node.Settings{}, false
+	cmd := &cobra.Command{
+		Use:   "renew",
+		Short: "Make the log of a cluster again after etcd has lost it",
+		Long: `Make the log of a cluster again after the servers of etcd have lost it: it goes on after the last entry
+that the data folder of a full node (--data) has. Use the node that has the most entries ('shunt check'
+shows them), and stop it for this command. The other nodes then follow by themselves, and no hit is lost.
+What only a node with more entries has is lost. An older state of the log, which etcd has from a backup,
+is replaced with --replace only.`,
+		Example: `  shunt cluster renew --data /var/lib/shunt --config /etc/shunt.toml`,
+		Args:    usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cluster.CheckJoin(); err != nil {
+				return err
+			}
+			return withFolder(&data, stderr, func(c *core.Core) error {
+				ctx, cancel := context.WithTimeout(cmd.Context(), clusterTimeout)
+				defer cancel()
+				entry, err := node.Renew(ctx, &cluster, c.Store, replace)
+				if err != nil {
+					return fmt.Errorf("cluster renew: %w", err)
+				}
+				_, err = fmt.Fprintf(stderr, "the log of the cluster goes on after entry %d\n", entry)
+				return err
+			})
+		},
+	}
+	core.AddFolder(cmd, &data)
+	node.AddJoin(cmd.Flags(), &cluster)
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace an older state of the log")
+	settings.MarkArguments(cmd.Flags(), "replace")
 	return cmd
 }
 
@@ -240,7 +285,7 @@ The copy is verified. With --role edge, the copy has links only, and the certifi
 the node with 'shunt serve' and the same settings, within an hour: it follows the cluster's log from
 where the copy ends.
 
-A node that was off for too long, or whose disk was lost, is added again in the same way.`,
+A node whose disk was lost is added again in the same way. One that was off, however long, needs only a start.`,
 		Example: `  shunt join --from a=https://a:8443 --config /etc/shunt.toml
   shunt join --from a=https://a:8443 --config /etc/shunt.toml --role edge --node-name edge-1`,
 		Args: usage.Exactly(),
@@ -268,10 +313,36 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 	if err != nil {
 		return err
 	}
-	archive, err := n.Copy(ctx, name, url)
-	if err != nil {
-		return err
-	}
+	archive := &copyOnRead{ask: func() (io.ReadCloser, error) { return n.Copy(ctx, name, url) }}
 	defer archive.Close()
-	return upkeep.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	err = upkeep.RestoreStream(ctx, data, archive, false, asJSON, stdout, stderr)
+	if archive.err != nil {
+		return fmt.Errorf("join: %w", archive.err)
+	}
+	return err
+}
+
+// copyOnRead asks for the copy of a node's data when the first byte is read: the data folder was found to be good
+// by then. A node is admitted to one copy only.
+type copyOnRead struct {
+	ask  func() (io.ReadCloser, error)
+	copy io.ReadCloser
+	err  error // of ask
+}
+
+func (c *copyOnRead) Read(p []byte) (int, error) {
+	if c.copy == nil && c.err == nil {
+		c.copy, c.err = c.ask()
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	return c.copy.Read(p)
+}
+
+func (c *copyOnRead) Close() error {
+	if c.copy == nil {
+		return nil
+	}
+	return c.copy.Close()
 }

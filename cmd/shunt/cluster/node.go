@@ -42,6 +42,7 @@ func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Absent = n.Absent()
 	o.Cluster = api.Cluster{
 		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.GrantCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,
+		Shared: n.SendShared, Knows: n.Knows,
 		Backup: func(name string, w io.Writer) error {
 			if err := n.HoldForCopy(name); err != nil {
 				return err

@@ -180,3 +180,31 @@ func TestLinksWithACapWaitForALeader(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIdleClusterWritesNothingToItsLog has three full nodes and an edge that nobody asks for anything, with links
+// whose caps nobody has used, used up in part and used up, and one that was deleted. SHUNTTEST_IDLE is for how many
+// seconds.
+func TestAnIdleClusterWritesNothingToItsLog(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	e := s.edge("edge-1", s.nodes[0])
+	s.makeCapped("unvisited", 1)
+	s.makeCapped("begun", 10)
+	s.makeCapped("used-up", 1)
+	s.makeCapped("deleted", 1)
+	s.shorten("plain", "https://example.com/plain")
+	for _, n := range []*siteNode{s.nodes[0], s.nodes[1], e} {
+		s.await(func() bool { return n.redirects("begun") == 302 }, "a link with a cap is redirected at "+n.name)
+		n.redirects("plain")
+	}
+	s.await(func() bool { return s.nodes[2].redirects("used-up") == 302 }, "a link with a cap is redirected")
+	s.awaitUsedUp([]string{"used-up"}, s.nodes...)
+	s.nodes[0].call("DELETE", "/links/deleted", nil).want(t, 204)
+	s.ledgers([]string{"plain", "begun"})
+	idle := time.Duration(numberFrom("SHUNTTEST_IDLE", 15)) * time.Second
+	time.Sleep(3 * time.Second) // what the last calls had written when they were answered
+	head := s.keys()["/shunt/head"]
+	expect.MustThat(t, head != "", "the log has no head")
+	time.Sleep(idle)
+	after := s.keys()["/shunt/head"]
+	expect.Equal(t, after, head, "the head of the log of a cluster that was idle for %v", idle)
+}

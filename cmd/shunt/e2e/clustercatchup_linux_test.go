@@ -14,7 +14,7 @@ import (
 // caughtRounds is how often each case of catching up is measured.
 const caughtRounds = 3
 
-// maxMissed is how many entries a node misses: the log keeps 1,000 for one that is stopped, or 64 MiB.
+// maxMissed is how many entries a node misses, and maxMissedBytes about how large they are.
 const maxMissed, maxMissedBytes = 900, 48 << 20
 
 // A fill writes at the leader for a moment, and returns how many links it made, and about how many bytes.
@@ -79,19 +79,25 @@ func fillByWriters(writers int) fill {
 // fillByBulks has four clients make 1,000 links each.
 func fillByBulks(s *site, leader *siteNode) (links, size int64) {
 	const clients, bulk = 4, 1000
+	body := bulkOf(bulk)
+	var joined sync.WaitGroup
+	for range clients {
+		joined.Go(func() { postBulk(s.t, http.DefaultClient, leader.url, s.token, body) })
+	}
+	joined.Wait()
+	return clients * bulk, clients * bulk * 300
+}
+
+// bulkOf returns the body of a request for n links.
+func bulkOf(n int) []byte {
 	var body bytes.Buffer
 	body.WriteByte('[')
-	for i := range bulk {
+	for i := range n {
 		if i > 0 {
 			body.WriteByte(',')
 		}
 		fmt.Fprintf(&body, `{"url":"https://example.com/some/page/of/a/site?n=%d"}`, i)
 	}
 	body.WriteByte(']')
-	var joined sync.WaitGroup
-	for range clients {
-		joined.Go(func() { postBulk(s.t, http.DefaultClient, leader.url, s.token, body.Bytes()) })
-	}
-	joined.Wait()
-	return clients * bulk, clients * bulk * 300
+	return body.Bytes()
 }

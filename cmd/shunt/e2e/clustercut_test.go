@@ -15,7 +15,12 @@ import (
 // newSiteApart is newSite with a proxy before every listener that nodes and servers of etcd reach each other
 // at, so that each of them can be cut off from all others. Clients of the tests pass no proxy.
 func newSiteApart(t *testing.T, names ...string) *site {
-	s := &site{t: t, etcd: etcdtest.StartApart(t, 3), dir: t.TempDir()}
+	return newSiteApartOn(t, siteOptions{}, names...)
+}
+
+// newSiteApartOn is newSiteApart with options.
+func newSiteApartOn(t *testing.T, o siteOptions, names ...string) *site {
+	s := &site{t: t, options: o, etcd: etcdtest.StartApart(t, 3, o.etcd...), dir: t.TempDir()}
 	s.cables, _ = s.etcd.Proxies(t)
 	return s.begin(names)
 }

@@ -329,7 +329,7 @@ func TestMistakesWithAnEdgeAreClearAndChangeNothing(t *testing.T) {
 		{"a full node's folder for an edge", fullAsEdge, fullAsEdge.args(), "that of a full node"},
 		{"an edge's folder for a full node", edgeAsFull, edgeAsFull.args(), "that of an edge"},
 		{"no folder for an edge", fresh, fresh.args(), "shunt join"},
-		{"an edge without its cluster", e, nil, "start with --cluster"},
+		{"an edge without its cluster", e, nil, "with --cluster and --role edge"},
 	} {
 		expect.Contains(t, c.node.refused(c.args...), c.want, "%s: it says", c.mistake)
 	}

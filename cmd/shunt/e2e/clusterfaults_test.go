@@ -37,6 +37,7 @@ const (
 	serverAlone  // all others are paused
 	requestsHeld // those of all nodes to all servers
 	answersLost  // those of all servers to all nodes
+	allKilled    // and started again together
 	serverFaults // how many there are
 )
 
@@ -48,6 +49,7 @@ var (
 	}
 	serverFaultNames = [serverFaults]string{
 		"killed", "paused", "cut off", "alone, the others are paused", "all requests are held", "all answers are lost",
+		"all are killed",
 	}
 )
 
@@ -204,6 +206,16 @@ func (m *nemesis) disturbEtcd(f fault) (mend func()) {
 		return m.cutOffServer(server)
 	case serverAlone:
 		return m.leaveAlone(server)
+	case allKilled:
+		for _, one := range m.etcd.Members {
+			one.Kill()
+		}
+		return func() {
+			for _, one := range m.etcd.Members {
+				one.Start()
+			}
+			m.etcd.Await()
+		}
 	case requestsHeld:
 		return m.onCables((*etcdtest.Proxy).Hold)
 	default:

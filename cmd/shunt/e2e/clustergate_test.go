@@ -45,6 +45,12 @@ func TestACopyOfTheDataNeedsAnAdmission(t *testing.T) {
 			expect.Equal(t, s.copiesNoted(c.as.name, c.what)-before, 1, "the audit log entries of the copy that %s took at %s", c.as.name, n.name)
 		}
 	}
+	for _, proof := range []string{"", cluster.ProofOf([16]byte{1}, "stranger"), cluster.ProofOf([16]byte{1}, "b")} {
+		for as, want := range map[*siteNode]string{full: "no node stranger", edge: "no node far", s.nodes[1]: "has not proved"} {
+			status, said := s.nodes[0].ask(as, "GET", cluster.SharedPath, "", cluster.ProofHeader, proof)
+			expect.That(t, status == 403 && strings.Contains(said, want), "what all nodes share, as %s, with the proof %q: %d %.300q", as.name, proof, status, said)
+		}
+	}
 	fresh := s.newNode("stranger")
 	args := append([]string{"join", "--data", fresh.data, "--from", "a=https://" + s.nodes[0].advertise}, fresh.flags()...)
 	if r := shunt(t, "", nil, args...); r.code == exitDone || !strings.Contains(r.stderr, "run 'shunt cluster admit stranger' at a full node") {

@@ -34,7 +34,7 @@ func newSiteTLS(t *testing.T) *site {
 	s.makeCertificate("root", "etcd")
 	file := func(name string) string { return filepath.Join(s.dir, name) }
 	s.etcd = etcdtest.StartTLS(t, 3, file("etcd1.crt"), file("etcd1.key"), file("ca.crt"), s.tlsOf("root"),
-		"--auto-compaction-mode", "periodic", "--auto-compaction-retention", "10s")
+		"--auto-compaction-mode", "periodic", "--auto-compaction-retention", "60s")
 	return s
 }
 

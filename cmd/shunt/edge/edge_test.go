@@ -399,10 +399,12 @@ func TestARevokedEdgeRedirectsNothing(t *testing.T) {
 		status, _ := e.get(path)
 		expect.Equal(t, status, 503, "/%s at a revoked edge after a restart", path)
 	}
+	until(t, "it says so to load balancers", func() bool { return e.server.Health().Line() == "refused" })
 	w.start()
 	other, _ := w.token("frankfurt")
 	e.setToken(other)
 	e.redirects("code", "https://a.example/")
+	expect.That(t, e.server.Health().Line() != "refused", "it redirects, and says that it does not")
 	until(t, "the hits that it kept count", func() bool { return w.hits("code") >= 10 })
 	expect.That(t, before <= 9, "a revoked edge has given %d hits", before)
 }

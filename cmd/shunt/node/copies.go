@@ -58,6 +58,24 @@ func (p *pulls) heldLocked() []replicate.Copy {
 	return p.copies
 }
 
+// heldAfterLoss is how long hits are kept for a node after the servers of etcd have lost what they knew of it.
+const heldAfterLoss = 24 * time.Hour
+
+// holdAfterLoss keeps the records that other full nodes lack. The servers of etcd have lost which nodes there are, so
+// one that is down is unknown until it is back.
+func (n *Node) holdAfterLoss() {
+	ends := time.Now().Add(heldAfterLoss - heldForCopy).UnixMilli()
+	p := n.pulls
+	p.mu.Lock()
+	for _, name := range n.members.others(n.settings.Name) {
+		p.copies = append(p.copies, replicate.Copy{Name: name, BegunMs: ends, Own: p.acked[name], Lost: true})
+	}
+	p.mu.Unlock()
+	if err := n.saveCopies(); err != nil {
+		n.log.Error("it cannot be noted which hits other nodes lack; a restart may lose them there", "error", err)
+	}
+}
+
 // acknowledge notes through which position another node has applied this one's records. That ends the hold
 // of its copy.
 func (n *Node) acknowledge(name string, through uint64) {
@@ -65,7 +83,12 @@ func (n *Node) acknowledge(name string, through uint64) {
 	p.mu.Lock()
 	p.acked[name] = max(p.acked[name], through)
 	before := len(p.copies)
-	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return c.Name == name })
+	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return c.Name == name && !c.Lost })
+	for i := range p.copies {
+		if p.copies[i].Name == name { // while etcd may not know it
+			p.copies[i].Own = max(p.copies[i].Own, through)
+		}
+	}
 	ended := len(p.copies) < before
 	p.mu.Unlock()
 	if !ended {
@@ -84,7 +107,9 @@ func (n *Node) kept(outbox [16]byte, applied uint64) uint64 {
 	defer p.mu.Unlock()
 	p.asked[outbox] = applied
 	for _, c := range p.heldLocked() {
-		applied = min(applied, c.Others[outbox])
+		if !c.Lost { // each node holds its own for that
+			applied = min(applied, c.Others[outbox])
+		}
 	}
 	return applied
 }

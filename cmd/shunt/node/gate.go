@@ -38,36 +38,39 @@ func namesAndSerials(all []etcdlog.Refusal) (names, serials []string) {
 }
 
 // GiveCopy is called before a node takes a copy of the data. The node must have an admission, which this uses up,
-// and the audit log gets an entry. The leader does both.
-func (n *Node) GiveCopy(ctx context.Context, name string, edge bool) error {
+// or be back, and the audit log gets an entry. The leader does both.
+func (n *Node) GiveCopy(ctx context.Context, c cluster.Copy) error {
 	if n.Leads() {
-		return n.NoteCopy(ctx, name, edge)
+		return n.NoteCopy(ctx, c)
 	}
 	s := sender{node: n}
 	defer s.close()
-	_, err := s.post(ctx, cluster.CopiesPath, cluster.AppendCopy(nil, name, edge), http.StatusNoContent, maxProblemBytes)
+	_, err := s.post(ctx, cluster.CopiesPath, cluster.AppendCopy(nil, c), http.StatusNoContent, maxProblemBytes)
 	var said *answerError
 	if errors.As(err, &said) && said.status == cluster.StatusNotAdmitted {
-		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)
+		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, c.Node)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: the node that leads cannot be asked whether %s is admitted: %w", engine.ErrNotLeader, name, err)
+		return fmt.Errorf("%w: the node that leads cannot be asked whether %s may have a copy: %w", engine.ErrNotLeader, c.Node, err)
 	}
 	return nil
 }
 
-// NoteCopy is GiveCopy at the node that leads.
-func (n *Node) NoteCopy(ctx context.Context, name string, edge bool) error {
+// NoteCopy is GiveCopy at the node that leads. That a node is back is what another full node has found.
+func (n *Node) NoteCopy(ctx context.Context, c cluster.Copy) error {
+	if c.Back {
+		return n.accounts.NoteCopy(c.Node, c.Edge)
+	}
 	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	admitted, err := n.clusterLog.TakeAdmission(ctx, name)
+	admitted, err := n.clusterLog.TakeAdmission(ctx, c.Node)
 	if err != nil {
-		return fmt.Errorf("%w: whether %s is admitted: %w", engine.ErrNotLeader, name, err)
+		return fmt.Errorf("%w: whether %s is admitted: %w", engine.ErrNotLeader, c.Node, err)
 	}
 	if !admitted {
-		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, name)
+		return fmt.Errorf("%w: %s", cluster.ErrNotAdmitted, c.Node)
 	}
-	return n.accounts.NoteCopy(name, edge)
+	return n.accounts.NoteCopy(c.Node, c.Edge)
 }
 
 // ParseRefusal reads what is refused: the name of a node, or a serial number as tools print it. The latter has a

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type members struct {
 	// last is etcd's last answer to any caller; it is used while etcd does not answer. Callers who ask for outboxes
 	// only get by: its reads come one after the other, so it never goes back in time.
 	last map[string][16]byte
+	full []string // names of the full nodes, as learn last heard of them
 }
 
 var errMembersUnknown = fmt.Errorf("%w: the nodes of the cluster cannot be asked for at present", clusterlog.ErrUnavailable)
@@ -68,7 +70,19 @@ func outboxesOf(all []clusterlog.Member) map[string][16]byte {
 func (m *members) learn(all []clusterlog.Member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last, m.no = outboxesOf(all), time.Time{}
+	m.last, m.no, m.full = outboxesOf(all), time.Time{}, nil
+	for i := range all {
+		if all[i].Role == clusterlog.Full {
+			m.full = append(m.full, all[i].Name)
+		}
+	}
+}
+
+// others returns the names of the full nodes but one.
+func (m *members) others(own string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.full), func(name string) bool { return name == own })
 }
 
 // recent returns what is remembered if it is not too old, or an error if etcd must not be asked now, or neither.

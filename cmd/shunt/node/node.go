@@ -41,6 +41,7 @@ type Node struct {
 	members      members
 	fulls        atomic.Pointer[[]cluster.Place] // full nodes, of an edge
 	announcement clusterlog.Announcement         // nil until the name is claimed; Check's, then Run's
+	lost         atomic.Pointer[replica.Replica] // it found that the servers have lost the log: see logLost; nil: they have it
 }
 
 var (
@@ -75,6 +76,7 @@ const joinTimeout = 10 * time.Second
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = replicate.Of(store)
 	n.readCopies()
+	n.pulls.began = n.store.Metrics().OutboxNext
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
@@ -130,6 +132,9 @@ func (n *Node) Check(ctx context.Context) error {
 		err = n.checkClockAtStart(ctx)
 	}
 	if err == nil {
+		err = n.checkRollBack(ctx)
+	}
+	if err == nil {
 		err = n.claim(ctx)
 	}
 	if err != nil {
@@ -139,7 +144,8 @@ func (n *Node) Check(ctx context.Context) error {
 	return nil
 }
 
-// checkPosition compares the store with the log, so that a start fails at once if the node could never follow.
+// checkPosition compares the store with the log, so that a start fails at once if the node could never follow. A node
+// that the log was trimmed past starts, and takes a copy of what it missed.
 func (n *Node) checkPosition(ctx context.Context) error {
 	status, err := n.clusterLog.Status(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
@@ -149,10 +155,7 @@ func (n *Node) checkPosition(ctx context.Context) error {
 		return err
 	}
 	at, _ := n.store.LogPosition()
-	if err := at.Before(status.Head); err != nil || at.Sequence+1 >= status.Floor {
-		return err
-	}
-	return fmt.Errorf("%w: it needs entry %d, and the first is %d", clusterlog.ErrBelowFloor, at.Sequence+1, status.Floor)
+	return at.Before(status.Head)
 }
 
 // claim claims the name of this node, unless etcd does not answer.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/cluster"
+	"shunt/api/problem"
 	"shunt/engine"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
@@ -29,10 +30,12 @@ const (
 // pulls is what a node knows of the outboxes of others, and of those who pull its own.
 type pulls struct {
 	mu       sync.Mutex
+	began    uint64                         // position of the first record of this process
 	acked    map[string]uint64              // by node: through which position it has applied our records
 	nodes    map[string][16]byte            // by node: the outbox that it had when acked was begun
 	copies   []replicate.Copy               // of our data, which may become nodes
 	saving   sync.Mutex                     // of the file that has copies; comes before mu
+	dropping sync.Mutex                     // of records, or the beginning of another outbox; comes before saving
 	asked    map[clusterlog.OutboxID]uint64 // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time           // by node: when everything that it had was applied here
 	running  map[string]pullingOne          // by node
@@ -169,7 +172,7 @@ func (n *Node) pull(ctx context.Context, client *http.Client, name, address stri
 	if err != nil {
 		return false, err
 	}
-	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox)}
+	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox), Lost: n.logLost()}
 	asked := time.Now()
 	resp, err := ask(ctx, client, name, http.MethodGet, "https://"+address+query.String(), nil, http.StatusOK)
 	if said, answered := errors.AsType[*answerError](err); answered && said.status == http.StatusGone {
@@ -247,6 +250,9 @@ func (n *Node) wantsSettled(outbox [16]byte) bool {
 
 // Outbox returns records of this node's outbox for another node: see api.Cluster.
 func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error) {
+	if q.Lost != n.logLost() {
+		return cluster.Outbox{}, problem.New(problem.Stale, "only one of the two nodes can follow the log of the cluster")
+	}
 	settled := uint64(0)
 	if q.Settle {
 		settled = n.settle()
@@ -260,12 +266,19 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 		after = 0 // it knows another history of this node, or none
 	}
 	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
+	if errors.Is(err, replicate.ErrOutboxUnknown) {
+		if err := n.beginOutbox(id, "node", name, "has_applied_record", after); err != nil {
+			return cluster.Outbox{}, err
+		}
+		after = 0
+		part, err = n.store.Outbox(after, cluster.MaxOutboxBytes)
+	}
 	switch {
-	case errors.Is(err, replicate.ErrOutboxDropped), errors.Is(err, replicate.ErrOutboxUnknown):
+	case errors.Is(err, replicate.ErrOutboxDropped):
 		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
 	case err != nil:
 		return cluster.Outbox{}, err
-	case q.Known == id: // what it says that it has is here
+	case q.Known == part.ID: // what it says that it has is here
 		n.acknowledge(name, min(q.Kept, after))
 	}
 	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More, Settled: settled}
@@ -296,12 +309,19 @@ func (n *Node) dropPulled(ctx context.Context) {
 			continue // the outbox has a bound
 		}
 		for more := true; more && ctx.Err() == nil; {
-			if more, err = n.store.DropOutbox(n.pulledByAll(members)); err != nil {
+			if more, err = n.dropSome(members); err != nil {
 				n.log.Error("records of the outbox cannot be dropped", "error", err)
 				break
 			}
 		}
 	}
+}
+
+// dropSome drops some records that all other full nodes have applied; more reports whether there are others.
+func (n *Node) dropSome(members []clusterlog.Member) (more bool, err error) {
+	n.pulls.dropping.Lock()
+	defer n.pulls.dropping.Unlock()
+	return n.store.DropOutbox(n.pulledByAll(members))
 }
 
 // pulledByAll returns through which position all other full nodes have applied this node's records. A

@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
+	"shunt/storage/clusterlog"
 	"shunt/storage/replica"
 )
 
@@ -62,15 +64,55 @@ func (n *Node) replicate(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		err, final := withVerdict(err)
-		if final {
-			return err
+		if errors.Is(err, clusterlog.ErrBelowFloor) {
+			if !n.takeCopy(ctx, err) {
+				return nil
+			}
+			continue
 		}
-		n.log.Error("following the cluster failed; retrying", "error", err)
+		lost := isLost(err)
+		err, final := withVerdict(err)
+		switch {
+		case lost:
+			n.loseLog(err)
+		case final:
+			return err
+		default:
+			n.log.Error("following the cluster failed; retrying", "error", err)
+		}
 		if !sleep(ctx, replicatePause) {
 			return nil
 		}
 	}
+}
+
+// isLost reports whether the servers have lost the log that this node follows because of err: they are empty, or were
+// restored from an older copy.
+func isLost(err error) bool {
+	return errors.Is(err, clusterlog.ErrForeignLog) || errors.Is(err, clusterlog.ErrAhead)
+}
+
+// loseLog notes that the servers have lost the log, which an operator may renew. Until then the nodes that have lost it
+// go on pulling from each other: what each has applied is a part of one history.
+func (n *Node) loseLog(why error) {
+	if n.lost.Swap(n.replica.Load()) == nil {
+		n.holdAfterLoss()
+		n.log.Error("this node can no longer follow its cluster until its log is there again. It redirects with the links that it has, "+
+			"and full nodes that cannot follow either exchange their hits", "error", why)
+	}
+}
+
+// logLost reports whether the servers have lost the log, as far as this node knows.
+func (n *Node) logLost() bool {
+	lost, now := n.lost.Load(), n.replica.Load()
+	if lost == nil || now == lost {
+		return lost != nil
+	}
+	_, follows := now.Lag()
+	if follows && n.lost.CompareAndSwap(lost, nil) {
+		n.log.Info("the log of the cluster is there again, and this node follows it")
+	}
+	return !follows
 }
 
 // claimPause is the time between two attempts to claim the name of this node while etcd does not answer.
@@ -104,10 +146,13 @@ func (n *Node) announce(ctx context.Context) error {
 	return err
 }
 
-// tellApplied tells the other nodes how far this one is, until ctx is done.
+// tellApplied tells the other nodes how far this one is, and which outbox it has, until ctx is done.
 func (n *Node) tellApplied(ctx context.Context) {
 	for sleep(ctx, time.Second) {
 		n.announcement.Applied(n.Applied())
+		if outbox, ok := n.store.OutboxID(); ok {
+			_ = n.announcement.Update(func(said *clusterlog.Node) { said.Outbox = outbox }) // any outbox is valid
+		}
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"shunt/api/account"
@@ -63,6 +65,11 @@ func ask(ctx context.Context, client *http.Client, name, method, url string, bod
 	if err != nil {
 		return nil, err
 	}
+	return do(client, req, name, status)
+}
+
+// do is ask for a request that was made.
+func do(client *http.Client, req *http.Request, name string, status int) (*http.Response, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking node %s: %w", name, err)
@@ -70,9 +77,18 @@ func ask(ctx context.Context, client *http.Client, name, method, url string, bod
 	if resp.StatusCode != status {
 		said, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 		resp.Body.Close()
-		return nil, &answerError{resp.StatusCode, fmt.Sprintf("node %s answered %s: %s", name, resp.Status, said)}
+		return nil, &answerError{resp.StatusCode, fmt.Sprintf("node %s answered %s: %s", name, resp.Status, problemText(said))}
 	}
 	return resp, nil
+}
+
+// problemText returns what a person reads of an answer: the detail of a problem, or all of another answer.
+func problemText(said []byte) string {
+	problem := struct{ Detail string }{}
+	if json.Unmarshal(said, &problem) == nil && problem.Detail != "" {
+		return problem.Detail
+	}
+	return strings.TrimSpace(string(said))
 }
 
 // answerError is an unexpected answer.

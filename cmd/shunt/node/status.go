@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"shunt/engine/plural"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
@@ -31,10 +32,10 @@ type Member struct {
 	Role      string    `json:"role"`
 	Live      bool      `json:"live"`
 	Leads     bool      `json:"leads"`
-	Applied   uint64    `json:"applied"` // the last entry that it has applied, as it said last
-	Behind    uint64    `json:"behind"`  // entries
-	Since     time.Time `json:"since"`   // start of its process
-	MustJoin  bool      `json:"must_join"`
+	Applied   uint64    `json:"applied"`    // the last entry that it has applied, as it said last
+	Behind    uint64    `json:"behind"`     // entries
+	Since     time.Time `json:"since"`      // start of its process
+	NeedsCopy bool      `json:"needs_copy"` // the log was trimmed past it: it takes a copy of what it missed, by itself
 }
 
 // BadRow is a key in etcd among those of nodes that no node wrote. It is skipped.
@@ -81,7 +82,7 @@ func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
 		st.Nodes = append(st.Nodes, Member{
 			Name: m.Name, Advertise: m.Advertise, Role: string(m.Role), Live: m.Live, Leads: m.Live && m.Name == st.Leader,
 			Applied: m.Applied, Behind: st.Head - min(m.Applied, st.Head), Since: time.UnixMilli(m.SinceMs).UTC(),
-			MustJoin: m.Applied+1 < st.Floor,
+			NeedsCopy: m.Applied+1 < st.Floor,
 		})
 	}
 	for _, server := range status.Servers {
@@ -119,14 +120,44 @@ func Forget(ctx context.Context, s *Settings, name string) error {
 	return withLog(ctx, s, func(log *etcdlog.Log) error { return log.Forget(ctx, name) })
 }
 
-// Leave takes a data folder that is not in use out of its cluster, with all its links.
-func Leave(store *storage.Store) error {
+// Renew makes the log of the cluster again where the servers of etcd have lost it: it goes on after the last entry that
+// a data folder, which is not in use, has. It returns that entry.
+func Renew(ctx context.Context, s *Settings, store *storage.Store, replace bool) (entry uint64, err error) {
+	rows := replicate.Of(store)
+	id, member := rows.Cluster()
+	if !member {
+		return 0, errors.New("the data folder belongs to no cluster")
+	}
+	if rows.Edge() {
+		return 0, errors.New("the data folder is that of an edge: renew the log from the folder of a full node")
+	}
+	n, err := Open(s, nil)
+	if err != nil {
+		return 0, err
+	}
+	at, _ := rows.LogPosition()
+	n.etcd.ID, n.etcd.Key = id, clusterlog.FingerprintOf(store.Identity().VisitorKey)
+	return at.Sequence, etcdlog.Renew(ctx, n.etcd, at, replace)
+}
+
+// errHitsWait: hits in an outbox would be lost.
+var errHitsWait = errors.New("start the node, without visitors, until its shunt_cluster_outbox_bytes is 0, and stop it again; or give the hits up with --lose-hits")
+
+// Leave takes a data folder that is not in use out of its cluster, with all its links. It is refused if hits wait for
+// other nodes, which would never get them, unless they are given up.
+func Leave(store *storage.Store, loseHits bool) error {
 	rows := replicate.Of(store)
 	if _, member := rows.Cluster(); !member {
 		return errors.New("the data folder belongs to no cluster")
 	}
 	if rows.Edge() {
 		return errEdgeLeaves
+	}
+	if waiting, err := rows.WaitingHits(); err != nil {
+		return err
+	} else if waiting > 0 && !loseHits {
+		return fmt.Errorf("%s of this node wait in its data folder for other nodes, which would never get them: %w",
+			plural.Of(waiting, "hit", "hits"), errHitsWait)
 	}
 	if err := rows.LeaveLog(); err != nil {
 		return fmt.Errorf("leaving the cluster: %w", err)

@@ -12,12 +12,12 @@ var verdicts = []struct {
 	err  error
 	next string
 }{
-	{clusterlog.ErrBelowFloor, "start this node again from a copy of another node's data: move its data folder away and run 'shunt join'"},
 	{clusterlog.ErrAhead, "the servers of etcd were restored from an older copy, or are other ones. Restore the newer state of etcd; or, if it is lost, " +
-		"take the node with the highest entry ('shunt check --hash') out of the cluster, begin a new one with it under another prefix, and let the others join that"},
+		"stop the node with the highest entry ('shunt check'), and run 'shunt cluster renew --replace' with its data folder"},
 	{clusterlog.ErrDiverged, "this data folder and the log have different histories since one of them was restored from an older copy. Move the folder away " +
 		"and run 'shunt join'; what only this node has stays in the folder"},
-	{clusterlog.ErrForeignLog, "check that --cluster names the right servers and the right prefix, and --data the right folder"},
+	{clusterlog.ErrForeignLog, "check that --cluster names the right servers and the right prefix, and --data the right folder. If etcd has lost the log, " +
+		"stop the node with the highest entry ('shunt check'), and run 'shunt cluster renew' with its data folder"},
 	{clusterlog.ErrNewerVersion, "run the newer version of shunt on this node, too; the data is unchanged"},
 	{clusterlog.ErrNameTaken, "give this node another --node-name; or, if the other one is gone for good, run 'shunt cluster forget' with that name"},
 	{clusterlog.ErrForgotten, "start this node again from a copy of another node's data: move its data folder away and run 'shunt join'"},

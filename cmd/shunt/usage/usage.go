@@ -15,8 +15,12 @@ import (
 // Messages about refused flags and values, because the texts of pflag and strconv name their own
 // functions.
 
-// FlagError explains what is wrong with the flags of a call of cmd.
+// FlagError explains what is wrong with the flags of a call of cmd. If the call names a command that cmd does not
+// have, the flags are that one's, and no fault.
 func FlagError(cmd *cobra.Command, err error) error {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return NoCommand(cmd, args, "command")
+	}
 	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
 }
 

@@ -161,8 +161,42 @@ func (m *Member) Kill() {
 	}
 }
 
+// Lose ends all servers and starts empty ones in their places.
+func (c *Cluster) Lose() {
+	c.t.Helper()
+	for _, m := range c.Members {
+		m.Kill()
+		if err := os.RemoveAll(filepath.Join(c.dir, m.Name)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for _, m := range c.Members {
+		m.Start()
+	}
+	c.Await()
+}
+
 // log is the file of what the server says.
 func (m *Member) log() string { return filepath.Join(m.cluster.dir, m.Name+".log") }
+
+// Listens reports whether the server accepts connections of the other servers.
+func (m *Member) Listens() bool {
+	conn, err := net.Dial("tcp", m.peer)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// Runs reports whether the server has not ended.
+func (m *Member) Runs() bool {
+	select {
+	case <-m.ended:
+		return false
+	default:
+		return true
+	}
+}
 
 // Said returns what the server has said, also before it was killed.
 func (m *Member) Said() string {

@@ -1,6 +1,6 @@
-// An S3 server for tests of backups in a bucket: the S3 gateway of Versity over a folder. It checks signatures, checksums
-// and the order of parts as S3 does. It is a module of its own, so that it is no dependency of the program, and its
-// version is pinned here.
+// An S3 server for tests of backups in a bucket: the S3 gateway of Versity over a folder. It checks signatures,
+// checksums and the order of parts as S3 does. It is a module of its own, so that it is no dependency of the program,
+// and its version is pinned here.
 //
 // Its arguments are the address to listen on and a folder, in which each folder is a bucket. The keys are those of the
 // environment, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
