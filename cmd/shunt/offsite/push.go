@@ -45,7 +45,7 @@ type Sent struct {
 	At           time.Time   `json:"at"`
 	Files        int         `json:"files"`
 	Bytes        uint64      `json:"bytes"`
-	SentFiles    int         `json:"sent_files"` // the others were there
+	SentFiles    int         `json:"sent_files"` // the others were there, or are empty
 	SentBytes    uint64      `json:"sent_bytes"`
 	Removed      []time.Time `json:"removed,omitempty"`       // backups that were no longer to be kept
 	RemovedFiles int         `json:"removed_files,omitempty"` // that no backup needs
@@ -79,7 +79,7 @@ func Push(ctx context.Context, made Made, o Order) (sent Sent, err error) {
 	if o.Sums == nil {
 		o.Sums = new(Sums)
 	}
-	r := run{b: b, o: &o, made: made, store: storeText(made.Store), sent: Sent{At: made.At, Place: o.Place.String()}}
+	r := run{b: b, o: &o, made: made, store: storeText(made.Store), sent: Sent{At: made.At.UTC().Truncate(time.Millisecond), Place: o.Place.String()}}
 	if o.Seal != nil {
 		r.sent.EncryptedFor = len(o.Seal.recipients)
 	}
@@ -168,7 +168,7 @@ func (r *run) hash(ctx context.Context) error {
 		return fmt.Errorf("the backup has %d files, and at most %d can be kept", len(names), maxManifestFiles)
 	}
 	r.manifest = manifest{
-		Format: manifestFormat, Store: r.store, At: r.made.At.UTC().Truncate(time.Millisecond), Links: r.made.Links, Program: r.made.Program,
+		Format: manifestFormat, Store: r.store, At: r.sent.At, Links: r.made.Links, Program: r.made.Program,
 	}
 	if r.o.Seal != nil {
 		r.manifest.EncryptedTo = r.o.Seal.number
