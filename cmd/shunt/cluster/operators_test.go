@@ -45,7 +45,8 @@ func TestTheChapterForOperatorsStaysShort(t *testing.T) {
 	}
 }
 
-// What the chapter tells people to write into shunt.toml are settings of serve, and no other flags of a node are missing.
+// What the chapter tells people to write into shunt.toml are settings of serve, and no other flags of a node are
+// missing.
 func TestTheChapterForOperatorsNamesTheSettingsOfANode(t *testing.T) {
 	text, err := os.ReadFile(deployed + "OPERATORS.md")
 	expect.OK(t, err)
