@@ -115,7 +115,7 @@ func (p *passing) overSocket(routes fasthttp.RequestHandler, here map[string]boo
 	}
 	return func(ctx *fasthttp.RequestCtx) {
 		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
-		if text := string(withoutSlash(path)); !bytes.HasPrefix(path, []byte(apiPrefix)) || here[text] {
+		if !bytes.HasPrefix(path, []byte(apiPrefix)) || here[string(withoutSlash(path))] {
 			routes(ctx)
 			return
 		}

@@ -19,7 +19,6 @@ type elsewhere struct {
 	mu      sync.Mutex
 	links   map[string]bool
 	asked   [][]string
-	at      int // questions that are asked at once
 	takes   time.Duration
 	applies time.Duration // after an answer
 	err     error

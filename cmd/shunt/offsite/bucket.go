@@ -75,16 +75,6 @@ func (b *bucket) put(ctx context.Context, name string, r io.Reader, size int64) 
 // takes memory for each.
 type onlyReader struct{ io.Reader }
 
-// get copies an object to w.
-func (b *bucket) get(ctx context.Context, name string, w io.Writer) error {
-	body, err := b.body(ctx, name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(w, body)
-	return errors.Join(b.explain(ctx, err), body.Close())
-}
-
 // body returns the content of an object, which the caller closes. Errors of its Read are not in words.
 func (b *bucket) body(ctx context.Context, name string) (io.ReadCloser, error) {
 	body, _, _, err := minio.Core{Client: b.client}.GetObject(ctx, b.place.Bucket, b.place.Prefix+name, minio.GetObjectOptions{})

@@ -34,7 +34,7 @@ func ParsePlace(text string) (Place, error) {
 	prefix = strings.TrimSuffix(prefix, "/")
 	switch {
 	case !bucketName.MatchString(bucket) || strings.Contains(bucket, ".."):
-		return Place{}, errors.New("must have the name of a bucket after s3://: 3 to 63 of a-z, 0-9, - and .")
+		return Place{}, errors.New("must have the name of a bucket after s3://: 3 to 63 of a-z, 0-9, dots and hyphens")
 	case prefix == "":
 		return Place{Bucket: bucket}, nil
 	case len(prefix) > maxPrefix || !prefixName.MatchString(prefix) || dotted(prefix):
