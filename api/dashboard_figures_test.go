@@ -463,12 +463,11 @@ func (p *shown) firstFigure() string {
 			return strings.TrimSpace(textOf(n))
 		}
 	}
-	var hits []string
-	for _, cell := range p.all("td", "num") {
-		hits = append(hits, strings.TrimSpace(textOf(cell)))
+	hits := "none"
+	for n := range p.doc.Descendants() {
+		if n.Data == "td" && attribute(n, "data-label") == "Hits" {
+			hits = strings.TrimSpace(textOf(n.FirstChild)) // of the last row
+		}
 	}
-	if len(hits) < 2 {
-		return "none"
-	}
-	return hits[len(hits)-2] // of the last row, which has visitors behind it
+	return hits
 }
