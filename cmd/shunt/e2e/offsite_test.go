@@ -134,8 +134,15 @@ func TestMistakesWithABucketAreSaidInWords(t *testing.T) {
 	home := t.TempDir()
 	dir, bucket := filepath.Join(home, "data"), bucketArgs(t, server)
 	p := startServer(t, dir)
-	run := func(args ...string) result {
-		return shunt(t, home, []string{"AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="}, append(args, "--data", dir)...)
+	run := func(args ...string) (r result) {
+		for range 50 { // the server may still end the backup of the command before
+			r = shunt(t, home, []string{"AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="}, append(args, "--data", dir)...)
+			if !strings.Contains(r.stderr, "(409 busy)") {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		return r
 	}
 	run("backup", "--to", "s3://backups/x", "--s3-endpoint", server.Endpoint).want(t, exitFailed, "", "there are no credentials for the S3 server")
 	run(append([]string{"backup", "--to", "s3://elsewhere/x"}, bucket...)...).want(t, exitFailed, "", "there is no bucket of that name")
@@ -149,7 +156,10 @@ func TestMistakesWithABucketAreSaidInWords(t *testing.T) {
 	again.want(t, exitFailed, "", "s3://backups/none has no backup")
 	_, err := os.Stat(filepath.Join(home, "again"))
 	expect.That(t, os.IsNotExist(err), "a restore without a backup made a folder: %v", err)
-	left := backupsIn(t, dir)
-	expect.That(t, !strings.Contains(strings.Join(left, " "), "stream"), "the data folder has %q", left)
+	left := func() string { return strings.Join(backupsIn(t, dir), " ") }
+	for deadline := time.Now().Add(10 * time.Second); strings.Contains(left(), "stream") && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond) // until the server has seen that the command has ended
+	}
+	expect.That(t, !strings.Contains(left(), "stream"), "the data folder has %q", left())
 	p.terminate()
 }

@@ -15,6 +15,7 @@ import (
 func restarted(s *replicate.Rows) *Node {
 	n := &Node{settings: &Settings{Name: "me", Role: Full}, log: slog.New(slog.DiscardHandler), store: s}
 	n.initPulls()
+	n.pulls.began = s.Metrics().OutboxNext
 	n.readCopies()
 	return n
 }
