@@ -187,7 +187,13 @@ func TestALargeFormNeedsASession(t *testing.T) {
 		r := send(t, st.publicAt, "POST", requestText("POST", bulk, form.values.Encode(), lines...))
 		r.expect(t, name, 413, "Go back and send less at once.", some("Content-Security-Policy"))
 	}
-	b.submit(form).want("1,000 links are ready")
+	made := b.submit(form)
+	for range 10 {
+		if made.status == 503 { // a busy machine: as the page says, nothing is made twice
+			made = b.submit(form)
+		}
+	}
+	made.want("1,000 links are ready")
 	form.values.Set("addresses", text.String()+strings.Repeat(" ", 3<<20))
 	b.submit(form).expect(t, "beyond the limit", 413)
 	b.post("/_/links/new", formType, url.Values{"url": {strings.Repeat("x", 80<<10)}}.Encode()).expect(t, "another form", 413)
