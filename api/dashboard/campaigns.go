@@ -100,8 +100,8 @@ func (r *request) checkCampaign(f *campaignForm) error {
 	return err
 }
 
-// keepCampaign keeps the values of the form of a link that was just saved as a template, if that is wanted. It says
-// what said has about the link, and why a template is not kept.
+// keepCampaign keeps the values of the form of a link that was just saved as a template, if that is wanted. The
+// message after it is said, and the reason if the template is not kept.
 func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
 	if f.Keep.Value != "" {
 		err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))

@@ -36,8 +36,8 @@ func (f *Figures) CSVIn(place *time.Location, part, then *Figures) []byte {
 	return b.Bytes()
 }
 
-// CSVIn returns f as CSV, as CSVIn of Figures does: the value of the rows "chosen" and "series", of the links and of
-// what is compared is name, and their hits are those that were chosen.
+// CSVIn returns f as CSV, as CSVIn of Figures does. The column "value" is name in the rows "chosen" and "series", in
+// those of links and in those of the period before; their hits are those with the chosen value.
 func (f *Filtered) CSVIn(place *time.Location, name string, part, then *Filtered) []byte {
 	var b bytes.Buffer
 	w := figuresWriter{csv.NewWriter(&b), place}

@@ -13,7 +13,7 @@
 // So a page needs no inline style, a policy that allows images of its own origin suffices, and 50 countries cost a page
 // less than 2 kB before it is compressed. The colours are of the page (Style), light and dark.
 //
-// Screen readers hear only that it is a map: the page has the same figures in a list beside it.
+// Screen readers say only that it is a map, because the page has the same figures in a list beside it.
 //
 // # The shapes
 //

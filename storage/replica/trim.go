@@ -20,7 +20,7 @@ const (
 	minKept      = 1000
 	minKeptBytes = 64 << 20
 
-	// What is kept at most: a part of the servers' quota, 1/8. If no server says its quota, a number of entries.
+	// The log keeps at most an eighth of the servers' quota, or unknownKept entries if no server says its quota.
 	maxKeptShare = 8
 	unknownKept  = 100_000
 

@@ -45,8 +45,7 @@ func TestTheChapterForOperatorsStaysShort(t *testing.T) {
 	}
 }
 
-// What the chapter tells people to write into shunt.toml are settings of serve, and no other flags of a node are
-// missing.
+// TestTheChapterForOperatorsNamesTheSettingsOfANode: the chapter and the help name each setting that a node needs.
 func TestTheChapterForOperatorsNamesTheSettingsOfANode(t *testing.T) {
 	text, err := os.ReadFile(deployed + "OPERATORS.md")
 	expect.OK(t, err)

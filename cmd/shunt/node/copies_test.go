@@ -68,8 +68,8 @@ func TestHitsAreKeptForNodesThatEtcdHasLost(t *testing.T) {
 }
 
 // TestANodeThatWasRolledBackBeginsAnotherOutbox has another node ask for records after one that an outbox never had.
-// What this process has counted is in the new outbox, and only that: the other nodes have the rest. Acknowledgements of
-// the old outbox are not taken for those of the new one.
+// The new outbox has only the hits that this process has counted, because the other nodes have the rest.
+// Acknowledgements of the old outbox do not count for the new one.
 func TestANodeThatWasRolledBackBeginsAnotherOutbox(t *testing.T) {
 	members := []clusterlog.Member{
 		{Node: clusterlog.Node{Name: "me", Role: clusterlog.Full}}, {Node: clusterlog.Node{Name: "b", Role: clusterlog.Full}},

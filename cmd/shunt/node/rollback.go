@@ -14,7 +14,7 @@ import (
 // finds out in two ways: etcd has the entry that it had applied, and another node asks for records after one that its
 // outbox never had. Its figures lack what was counted since, and only a copy of another node has that.
 //
-// What it has counted since its start moves to the new outbox.
+// The hits that it has counted since its start move to the new outbox.
 //
 // Not found out: a folder without entries since, whose node counts more hits than were lost before another node asks.
 // Hits that were in the journal, and not in the outbox, when the snapshot was made may count twice.

@@ -126,7 +126,7 @@ func (b *bucket) stores(ctx context.Context) (ids []string, err error) {
 	return ids, b.explain(ctx, context.Cause(ctx))
 }
 
-// remove removes objects; one that does not exist is no error.
+// remove deletes objects. Those that do not exist are skipped.
 func (b *bucket) remove(ctx context.Context, names ...string) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)

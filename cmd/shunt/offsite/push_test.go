@@ -510,7 +510,7 @@ func TestARunWhoseTurnCannotBeRenewedEnds(t *testing.T) {
 	expect.Equal(t, len(s.objects(storeA, backupsFolder)), 0)
 }
 
-// What the client removes after the end of a run must not hold up the end of a server.
+// A server that stops must not wait for the client to clean up after a run.
 func TestARunEndsSoonAlsoWithoutAnAnswer(t *testing.T) {
 	s := newSite(t)
 	narrow := s.Narrow(t, 20<<20)

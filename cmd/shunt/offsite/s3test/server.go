@@ -195,7 +195,7 @@ func Remove() {
 	}
 }
 
-// A Narrow is a way to a server on which only so many bytes get through; then nothing moves, until Open.
+// A Narrow is a connection to a server that passes a limited number of bytes, and then stalls until Open.
 type Narrow struct {
 	Endpoint string
 	Stuck    chan struct{} // closed when nothing moves
