@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -36,7 +37,7 @@ type BackupResult struct {
 // folder. After an error, the files made in dir are removed. Errors: ErrNotEmpty, ErrInside,
 // ErrBackupRuns, those of ctx.
 func (s *Store) Backup(ctx context.Context, dir string) (BackupResult, error) {
-	result, err := s.backup(ctx, &disk.Folder{FS: s.writableFS(), Dir: dir})
+	result, err := s.backup(ctx, &disk.Folder{FS: s.writableFS(), Dir: dir}, false)
 	if err != nil {
 		return BackupResult{}, fmt.Errorf("storage: backup: %w", err)
 	}
@@ -51,40 +52,40 @@ func (s *Store) Outside(dir string) error {
 	return nil
 }
 
-// BackupToStream is Backup into StreamFolder, whose table files are always hard links. The caller
-// sends the files and then calls RemoveStream. Of a store that is ReadOnly the folder is a temporary one
-// elsewhere, and its table files are symbolic links. What an earlier call left is replaced, so only one
-// caller may be at it at a time.
+// BackupToStream is Backup into a folder of its own inside the store's, whose table files are always hard links. The
+// caller sends the files and then calls RemoveStream. Of a store that is ReadOnly the folder is a temporary one
+// elsewhere, and its table files are symbolic links; only one may be there at a time.
 func (s *Store) BackupToStream(ctx context.Context) (BackupResult, error) {
-	to := &disk.Folder{FS: s.writableFS(), Dir: disk.StreamFolder(s.folder.FS, s.folder.Dir)}
-	err := s.RemoveStream()
-	if err == nil && s.reads != nil {
-		to.Dir, err = s.makeStream()
+	to := &disk.Folder{FS: s.writableFS(), Dir: s.nextStream()}
+	if s.reads != nil {
+		var err error
+		if to.Dir, err = s.makeStream(); err != nil {
+			return BackupResult{}, err
+		}
 	}
+	result, err := s.backup(ctx, to, true)
 	if err != nil {
-		return BackupResult{}, err
-	}
-	result, err := s.backup(ctx, to)
-	if err != nil {
-		return BackupResult{}, errors.Join(fmt.Errorf("storage: backup: %w", err), s.RemoveStream())
+		return BackupResult{}, errors.Join(fmt.Errorf("storage: backup: %w", err), s.RemoveStream(to.Dir))
 	}
 	return result, nil
+}
+
+// nextStream returns the folder of the next backup that is sent.
+func (s *Store) nextStream() string {
+	return fmt.Sprintf("%s.%d", disk.StreamFolder(s.folder.FS, s.folder.Dir), s.streams.Add(1))
 }
 
 // MakeStream is BackupToStream of a database that fill makes: its rows are copied, so it needs room for them for as
 // long as it is sent. fill also gets what it calls now and then: an error ends it.
 func (s *Store) MakeStream(ctx context.Context, fill func(db *pebble.DB, more func() error) error) (BackupResult, error) {
-	to := &disk.Folder{FS: s.folder.FS, Dir: disk.StreamFolder(s.folder.FS, s.folder.Dir)}
+	to := &disk.Folder{FS: s.folder.FS, Dir: s.nextStream()}
 	if !s.backups.TryLock() {
 		return BackupResult{}, ErrBackupRuns
 	}
 	defer s.backups.Unlock()
 	s.fs.Backup.Store(&ctx)
 	defer s.fs.Backup.Store(nil)
-	err := s.RemoveStream()
-	if err == nil {
-		err = to.MakeFor(disk.FormatBackupName, disk.BackupPrefix, row.LayoutVersion)
-	}
+	err := to.MakeFor(disk.FormatBackupName, disk.BackupPrefix, row.LayoutVersion)
 	if err == nil {
 		err = s.fillStream(to, func(db *pebble.DB) error {
 			return fill(db, func() error { return errors.Join(ctx.Err(), s.space.check()) })
@@ -94,7 +95,7 @@ func (s *Store) MakeStream(ctx context.Context, fill func(db *pebble.DB, more fu
 		err = to.End(disk.FormatBackupName)
 	}
 	if err != nil {
-		return BackupResult{}, errors.Join(err, s.RemoveStream())
+		return BackupResult{}, errors.Join(err, s.RemoveStream(to.Dir))
 	}
 	return measure(to)
 }
@@ -113,19 +114,22 @@ func (s *Store) fillStream(to *disk.Folder, fill func(db *pebble.DB) error) (err
 	return db.Flush() // its tables are synced
 }
 
-// StreamFolder is the folder, inside the data folder dir, of a backup that is sent as a stream or
-// was received as one.
+// StreamFolder is the folder, inside the data folder dir, of a backup that was received as a stream.
 func StreamFolder(fs vfs.FS, dir string) string { return disk.StreamFolder(fs, dir) }
 
-// RemoveStream removes StreamFolder, if there is one.
-func (s *Store) RemoveStream() error {
+// RemoveStream removes the folder of a backup that BackupToStream or MakeStream made.
+func (s *Store) RemoveStream(dir string) error {
 	if s.reads != nil {
 		return s.removeStream()
 	}
-	return disk.RemoveStream(s.folder)
+	if err := s.folder.FS.RemoveAll(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("storage: removing the copy for a stream: %w", err)
+	}
+	return nil
 }
 
-func (s *Store) backup(ctx context.Context, to *disk.Folder) (BackupResult, error) {
+// backup makes a backup; inside: in the store's own folder.
+func (s *Store) backup(ctx context.Context, to *disk.Folder, inside bool) (BackupResult, error) {
 	if !s.backups.TryLock() {
 		return BackupResult{}, disk.ErrBackupRuns
 	}
@@ -135,7 +139,7 @@ func (s *Store) backup(ctx context.Context, to *disk.Folder) (BackupResult, erro
 	if err := to.WantEmpty(); err != nil {
 		return BackupResult{}, err
 	}
-	if to.Dir != s.folder.Path(disk.StreamName) && to.Dir != s.stream {
+	if !inside {
 		if err := disk.Apart(to.FS, to.Dir, s.folder.Dir); err != nil {
 			return BackupResult{}, err
 		}

@@ -46,15 +46,18 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	v := s.Inspect()
 	rows := allRows(t, v)
 	closeInspection(t, v)
-	for range 2 { // the second replaces the first
-		made, err := s.BackupToStream(t.Context())
-		expect.MustThat(t, err == nil && made.Dir == disk.StreamFolder(nil, dir), "got %+v, %v", made, err)
-	}
-	wantWhole(t, disk.StreamFolder(nil, dir), nil, rows)
+	first, err := s.BackupToStream(t.Context())
+	expect.OK(t, err)
+	sent, err := s.BackupToStream(t.Context()) // while the first one is sent
+	expect.OK(t, err)
+	streams, err := disk.StreamsOf(&disk.Folder{FS: vfs.Default, Dir: dir})
+	expect.That(t, err == nil && len(streams) == 2 && first.Dir != sent.Dir && filepath.Dir(sent.Dir) == dir, "got %v in %v, %v", sent, streams, err)
+	expect.OK(t, s.RemoveStream(first.Dir))
+	wantWhole(t, sent.Dir, nil, rows)
 
 	expect.OK(t, BeginStream(other))
 	expect.OK(t, os.RemoveAll(disk.StreamFolder(nil, other)))
-	expect.OK(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(disk.StreamFolder(nil, dir))))
+	expect.OK(t, os.CopyFS(disk.StreamFolder(nil, other), os.DirFS(sent.Dir)))
 	made, err := Restore(t.Context(), disk.StreamFolder(nil, other), other, RestoreOptions{Logger: quiet})
 	expect.MustThat(t, err == nil && made.Files != 0 && made.Bytes != 0, "got %+v, %v", made, err)
 	expect.OK(t, EndStream(other))
@@ -62,7 +65,7 @@ func TestABackupForAStreamIsInsideAndRestoresByMoving(t *testing.T) {
 	closeStore(t, s)
 
 	closeStore(t, open(t, dir, Options{}))
-	_, err = os.Stat(disk.StreamFolder(nil, dir))
+	_, err = os.Stat(sent.Dir)
 	expect.That(t, os.IsNotExist(err), "a start left what a killed backup left: %v", err)
 }
 

@@ -75,7 +75,7 @@ func (s *Store) openLocked(f *disk.Folder, o *Options) error {
 	if err := s.space.findBallast(); err != nil {
 		return err
 	}
-	if err := disk.RemoveStream(f); err != nil { // before free space is looked for
+	if err := disk.RemoveStreams(f); err != nil { // before free space is looked for
 		o.Logger.Warn("what a killed backup left cannot be removed", "cause", err)
 	}
 	if state == disk.Stored {

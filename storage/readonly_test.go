@@ -83,7 +83,7 @@ func TestABackupOfAStoreThatIsReadOnlyIsFoldedInTheCopy(t *testing.T) {
 	expect.OK(t, err)
 	stream, streamErr := r.BackupToStream(t.Context())
 	_, err = r.Backup(t.Context(), to)
-	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(), r.Close())
+	err = errors.Join(err, streamErr, IsBackup(to), IsBackup(stream.Dir), r.RemoveStream(stream.Dir), r.Close())
 	expect.OK(t, err)
 	_, err = os.Stat(stream.Dir)
 	expect.Error(t, err, fs.ErrNotExist, "the stream's folder")

@@ -96,6 +96,7 @@ type Store struct {
 	reads    *Options                  // of a store that is opened ReadOnly; nil: it may be changed
 	settleBy atomic.Pointer[time.Time] // see Settle
 	stream   string                    // the folder of BackupToStream, if the store is opened ReadOnly
+	streams  atomic.Uint64             // backups that were sent since the start
 	lost     uint64                    // number of the last acknowledged write, if the store has lost some and that is accepted
 	space    space
 	stalls   writeStalls

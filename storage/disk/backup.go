@@ -45,6 +45,28 @@ func (f *Folder) RemoveBackup() error {
 	return errors.Join(errs...)
 }
 
+// StreamsOf returns the names in a folder of backups on their way to or from a stream. Of an absent folder: none.
+func StreamsOf(of *Folder) (names []string, err error) {
+	all, err := of.List(of.Dir)
+	for _, name := range all {
+		if isStream(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+func isStream(name string) bool { return name == StreamName || strings.HasPrefix(name, StreamName+".") }
+
+// RemoveStreams removes what StreamsOf returns.
+func RemoveStreams(of *Folder) error {
+	names, err := StreamsOf(of)
+	for _, name := range names {
+		err = errors.Join(err, of.FS.RemoveAll(of.Path(name)))
+	}
+	return err
+}
+
 // RemoveStream removes the StreamFolder of a folder, if there is one.
 func RemoveStream(of *Folder) error {
 	if err := of.FS.RemoveAll(of.Path(StreamName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,9 +75,9 @@ func RemoveStream(of *Folder) error {
 	return nil
 }
 
-// StreamFolder is the folder, inside the data folder dir, of a backup that is sent as a stream or
-// was received as one. It is inside so that it is on the same file system and needs no other folder
-// that may be written to. Open removes what a killed process left there.
+// StreamFolder is the folder, inside the data folder dir, of a backup that was received as a stream. It is inside so
+// that it is on the same file system and needs no other folder that may be written to. Each backup that is sent has a
+// folder beside it, with a number after its name. Open removes those that a killed process left.
 func StreamFolder(fs vfs.FS, dir string) string {
 	return (&Folder{FS: cmp.Or(fs, vfs.Default), Dir: dir}).Path(StreamName)
 }
@@ -121,7 +143,7 @@ func (f *Folder) WantRestorable() error {
 		return err
 	}
 	for _, name := range names {
-		if name == formatTmpName || name == "lost+found" || name == StreamName { // a crash before the renaming; a fresh file system; a stream that was cut off
+		if name == formatTmpName || name == "lost+found" || isStream(name) { // a crash before the renaming; a fresh file system; a stream that was cut off
 			continue
 		}
 		if name == DBName {

@@ -30,7 +30,7 @@ const (
 	CopiesNewName    = "copies.new"    // becomes copies when it is whole
 	AckedName        = "acked"         // see acked.go
 	BallastName      = "ballast"       // see package storage
-	StreamName       = "backup.stream" // a backup on its way to or from a stream: see StreamFolder
+	StreamName       = "backup.stream" // begins the names of backups on their way to or from a stream: see StreamFolder
 	LockName         = "LOCK"          // in db
 
 	FormatPrefix = "shunt data, version "

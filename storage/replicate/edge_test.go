@@ -33,7 +33,7 @@ func edgeOf(t testing.TB, full *Store) *vfs.MemFS {
 	_, err = vfs.Clone(disk, edge, otherDir, storeDir, vfs.CloneSync)
 	expect.OK(t, err)
 	expect.OK(t, disk.RemoveAll(otherDir))
-	expect.OK(t, full.RemoveStream())
+	expect.OK(t, full.RemoveStream(made.Dir))
 	return edge
 }
 

@@ -120,16 +120,32 @@ func (c *Core) backUpToSeries(ctx context.Context, order api.BackupOrder, done *
 	return nil
 }
 
-func (c *Core) backUpToStream(ctx context.Context, order api.BackupOrder, done *Backup, r api.Report) (err error) {
-	if !c.streams.TryLock() {
+// maxStreams bounds the backups that are sent at a time: each keeps table files that the store no longer needs.
+const maxStreams = 4
+
+// stream calls send with a backup that makeOne makes, and removes it then.
+func (c *Core) stream(makeOne func() (storage.BackupResult, error), send func(storage.BackupResult) error) error {
+	defer c.streams.Add(-1)
+	if c.streams.Add(1) > maxStreams {
 		return storage.ErrBackupRuns
 	}
-	defer c.streams.Unlock()
-	r.Say("linking files")
-	if done.BackupResult, err = c.Store.BackupToStream(ctx); err != nil {
+	made, err := makeOne()
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
+	return errors.Join(send(made), c.Store.RemoveStream(made.Dir))
+}
+
+func (c *Core) backUpToStream(ctx context.Context, order api.BackupOrder, done *Backup, r api.Report) error {
+	r.Say("linking files")
+	return c.stream(func() (storage.BackupResult, error) { return c.Store.BackupToStream(ctx) }, func(made storage.BackupResult) error {
+		done.BackupResult = made
+		return c.sendMade(ctx, order, done, r)
+	})
+}
+
+// sendMade hands a backup to who sends it.
+func (c *Core) sendMade(ctx context.Context, order api.BackupOrder, done *Backup, r api.Report) (err error) {
 	done.At = time.Now()
 	if done.Verified, err = verifyBackup(ctx, done.Dir, order.SkipCheck, r.Say); err != nil {
 		return err

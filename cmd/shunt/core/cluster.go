@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -39,38 +38,26 @@ func (c *Core) RefuseMember(s *Data, knows bool) error {
 }
 
 // SendLinks writes what an edge of the cluster may have to w, as SendBackup does a backup.
-func (c *Core) SendLinks(w io.Writer) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
-	defer cancel()
-	if !c.streams.TryLock() {
-		return storage.ErrBackupRuns
-	}
-	defer c.streams.Unlock()
-	made, err := replicate.Of(c.Store).LinksToStream(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
-	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+func (c *Core) SendLinks(w io.Writer) error {
+	return c.sendCopy(w, replicate.Of(c.Store).LinksToStream)
 }
 
 // SendBackup writes a backup to w as a tar stream. Who receives it verifies it.
-func (c *Core) SendBackup(w io.Writer) (err error) {
+func (c *Core) SendBackup(w io.Writer) error {
+	return c.sendCopy(w, func(ctx context.Context) (storage.BackupResult, error) {
+		if err := c.Engine.FlushRecorded(ctx); err != nil {
+			return storage.BackupResult{}, err
+		}
+		return c.Store.BackupToStream(ctx)
+	})
+}
+
+func (c *Core) sendCopy(w io.Writer, makeOne func(context.Context) (storage.BackupResult, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), sendTimeout)
 	defer cancel()
-	if err := c.Engine.FlushRecorded(ctx); err != nil {
-		return err
-	}
-	if !c.streams.TryLock() {
-		return storage.ErrBackupRuns
-	}
-	defer c.streams.Unlock()
-	made, err := c.Store.BackupToStream(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.Store.RemoveStream()) }()
-	return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+	return c.stream(func() (storage.BackupResult, error) { return makeOne(ctx) }, func(made storage.BackupResult) error {
+		return backups.Send(ctx, w, made.Dir, time.Now(), func(uint64) {})
+	})
 }
 
 // sendTimeout bounds the making of a copy for another node, and its sending.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +26,7 @@ type Core struct {
 	Reads    bool // nothing is changed, neither in the store nor in any folder
 
 	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
-	streams  sync.Mutex                   // held by who has the folder of a backup that is sent (storage.StreamFolder)
+	streams  atomic.Int32                 // backups that are being sent
 }
 
 // OpenStore opens the store in s.Dir as a part of parts, and makes it if there is none and

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"shunt/cmd/shunt/offsite"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/version"
+	"shunt/storage"
 )
 
 // backupSettings say where the server sends backups of itself.
@@ -41,7 +43,7 @@ func addBackupSettings(fs *pflag.FlagSet, s *backupSettings) {
 	settings.Var(fs, &s.to, "backup-to", "ADDRESS", "",
 		"send backups to a bucket, s3://BUCKET/PREFIX, with the credentials of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or of --s3-credentials", offsite.ParsePlace)
 	settings.Var(fs, &s.every, "backup-every", "DURATION", defaultBackupEvery.String(),
-		"how often; a machine that is lost costs at most that and what a backup takes", parseBackupEvery)
+		"how often; a machine that is lost costs at most that and what a backup takes. One a day is verified", parseBackupEvery)
 	settings.Var(fs, &s.keep, "backup-keep", "N", strconv.Itoa(defaultBackupKeep), "how many of those backups are kept at least", settings.CountUpTo(maxBackupKeep))
 	settings.Var(fs, &s.keepFor, "backup-keep-for", "SPAN", defaultBackupKeepFor, "how long all of those backups are kept", settings.ParseSpan)
 	offsite.AddSeal(fs, &s.encryptTo)
@@ -65,7 +67,7 @@ func (s *backupSettings) check(edge bool) (err error) {
 	case !s.on():
 		return nil
 	case edge:
-		return settings.UsageErrorf("--backup-to and --edge-of are both set: all that an edge has is its writer's, so back that up")
+		return settings.UsageErrorf("--backup-to is for a server that has users and figures; this one is an edge (--edge-of, --role edge), so back up the server that it follows")
 	case s.encryptTo != "":
 		s.seal, err = offsite.ReadSeal(s.encryptTo)
 	}
@@ -81,14 +83,14 @@ func (s *backupSettings) check(edge bool) (err error) {
 // keepBackups starts to send backups, if the settings say so.
 func (s *server) keepBackups() {
 	if s.keeper != nil {
-		s.parts.Run("backups off this machine", s.keeper.Run) // stopped first: one that is under way is given up
+		s.parts.Run("backups off this machine", s.keeper.Run) // one that is under way at a stop is given up
 	}
 }
 
 // newKeeper returns what sends backups; nil: nothing does.
 func (s *server) newKeeper() *offsite.Keeper {
 	cfg := &s.cfg.backups
-	if !cfg.on() || s.node != nil && s.node.Edge() {
+	if !cfg.on() {
 		return nil
 	}
 	store := s.core.Store.Identity().StoreID
@@ -98,9 +100,20 @@ func (s *server) newKeeper() *offsite.Keeper {
 		},
 		Every: cfg.every, Store: store, Log: s.say.Log,
 		Make: func(ctx context.Context, verify bool, take func(context.Context, offsite.Made) error) error {
-			return s.core.StreamBackup(ctx, verify, func(ctx context.Context, made core.Backup) error {
+			send := func(ctx context.Context, made core.Backup) error {
 				return take(ctx, offsite.Made{Dir: made.Dir, Store: store, At: made.At, Links: made.Links, Program: version.Text()})
-			})
+			}
+			for {
+				err := s.core.StreamBackup(ctx, verify, send)
+				if !errors.Is(err, storage.ErrBackupRuns) {
+					return err
+				}
+				select { // until the others have made theirs
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(time.Second):
+				}
+			}
 		},
 	}
 }
