@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"time"
@@ -27,7 +28,8 @@ const challengePath = "/.well-known/acme-challenge/"
 const (
 	challengeTimeout  = 5 * time.Second
 	maxChallengeBytes = 4 << 10 // of an answer: it has a token and the hash of a key
-	maxChallenges     = 4       // that an edge passes on at a time
+	maxChallenges     = 32      // that an edge passes on at a time
+	maxChallengesFrom = 8       // of them, from one address: an authority asks from several at once
 )
 
 // challengeToken is what tokens look like (RFC 8555, 8.3: base64url), and hosts.
@@ -49,7 +51,7 @@ func newEdgeChallenges(own http.Handler, p *passing) http.Handler {
 	return &edgeChallenges{own, p.EdgeOf, &http.Client{
 		Transport: p.transport, Timeout: challengeTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, ops.NewPlaces("challenges", maxChallenges, maxChallenges)}
+	}, ops.NewPlaces("challenges", maxChallenges, maxChallengesFrom)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -69,10 +71,12 @@ func (c *edgeChallenges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ask returns the writer's answer to a challenge, if it has one.
 func (c *edgeChallenges) ask(r *http.Request) (text []byte, ok bool) {
 	token := r.URL.Path[min(len(challengePath), len(r.URL.Path)):]
-	if c.of.Stale() || !challengeToken.MatchString(token) || !challengeHost.MatchString(r.Host) || c.places.Take(turnstile.Key{}) != nil {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero address is one of its own
+	key := turnstile.Key{Network: from.Addr()}
+	if c.of.Stale() || !challengeToken.MatchString(token) || !challengeHost.MatchString(r.Host) || c.places.Take(key) != nil {
 		return nil, false
 	}
-	defer c.places.Leave(turnstile.Key{})
+	defer c.places.Leave(key)
 	at := c.of.Writer + apiRoot + edges.ChallengePath + "?" + url.Values{"token": {token}, "host": {r.Host}}.Encode()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, at, bytes.NewReader([]byte("{}")))
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		here, err := c.isHere(ctx), error(nil)
 		switch {
 		case !here && c.streams(ctx):
-			err = c.forwarder.ForwardStream(ctx, relay.Stream{Ending: c.ending, Renew: wire.Renew, AwaitEnd: wire.AwaitEnd})
+			err = c.forwarder.ForwardStream(ctx, relay.Stream{Ending: c.ending, Renew: wire.Renew, Sent: wire.Sent, AwaitEnd: wire.AwaitEnd})
 		case !here:
 			here, err = c.forwarder.Forward(ctx, local)
 		case !local && c.state.Stale() && c.mayBeOld(ctx) && !c.state.Edge():
@@ -226,9 +226,10 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, of cluster.Copy, send fun
 	}
 	c.log.Info("another node takes a copy of the data", "node", of.Node, "edge", of.Edge, "was_away", of.Back)
 	ctx.SetConnectionClose()
-	ctx.Response.Header.SetContentType("application/x-tar")
+	ctx.Response.Header.SetContentType("application/octet-stream")
+	conn := ctx.Conn()
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
-		if err := send(w); err != nil { // the copy lacks its end, so nobody takes it for a whole one
+		if err := send(sentWriter{w, conn}); err != nil { // the copy lacks its end, so nobody takes it for a whole one
 			c.log.Error("a copy of the data for another node failed", "node", of.Node, "error", err)
 		}
 	})

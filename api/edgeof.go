@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync"
 	"time"
 
@@ -52,7 +53,7 @@ type passing struct {
 
 // Limits of requests that an edge passes on.
 const (
-	maxPassed       = 512 // at a time, with live figures and exports
+	maxPassed       = 256 // at a time, with live figures and exports: the writer takes 512 connections from one address
 	maxPassedClient = 64  // of them, of the clients of one network
 
 	passDial    = 2 * time.Second
@@ -66,10 +67,19 @@ const (
 	maxPassedWhole = 1 << 20 // of an answer that is read before it is sent, in bytes
 )
 
+// proxyOf is http.ProxyFromEnvironment, but none for plain HTTP: a proxy would need another form of the address than
+// relay.To has.
+func proxyOf(r *http.Request) (*url.URL, error) {
+	if r.URL.Scheme != "https" {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(r)
+}
+
 // newTransport returns the connections of an edge to its writer.
 func newTransport(config *tls.Config) *http.Transport {
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: passDial}).DialContext, TLSHandshakeTimeout: passDial,
+		Proxy: proxyOf, DialContext: (&net.Dialer{Timeout: passDial}).DialContext, TLSHandshakeTimeout: passDial,
 		TLSClientConfig: config, ResponseHeaderTimeout: passAnswer, DisableCompression: true,
 		MaxIdleConns: maxPassedClient, MaxIdleConnsPerHost: maxPassedClient, IdleConnTimeout: passIdle,
 	}
@@ -147,10 +157,12 @@ func (p *passing) pass(ctx *fasthttp.RequestCtx, path, query []byte) error {
 	}
 	resp.Header.Del("Strict-Transport-Security") // is about this host, so this server says it
 	if length := resp.ContentLength; !ctx.IsHead() && (length < 0 || length > maxPassedWhole) {
-		relay.AnswerStream(ctx, resp, relay.Stream{Ending: p.ending, Renew: wire.Renew, AwaitEnd: wire.AwaitEnd, Stop: end, Overtaken: p.Stale})
+		relay.AnswerStream(ctx, resp, relay.Stream{Ending: p.ending, Renew: wire.Renew, Sent: wire.Sent, AwaitEnd: wire.AwaitEnd, Stop: end, Overtaken: p.Stale})
 		return nil
 	}
 	defer end()
+	late := time.AfterFunc(passAnswer, end)
+	defer late.Stop()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return p.unanswered(ctx)

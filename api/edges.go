@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -53,6 +54,7 @@ type edgeCalls struct {
 	auth     *auth.Authenticator
 	limiter  *auth.Limiter
 	copies   *ops.Places
+	copying  sync.Map // the names of edges that take a copy
 
 	challenges http.Handler    // nil: none
 	ending     <-chan struct{} // closed when the server shuts down
@@ -102,7 +104,11 @@ func (c *edgeCalls) within(limit time.Duration) (ctx context.Context, cancel con
 
 // copy answers with a copy of the links. It ends early, without the copy's own end, if it fails.
 func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if _, already := c.copying.LoadOrStore(caller.Edge, true); already {
+		return problem.New(problem.Overloaded, "the edge %s takes a copy already", caller.Edge)
+	}
 	if err := c.copies.Take(ops.KeyOf(caller)); err != nil {
+		c.copying.Delete(caller.Edge)
 		return err
 	}
 	c.log.Info("an edge takes a copy of the links", "edge", caller.Edge)
@@ -111,6 +117,7 @@ func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 	copying, stop := c.within(copyTimeout)
 	conn := ctx.Conn()
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+		defer c.copying.Delete(caller.Edge)
 		defer c.copies.Leave(ops.KeyOf(caller))
 		defer stop()
 		defer func() {

@@ -57,7 +57,7 @@ func TestNoStreamWaitsForALeaderThatIsCutOff(t *testing.T) {
 			var body []byte
 			go func() {
 				err := NewForwarder(s, &tls.Config{RootCAs: authority}).ForwardStream(ctx, relay.Stream{
-					Renew: func(net.Conn) {}, AwaitEnd: func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) },
+					Renew: func(net.Conn) {}, Sent: func(net.Conn, int) {}, AwaitEnd: func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) },
 				})
 				if err == nil {
 					body, err = io.ReadAll(ctx.Response.BodyStream())

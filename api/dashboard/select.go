@@ -373,8 +373,12 @@ func (r *request) exportCodes(view *selectedView) error {
 	if err != nil {
 		return err
 	}
+	cut := false
 	err = r.Heavily(func() error {
 		for _, code := range view.Codes {
+			if cut = table.full(); cut {
+				break
+			}
 			l, err := r.Calls.Read(r.Caller, code, q.Guard)
 			switch {
 			case err == nil:
@@ -388,7 +392,7 @@ func (r *request) exportCodes(view *selectedView) error {
 	if err != nil {
 		return err
 	}
-	return r.sendTable(table, false)
+	return r.sendTable(table, cut)
 }
 
 // exportShown is GET /_/links/export: the list as a file, with its filters and in its order, from the first link on.

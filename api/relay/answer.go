@@ -14,11 +14,12 @@ import (
 // A Stream describes how to pass on an answer that may be endless, or larger than memory: live figures and
 // exports.
 type Stream struct {
-	Ending    <-chan struct{} // closed when the server shuts down: then the stream ends
-	Renew     func(net.Conn)  // records that the client has read everything so far
-	AwaitEnd  func(net.Conn)  // waits until the client closes the connection or sends a byte
-	Stop      func()          // ends the other server's answer, and its connection unless it was read whole; called once or more
-	Overtaken func() bool     // the server that answers led, and another one does now
+	Ending    <-chan struct{}     // closed when the server shuts down: then the stream ends
+	Renew     func(net.Conn)      // records that the client has read everything so far
+	Sent      func(net.Conn, int) // records that bytes of the answer are being sent: a slow client gets more time
+	AwaitEnd  func(net.Conn)      // waits until the client closes the connection or sends a byte
+	Stop      func()              // ends the other server's answer, and its connection unless it was read whole; called once or more
+	Overtaken func() bool         // the server that answers led, and another one does now
 }
 
 const (
@@ -126,6 +127,7 @@ func (p *passed) Read(b []byte) (int, error) {
 	}
 	n := copy(b, p.unread)
 	p.unread = p.unread[n:]
+	p.Sent(p.conn, n)
 	return n, nil
 }
 

@@ -23,10 +23,10 @@ func TestNoStreamWaitsForAnyServerForEver(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client, server := net.Pipe()
 			body, node := io.Pipe()
-			renewed := 0
+			renewed, sent := 0, 0
 			p := &passed{
 				Stream: Stream{
-					Renew: func(net.Conn) { renewed++ }, AwaitEnd: func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) },
+					Renew: func(net.Conn) { renewed++ }, Sent: func(_ net.Conn, n int) { sent += n }, AwaitEnd: func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) },
 					Stop: func() { body.Close(); server.Close() }, Overtaken: func() bool { return false },
 				},
 				body: body, conn: server, events: c.events, chunks: make(chan []byte), closed: make(chan struct{}),
@@ -41,6 +41,7 @@ func TestNoStreamWaitsForAnyServerForEver(t *testing.T) {
 				n, err := p.Read(b)
 				expect.That(t, n == 3 && err == nil, "%s: got %d bytes, %v", name, n, err)
 			}
+			expect.Equal(t, sent, 6, "%s: bytes that give the client more time", name)
 			since := time.Now()
 			if n, err := p.Read(b); n != 0 || err != c.err || time.Since(since) != c.after {
 				t.Errorf("%s: got %d bytes, %v after %v, want %v after %v", name, n, err, time.Since(since), c.err, c.after)

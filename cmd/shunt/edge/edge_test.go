@@ -678,16 +678,11 @@ func TestCopiesOfEdgesHaveALimit(t *testing.T) {
 	for n := range 3000 {
 		w.link(fmt.Sprintf("code-%d", n), "https://a.example/"+strings.Repeat("x", 4000), 0)
 	}
-	secret, _ := w.token("frankfurt")
+	names := 0
 	ask := func() *http.Response {
-		req, err := http.NewRequest(http.MethodPost, "http://"+w.address+"/api/v1"+edges.CopyPath, strings.NewReader("{}"))
-		expect.OK(t, err)
-		req.Header.Set("Authorization", "Bearer "+secret)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
-		expect.OK(t, err)
-		t.Cleanup(func() { resp.Body.Close() })
-		return resp
+		names++
+		secret, _ := w.token(fmt.Sprintf("edge-%d", names))
+		return copyFor(t, w, secret)
 	}
 	var first *http.Response
 	for n := range 16 {
@@ -700,4 +695,31 @@ func TestCopiesOfEdgesHaveALimit(t *testing.T) {
 	expect.Equal(t, ask().StatusCode, http.StatusServiceUnavailable, "one more")
 	first.Body.Close()
 	until(t, "there is room for another", func() bool { return ask().StatusCode == http.StatusOK })
+}
+
+// TestAnEdgeTakesOneCopyAtATime: whoever has one edge's token keeps no place of other edges.
+func TestAnEdgeTakesOneCopyAtATime(t *testing.T) {
+	w := newWriter(t)
+	for n := range 3000 {
+		w.link(fmt.Sprintf("code-%d", n), "https://a.example/"+strings.Repeat("x", 4000), 0)
+	}
+	secret, _ := w.token("frankfurt")
+	first := copyFor(t, w, secret)
+	expect.Equal(t, first.StatusCode, http.StatusOK)
+	expect.Equal(t, copyFor(t, w, secret).StatusCode, http.StatusServiceUnavailable, "another at once")
+	first.Body.Close()
+	until(t, "the edge may take another", func() bool { return copyFor(t, w, secret).StatusCode == http.StatusOK })
+}
+
+// copyFor asks for a copy, and reads nothing of it.
+func copyFor(t *testing.T, w *machine, secret string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, "http://"+w.address+"/api/v1"+edges.CopyPath, strings.NewReader("{}"))
+	expect.OK(t, err)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
+	expect.OK(t, err)
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
 }

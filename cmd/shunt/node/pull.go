@@ -35,6 +35,7 @@ type pulls struct {
 	nodes    map[string][16]byte            // by node: the outbox that it had when acked was begun
 	copies   []replicate.Copy               // of our data, which may become nodes
 	saving   sync.Mutex                     // of the file that has copies; comes before mu
+	renewing sync.RWMutex                   // read while records are given, held while another outbox begins; comes after dropping
 	dropping sync.Mutex                     // of records, or the beginning of another outbox; comes before saving
 	asked    map[clusterlog.OutboxID]uint64 // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time           // by node: when everything that it had was applied here
@@ -257,33 +258,42 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 	if q.Settle {
 		settled = n.settle()
 	}
-	id, ok := n.store.OutboxID()
-	if !ok {
-		return cluster.Outbox{}, errors.New("this node has no outbox")
-	}
-	after := q.After
-	if q.Known != id {
-		after = 0 // it knows another history of this node, or none
-	}
-	part, err := n.store.Outbox(after, cluster.MaxOutboxBytes)
-	if errors.Is(err, replicate.ErrOutboxUnknown) {
-		if err := n.beginOutbox(id, "node", name, "has_applied_record", after); err != nil {
+	part, err := n.records(name, q)
+	if errors.Is(err, replicate.ErrOutboxUnknown) { // so it knows this outbox
+		if err := n.beginOutbox(q.Known, "node", name, "has_applied_record", q.After); err != nil {
 			return cluster.Outbox{}, err
 		}
-		after = 0
-		part, err = n.store.Outbox(after, cluster.MaxOutboxBytes)
+		part, err = n.records(name, q)
 	}
 	switch {
 	case errors.Is(err, replicate.ErrOutboxDropped):
 		return cluster.Outbox{}, fmt.Errorf("%w: %w", cluster.ErrLost, err)
 	case err != nil:
 		return cluster.Outbox{}, err
-	case q.Known == part.ID: // what it says that it has is here
-		n.acknowledge(name, min(q.Kept, after))
 	}
 	o := cluster.Outbox{ID: part.ID, First: part.First, Records: part.Records, More: part.More, Settled: settled}
 	n.countLeft(&o)
 	return o, nil
+}
+
+// records returns the records that a node asks for, and notes which it has. The outbox stays the same meanwhile, so
+// what a node has of an old one is not noted for a new one.
+func (n *Node) records(name string, q cluster.OutboxQuery) (part replicate.Posted, err error) {
+	n.pulls.renewing.RLock()
+	defer n.pulls.renewing.RUnlock()
+	id, ok := n.store.OutboxID()
+	if !ok {
+		return part, errors.New("this node has no outbox")
+	}
+	after := q.After
+	if q.Known != id {
+		after = 0 // it knows another history of this node, or none
+	}
+	part, err = n.store.Outbox(after, cluster.MaxOutboxBytes)
+	if err == nil && q.Known == part.ID {
+		n.acknowledge(name, min(q.Kept, after))
+	}
+	return part, err
 }
 
 // settleTimeout bounds how long a node that pulls waits for a flush.

@@ -16,11 +16,15 @@ import (
 //
 // The hits that it has counted since its start move to the new outbox.
 //
+// The older records go: the node that found it out has applied them or later ones. A third full node that was down and
+// lacks them never gets them, although others have applied them, because a node gives only the hits that it has
+// counted. The log says how many hits waited.
+//
 // Not found out: a folder without entries since, whose node counts more hits than were lost before another node asks.
 // Hits that were in the journal, and not in the outbox, when the snapshot was made may count twice.
 
 const saysRolledBack = "the data folder of this node is older than what other nodes know of it: it was rolled back, such as by a snapshot of its machine. It begins another outbox, " +
-	"and its links follow the log. Its figures lack hits that the others have: add it again ('shunt cluster forget', 'shunt cluster admit', 'shunt join') when its outbox is empty"
+	"and its links follow the log. Its figures lack hits that the others have: add it again ('shunt cluster forget', 'shunt cluster admit', 'shunt join') when its outbox is empty. Nodes that were down may lack hits that waited here: add them again, too"
 
 // checkRollBack begins another outbox if this node had applied more of the log than its folder has. Nobody uses the
 // store yet.
@@ -46,6 +50,8 @@ func (n *Node) beginOutbox(old [16]byte, details ...any) error {
 	p := n.pulls
 	p.dropping.Lock()
 	defer p.dropping.Unlock()
+	p.renewing.Lock()
+	defer p.renewing.Unlock()
 	if id, _ := n.store.OutboxID(); id != old {
 		return nil
 	}

@@ -119,6 +119,9 @@ func (s *Settings) readCluster() error {
 	return nil
 }
 
+// OfEdge reports whether the settings are those of an edge of a cluster.
+func (s *Settings) OfEdge() bool { return s.Cluster != "" && s.Role == Edge }
+
 // Check refuses settings that are missing or wrong. It reads no file but ClusterAt.
 func (s *Settings) Check() error {
 	if err := s.readCluster(); err != nil {
