@@ -233,7 +233,7 @@ var rooms = map[string]room{
 	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "api/problem", "engine", "engine/plural", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
-	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
+	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
 	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
 		knows: []string{"api/changes", "api/client", "api/sheet", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},

@@ -245,9 +245,9 @@ func newClusterRenew(stderr io.Writer) *cobra.Command {
 		Short: "Make the log of a cluster again after etcd has lost it",
 		Long: `Make the log of a cluster again after the servers of etcd have lost it: it goes on after the last entry
 that the data folder of a full node (--data) has. Use the node that has the most entries ('shunt check'
-shows them), and stop it for this command. The other nodes then follow by themselves, and no hit is lost.
-What only a node with more entries has is lost. An older state of the log, which etcd has from a backup,
-is replaced with --replace only.`,
+shows them), and stop it for this command. The other nodes then follow by themselves. No hit is lost if
+at most one full node was down when the log was lost. What only a node with more entries has is lost.
+An older state of the log, which etcd has from a backup, is replaced with --replace only.`,
 		Example: `  shunt cluster renew --data /var/lib/shunt --config /etc/shunt.toml`,
 		Args:    usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -51,6 +51,9 @@ func Find(ctx context.Context, w Wanted) (*Found, error) {
 	if f.manifest.EncryptedTo != "" && w.Key == nil {
 		return nil, errNeedsKey
 	}
+	if f.manifest.EncryptedTo == "" && w.Settings.inTheClear() {
+		return nil, fmt.Errorf("--s3-endpoint %s is plain HTTP, and the backup is not encrypted: others could read and change it on the way. Use https://", w.Settings.Endpoint)
+	}
 	f.Links, f.Files, f.Bytes, f.Encrypted = f.manifest.Links, len(f.manifest.Files), f.manifest.bytes(), f.manifest.EncryptedTo != ""
 	return f, nil
 }

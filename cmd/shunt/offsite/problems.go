@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 
@@ -61,6 +62,9 @@ func explain(ctx context.Context, place Place, err error) error {
 	}
 	if done := (*refusal)(nil); errors.As(err, &done) {
 		return err
+	}
+	if errors.As(err, new(*fs.PathError)) || errors.Is(err, errChanged) {
+		return err // of a file here, and not of the server
 	}
 	answer := minio.ErrorResponse{}
 	if !errors.As(err, &answer) {

@@ -3,6 +3,7 @@ package offsite
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -72,6 +73,13 @@ func (b *bucket) sweep(ctx context.Context, store string, say func(string)) (rem
 	found, err := b.list(ctx, store+"/"+filesFolder)
 	if err != nil {
 		return 0, err
+	}
+	now, err := b.entries(ctx, store)
+	if err != nil {
+		return 0, err
+	}
+	if !slices.EqualFunc(now, entries, func(a, b Entry) bool { return a.name == b.name }) {
+		return 0, errors.New("another run has changed the backups meanwhile")
 	}
 	var useless []string
 	for _, o := range found {

@@ -83,23 +83,24 @@ func Push(ctx context.Context, made Made, o Order) (sent Sent, err error) {
 	if o.Seal != nil {
 		r.sent.EncryptedFor = len(o.Seal.recipients)
 	}
-	t, err := takeTurn(ctx, b, r.store, o.pace, o.Say)
+	r.turn, err = takeTurn(ctx, b, r.store, o.pace, o.Say)
 	if err == nil {
-		err = t.hold(ctx, r.all)
+		err = r.turn.hold(ctx, r.all)
 	}
-	if left := t.leave(ctx); left != nil && err == nil {
+	if left := r.turn.leave(ctx); left != nil && err == nil {
 		r.warn("its turn could not be ended: %v", left)
 	}
 	return r.sent, err
 }
 
-// A run sends a backup.
+// A run sends a backup. Its turn is its own from the first request to the last.
 type run struct {
 	b     *bucket
 	o     *Order
 	made  Made
 	store string
 	sent  Sent
+	turn  *turn
 
 	manifest manifest
 	bytes    atomic.Uint64 // hashed, then sent, of those that are to be
@@ -136,6 +137,9 @@ func (r *run) all(ctx context.Context) error {
 	}
 	if lacking := r.lacking(there); len(lacking) > 0 {
 		return fmt.Errorf("%s lacks %d of the files that were sent, or has them with another size; the first: %s", r.o.Place, len(lacking), lacking[0].SHA256)
+	}
+	if err := r.turn.held(ctx); err != nil {
+		return err
 	}
 	name, err := r.conclude(ctx)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/cmd/shunt/settings"
+	"shunt/engine"
 )
 
 // Settings say how the S3 server is reached. Credentials are never among them.
@@ -59,12 +59,7 @@ func parseRegion(text string) (string, error) {
 
 // inTheClear reports whether what is sent can be read on the way to another machine.
 func (s *Settings) inTheClear() bool {
-	if s.Endpoint.Scheme == "https" {
-		return false
-	}
-	host := s.Endpoint.Hostname()
-	address, err := netip.ParseAddr(host)
-	return host != "localhost" && (err != nil || !address.IsLoopback())
+	return s.Endpoint.Scheme != "https" && !engine.LoopbackHost(s.Endpoint.Host)
 }
 
 // keys are credentials.

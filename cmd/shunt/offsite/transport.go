@@ -29,9 +29,6 @@ type lasting struct {
 	end  func() time.Time // of the moment; called after the run's end
 }
 
-// errEnded is that of requests after the moment.
-var errEnded = errors.New("the backup was ended")
-
 func newLasting(run context.Context, next http.RoundTripper) *lasting {
 	return &lasting{run, next, sync.OnceValue(func() time.Time { return time.Now().Add(leaveTimeout) })}
 }
@@ -44,18 +41,28 @@ func (l *lasting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if l.run.Err() == nil {
 		return l.next.RoundTrip(r)
 	}
-	ctx, cancel := context.WithDeadlineCause(r.Context(), l.end(), errEnded)
+	ctx, cancel := context.WithDeadline(r.Context(), l.end())
 	defer cancel()
 	answer, err := l.next.RoundTrip(r.WithContext(ctx))
-	if err != nil {
-		return nil, err
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(io.LimitReader(answer.Body, maxLateAnswer))
+		err = errors.Join(err, answer.Body.Close())
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxLateAnswer))
-	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, err
+	if err != nil {
+		return givenUp(r), nil
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(text))
 	return answer, nil
+}
+
+// givenUp answers a request that was not answered in time. It is no error, because the client would repeat the request
+// after an error, and would wait before.
+func givenUp(r *http.Request) *http.Response {
+	return &http.Response{
+		Status: http.StatusText(http.StatusForbidden), StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: http.NoBody, Request: r,
+	}
 }
 
 // newTransport returns a transport none of whose requests waits for ever: a connection on which no byte moves is ended,

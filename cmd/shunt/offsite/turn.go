@@ -32,6 +32,7 @@ type turn struct {
 	b    *bucket
 	name string // of its object
 	pace pace
+	last time.Time // before its last renewal
 }
 
 // A pace has the times of turns; tests have shorter ones.
@@ -64,6 +65,7 @@ func takeTurn(ctx context.Context, b *bucket, store string, p pace, say func(str
 
 // attempt takes the turn, and gives it back if there are others, whose number it returns.
 func (t *turn) attempt(ctx context.Context, store string) (others int, err error) {
+	t.last = time.Now()
 	if err = t.renew(ctx); conflict(err) {
 		return 1, nil
 	}
@@ -124,20 +126,36 @@ func (t *turn) hold(ctx context.Context, run func(context.Context) error) error 
 	return err
 }
 
+// passed returns the time since then, also that in which this machine slept: only the wall clock counts that.
+func passed(then time.Time) time.Duration {
+	return max(time.Since(then), time.Now().Round(0).Sub(then.Round(0)))
+}
+
+// held fails if the turn is not there any more: others took this run for dead.
+func (t *turn) held(ctx context.Context) error {
+	if passed(t.last) >= t.pace.dead {
+		return fmt.Errorf("%s: %w", t.b.place, errBeat)
+	}
+	_, err := t.b.read(ctx, t.name, int64(len(turnText)))
+	if missing(err) {
+		return fmt.Errorf("%s: %w", t.b.place, errBeat)
+	}
+	return err
+}
+
 // beat renews the turn until ctx ends, or ends it.
 func (t *turn) beat(ctx context.Context, end context.CancelCauseFunc) {
-	last := time.Now()
+	last := t.last
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(t.pace.beat):
 		}
-		began := time.Now()
-		err := t.renewBy(ctx, last.Add(t.pace.timeout))
-		if err == nil {
+		began, late := time.Now(), passed(last) >= t.pace.dead
+		if !late && t.renewBy(ctx, last.Add(t.pace.timeout)) == nil {
 			last = began
-		} else if time.Since(last) >= t.pace.timeout {
+		} else if late || passed(last) >= t.pace.timeout {
 			end(fmt.Errorf("%s: %w", t.b.place, errBeat))
 			return
 		}

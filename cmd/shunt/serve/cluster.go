@@ -26,6 +26,8 @@ type Cluster func(fs *pflag.FlagSet) NodeSettings
 type NodeSettings interface {
 	// Check refuses settings that are missing or wrong.
 	Check() error
+	// OfEdge reports whether they are those of a node with links only.
+	OfEdge() bool
 	// Open reads the certificates of a node whose settings Check accepts; nil: the settings name no cluster.
 	Open(log *slog.Logger) (Node, error)
 }

@@ -181,6 +181,7 @@ func (s *server) start(ctx context.Context) error {
 	if err := s.core.Load(ctx, s.say); err != nil {
 		return err
 	}
+	s.keepBackups()
 	if s.node != nil {
 		s.parts.Run("cluster", s.node.Run) // stopped first: another node leads while clients finish here
 	}
@@ -189,7 +190,6 @@ func (s *server) start(ctx context.Context) error {
 			return err
 		}
 	}
-	s.keepBackups()
 	s.say.Ready(s.core.Engine.Metrics().Links)
 	return nil
 }

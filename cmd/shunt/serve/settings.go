@@ -146,7 +146,7 @@ func (cfg *serveConfig) check() error {
 	if err := cfg.edge.Check(cfg.allowHTTP); err != nil {
 		return err
 	}
-	if err := cfg.backups.check(cfg.edge.Of != ""); err != nil {
+	if err := cfg.backups.check(cfg.edge.Of != "" || cfg.node != nil && cfg.node.OfEdge()); err != nil {
 		return err
 	}
 	return cfg.data.CheckBaseURL()

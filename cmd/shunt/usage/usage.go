@@ -18,7 +18,7 @@ import (
 // FlagError explains what is wrong with the flags of a call of cmd. If the call names a command that cmd does not
 // have, the flags are that one's, and no fault.
 func FlagError(cmd *cobra.Command, err error) error {
-	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 && cmd.ValidateArgs(args[:1]) != nil {
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 && !strings.Contains(cmd.Use, " ") {
 		return NoCommand(cmd, args, "command")
 	}
 	return settings.UsageErrorf("%w (see '%s --help')", flagProblem(cmd, err), cmd.CommandPath())
