@@ -151,7 +151,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"engine", "api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares": {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -160,11 +160,11 @@ var rooms = map[string]room{
 	"api/dashboard/glance": {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":   {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"engine", "api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/ops", "api/page", "api/problem", "api/worldmap", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/edges", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
 		users: []string{"api/dashboard", "api/dashboard/find"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
-	"api/edges":          {knows: nobody, users: []string{"api", "cmd/shunt/edge"}, never: noHTTP},
+	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/links", "api/public"}},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},

@@ -54,6 +54,8 @@ GET /stats/{code}/live                    200   404   404   200    401     401  
 GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403
 GET /stats                                200   200   200   200    401     401     401  401       200  200   403
 GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
+GET /edges                                403   403   200   403    401     401     401  401       403  403   403
+DELETE /edges/{name}                      403   403   204   403    401     401     401  401       403  403   403
 GET /misses                               403   403   200   403    401     401     401  401       403  403   403
 GET /audit                                403   403   200   403    401     401     401  401       403  403   403
 GET /tokens                               200   200   200   403    401     401     401  401       200  200   403
@@ -103,7 +105,7 @@ func newAccess(t *testing.T) *access {
 		"reader":    bearer(a.issue(account.CallerOf(a.owner), account.LinksRead, account.StatsRead)),
 		"revoked":   bearer(a.revokedToken()),
 		"expired":   bearer(a.expiredToken()),
-		"edge":      bearer(a.issueEdge(a.admin, "frankfurt")),
+		"edge":      bearer(a.issueEdge(a.admin, "oslo")),
 		"none":      nil,
 		"malformed": bearer("shunt_" + strings.Repeat("x", 36)),
 	}
@@ -176,6 +178,7 @@ func (a *access) fresh(path string) (there, missing string) {
 		expect.NoError(a.t, err)
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
 	}
+	replace("{name}", "frankfurt", "none")
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))
 	replace("{other}", strconv.Itoa(int(a.other.ID)), strconv.Itoa(int(a.other.ID)))
 	return there, missing

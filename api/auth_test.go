@@ -227,7 +227,7 @@ func TestUnsupportedMethodsAre405(t *testing.T) {
 		st.call(c.method, c.path, "").expect(t, fmt.Sprintf("%s %s", c.method, c.path), 405, problemOf("method_not_allowed"), header("Allow", c.allow))
 	}
 	for _, e := range st.endpoints() {
-		path := strings.NewReplacer("{code}", "none", "{id}", "9").Replace(e.path)
+		path := strings.NewReplacer("{code}", "none", "{id}", "9", "{name}", "none").Replace(e.path)
 		plain, slash := st.call("BREW", path, ""), st.call("BREW", path+"/", "")
 		expect.That(t, plain.status == 405 && slash.status == 405 && plain.header.Get("Allow") == slash.header.Get("Allow"),
 			"%s/: got %d, Allow %q; without the slash %d, %q", path, slash.status, slash.header.Get("Allow"), plain.status, plain.header.Get("Allow"))
@@ -243,7 +243,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"GET", "/me", ""}, {"GET", "/tokens", ""}, {"POST", "/tokens", `{"name":"n"}`}, {"DELETE", "/tokens/none", ""},
 		{"GET", "/links/x", ""}, {"PATCH", "/links/x", `{"title":"t"}`}, {"DELETE", "/links/x", ""}, {"GET", "/stats/x", ""}, {"GET", "/stats", ""}, {"GET", "/stats/x/live", ""},
-		{"GET", "/misses", ""},
+		{"GET", "/misses", ""}, {"GET", "/edges", ""}, {"DELETE", "/edges/frankfurt", ""},
 	} {
 		st.call(c.method, c.path+"?colour=red", c.body).expect(t, fmt.Sprintf("%s %s", c.method, c.path), 422, problemOf("invalid"), fieldsOf("colour:unknown"))
 	}
@@ -258,7 +258,7 @@ func TestTwoAuthorizationLinesAreRefused(t *testing.T) {
 		"one empty": {right, "Authorization:"}, "another scheme": {"Authorization: Basic YTpi", right}, "three": {right, right, right},
 	} {
 		for _, e := range st.endpoints() {
-			path := strings.NewReplacer("{code}", "victim", "{id}", "1").Replace(e.path)
+			path := strings.NewReplacer("{code}", "victim", "{id}", "1", "{name}", "frankfurt").Replace(e.path)
 			st.as(lines, e.method, path, "").expect(t, fmt.Sprintf("%s, %s %s", name, e.method, path), 400, problemOf("bad_request"), closed)
 		}
 	}

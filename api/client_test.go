@@ -103,7 +103,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageEdges, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -117,6 +117,14 @@ func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 
 // inWords returns values as text, separated by spaces.
 func inWords(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+
+func manageEdges(t *tour) {
+	edges, err := t.Edges(t.Context())
+	t.must(err)
+	t.want("edges", inWords(len(edges), edges[0].Name, edges[0].State, edges[0].SeenAt == nil), "1 frankfurt revoked true")
+	t.must(t.ForgetEdge(t.Context(), "frankfurt"))
+	t.wantError(t.ForgetEdge(t.Context(), "none"), client.ErrNotFound)
+}
 
 func makeLinks(t *tour) {
 	expires := time.UnixMilli(t.site.now.Load()).UTC().Add(time.Hour)

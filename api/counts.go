@@ -20,6 +20,9 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	}
 	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions
+	if o.Edges.Met != nil && sources.Edges == nil {
+		sources.Edges = s.edgeList.figures
+	}
 	if o.Access != nil {
 		sources.AccessDropped = o.Access.Dropped
 	}

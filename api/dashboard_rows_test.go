@@ -21,7 +21,7 @@ func pathOf(p dashboard.Page, token string) string {
 	if strings.HasPrefix(p.Path, "/_/tokens/") {
 		id = token
 	}
-	path := strings.NewReplacer("{code}", "x", "{id}", id).Replace(p.Path)
+	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt").Replace(p.Path)
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}

@@ -132,7 +132,7 @@
 // Rejected: redirects as a route of the router. It keeps captured values in a map, and gives some
 // paths meanings of its own.
 //
-// Files, leaves first: detached.go, endpoint.go, find.go, edges.go, edgeof.go, challenges.go, clustered.go,
-// bodylimits.go, front.go, login.go, setuplinks.go, operations.go, options.go, plain.go, router.go, server.go,
-// reload.go, drain.go, dashboard.go, counts.go, tokens.go, users.go, routes.go.
+// Files, leaves first: find.go, endpoint.go, detached.go, edges.go, edgelist.go, edgeof.go, challenges.go,
+// bodylimits.go, clustered.go, front.go, login.go, setuplinks.go, operations.go, options.go, plain.go, router.go,
+// server.go, reload.go, drain.go, dashboard.go, counts.go, tokens.go, users.go, routes.go.
 package api

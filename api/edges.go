@@ -24,6 +24,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/relay"
 	"shunt/api/wire"
+	"shunt/api/wire/http1"
 	"shunt/engine"
 )
 
@@ -38,6 +39,10 @@ type Edges struct {
 	// Follow applies records of the outbox of the edge of that name, and returns entries of the log that it lacks. If
 	// there is nothing to say, it waits until there is, or ctx ends. Errors are problems.
 	Follow func(ctx context.Context, edge string, ask *edges.Ask, records [][]byte) (edges.Answer, [][]byte, error)
+
+	// Met returns the names of the edges that have given hits, or asked for entries, and Forget frees such a name.
+	Met    func() ([]string, error)
+	Forget func(name string) error
 
 	// Head returns the sequence of the last entry of the log.
 	Head func() uint64
@@ -54,7 +59,10 @@ type edgeCalls struct {
 	auth     *auth.Authenticator
 	limiter  *auth.Limiter
 	copies   *ops.Places
+	proxies  *http1.Proxies
 	copying  sync.Map // the names of edges that take a copy
+	known    *edges.Known
+	now      func() time.Time
 
 	challenges http.Handler    // nil: none
 	ending     <-chan struct{} // closed when the server shuts down
@@ -116,8 +124,10 @@ func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	copying, stop := c.within(copyTimeout)
 	conn := ctx.Conn()
+	ended := c.known.Copies(caller.Edge, c.addressOf(ctx), c.now())
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer c.copying.Delete(caller.Edge)
+		defer func() { ended(c.now()) }()
 		defer c.copies.Leave(ops.KeyOf(caller))
 		defer stop()
 		defer func() {
@@ -154,10 +164,13 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	waiting, cancel := c.within(edges.Hold)
 	defer cancel()
 	began := time.Now()
+	answered := c.known.Asks(caller.Edge, c.addressOf(ctx), &ask, c.now())
 	answer, entries, err := c.Follow(waiting, caller.Edge, &ask, records)
 	if err != nil {
+		answered(nil, c.now())
 		return err
 	}
+	answered(&answer, c.now())
 	if time.Since(began) > edges.Hold/10 { // the token may have been revoked meanwhile
 		if _, err := c.accounts.Recheck(caller); errors.Is(err, account.ErrUnauthorized) {
 			return problem.New(problem.Unauthorized, "the token of the edge was revoked")
@@ -171,6 +184,11 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	ctx.Response.Header.SetContentType("application/octet-stream")
 	ctx.SetBody(edges.AppendAnswer(nil, &answer, entries))
 	return nil
+}
+
+// addressOf returns the address of an edge, or of what its connections come through.
+func (c *edgeCalls) addressOf(ctx *fasthttp.RequestCtx) string {
+	return c.proxies.ClientAddr(ctx, http1.PeerAddr(ctx)).String()
 }
 
 // heldKey marks a call of an edge that was held, and brought nothing: one a second, which is no line in the access log.

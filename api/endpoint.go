@@ -48,7 +48,7 @@ func (e endpoint) changesAccounts() bool {
 	if e.method == fasthttp.MethodGet {
 		return false
 	}
-	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links")
+	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links") || strings.HasPrefix(e.path, "/edges")
 }
 
 // withoutSlash returns a path of the API as the endpoints have it: many clients put a slash at its end.

@@ -158,6 +158,9 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	o := Options{
 		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 		AdminHosts: []string{"any.example"}, // the Host of requestText
+		Edges: Edges{ // cmd/shunt/edge has the tests of edges
+			Met: func() ([]string, error) { return []string{"frankfurt"}, nil }, Forget: func(string) error { return nil }, Head: func() uint64 { return 0 },
+		},
 	}
 	if change != nil {
 		change(&o)

@@ -69,6 +69,9 @@ func allSources(t *testing.T) func(*Options) {
 					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true,
 				}
 			},
+			Edges: func() []admin.Edge {
+				return []admin.Edge{{Name: "frankfurt", Silent: 1, Lag: 2, WaitingHits: 3, WaitingBytes: 4, ServesTill: at}}
+			},
 			Reloads: func() admin.Reloads { return admin.Reloads{LastAt: at, Failures: 13} },
 		}
 	}
@@ -190,7 +193,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 // of the server, each of which has its metric from the start.
 var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
-	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
+	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "edge": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
 	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
 	"quantile": `[0-9.]+`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }

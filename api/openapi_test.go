@@ -259,7 +259,7 @@ func TestNoUndocumentedParameterIsAccepted(t *testing.T) {
 	body := map[string]string{"POST /shorten": `{"url":"http://a/"}`, "POST /shorten/bulk": `[{"url":"http://a/"}]`}
 	for operation := range theContract().operations() {
 		method, path, _ := strings.Cut(operation.name, " ")
-		path = strings.NewReplacer("{code}", "abc", "{id}", "1").Replace(path)
+		path = strings.NewReplacer("{code}", "abc", "{id}", "1", "{name}", "frankfurt").Replace(path)
 		st.call(method, path+"?pretty=1", body[operation.name]).expect(t, operation.name, 422, fieldsOf("pretty:unknown"))
 	}
 	for _, path := range []string{"/links", "/links/abc", "/stats", "/stats/abc", "/stats/abc/live", "/export"} {

@@ -38,7 +38,7 @@ func TestEndpointsAreShedInTheirOrder(t *testing.T) {
 	st := newSite(t, nil)
 	want := map[string]shed.Kind{
 		"POST /shorten": shed.Create, "POST /shorten/bulk": shed.Create, "POST /import": shed.Create,
-		"DELETE /links/{code}": shed.Freeing, "DELETE /tokens/{id}": shed.Freeing, "DELETE /session": shed.Freeing,
+		"DELETE /links/{code}": shed.Freeing, "DELETE /tokens/{id}": shed.Freeing, "DELETE /edges/{name}": shed.Freeing, "DELETE /session": shed.Freeing,
 		"GET /links": shed.Other, "PATCH /links/{code}": shed.Other, "POST /session": shed.Other,
 	}
 	for _, e := range st.endpoints() {

@@ -36,6 +36,8 @@ func (s *Server) endpoints() []endpoint {
 		{"POST", "/users", account.Admin, accounts.addUser, 0},
 		{"PATCH", "/users/{id}", account.Admin, accounts.editUser, 0},
 		{"DELETE", "/users/{id}", account.Admin, accounts.removeUser, 0},
+		{"GET", "/edges", account.Admin, heavy.Bounded(s.edgeList.listEdges), 0},
+		{"DELETE", "/edges/{name}", account.Admin, s.edgeList.forgetEdge, 0},
 		{"POST", "/session", noCaller, accounts.beginSession, 0},
 		{"DELETE", "/session", noCaller, accounts.endSession, 0},
 		{"GET", "/openapi.json", noCaller, public.ReadDocument, 0},

@@ -50,6 +50,7 @@ type Server struct {
 	metrics      *admin.Metrics
 	adminAddress *admin.Address
 	accountCalls *accountCalls
+	edgeList     *edgeList
 	calls        *ops.Calls
 	linkCalls    *links.Calls
 	live         *links.Live
@@ -165,6 +166,7 @@ func (s *Server) buildCalls(o Options) {
 	s.accountCalls = &accountCalls{
 		accounts: o.Accounts, calls: s.calls, auth: s.auth, limiter: s.limiter, baseURL: s.baseURL, noDashboard: o.NoDashboard,
 	}
+	s.edgeList = &edgeList{Edges: o.Edges, accounts: o.Accounts, now: s.now.Time, since: s.now.Time()}
 	stale := func() bool { return false }
 	if o.Cluster.State != nil {
 		stale = o.Cluster.State.Stale
@@ -192,6 +194,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.others = s.newPublic(checked)
 	ofEdges := &edgeCalls{
 		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
+		proxies: &s.proxies, known: &s.edgeList.known, now: s.now.Time,
 		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies), challenges: o.ACMEChallenges,
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())

@@ -161,8 +161,8 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 	return nil
 }
 
-// EdgeNames returns the names of the edges that have a token which is valid, ascending. It reads all tokens.
-func (a *Accounts) EdgeNames() (names []string, err error) {
+// EdgeTokens returns the tokens of edges that are valid, of all users, without their last use. It reads all tokens.
+func (a *Accounts) EdgeTokens() (tokens []Token, err error) {
 	now := a.now()
 	err = a.table.Scan(tokenKey(nil), func(_, value []byte) (bool, error) {
 		t, _, err := decodeToken(value)
@@ -170,10 +170,9 @@ func (a *Accounts) EdgeNames() (names []string, err error) {
 			return false, fmt.Errorf("read a token: %w", err)
 		}
 		if slices.Contains(t.Scopes, Edge) && !t.expired(now) {
-			names = append(names, t.Name)
+			tokens = append(tokens, t)
 		}
 		return true, nil
 	})
-	slices.Sort(names)
-	return slices.Compact(names), err
+	return tokens, err
 }

@@ -31,6 +31,7 @@ type Sources struct {
 	Refused       func() bool        // the writer of this edge refuses it, so nothing redirects; nil: this is no edge
 	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
 	Cluster       func() Cluster     // this node of a cluster; nil: there is none
+	Edges         func() []Edge      // of this server; nil: it can have none
 	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
 }
 
@@ -81,6 +82,17 @@ type ClusterServer struct{ Used, Size, Quota int64 }
 
 // ClusterRoles are the roles of a node.
 var ClusterRoles = []string{"leader", "follower", "edge"}
+
+// An Edge is what this server knows of one of its edges, of which there are 256 at most. A number that is not known yet
+// is negative.
+type Edge struct {
+	Name         string
+	Silent       float64   // seconds since it was heard, or since this server started
+	Lag          float64   // seconds for which it may lack changes
+	WaitingHits  float64   // that it had counted and not given when it last asked
+	WaitingBytes float64   // of their records
+	ServesTill   time.Time // when its certificate for visitors expires; zero: it has none, or has not said so
+}
 
 // Buckets is a snapshot of a histogram. Counts has one more element than Bounds: values above the
 // last bound. Neither is changed after it was handed over.

@@ -53,6 +53,7 @@ type snapshot struct {
 	offsite       *Offsite
 	reloads       *Reloads
 	cluster       *Cluster
+	edges         []Edge
 }
 
 // newSnapshot asks all sources.
@@ -74,6 +75,9 @@ func newSnapshot(from *Sources) *snapshot {
 	}
 	if from.Shed != nil {
 		s.shed = from.Shed()
+	}
+	if from.Edges != nil {
+		s.edges = from.Edges()
 	}
 	return s
 }
@@ -172,6 +176,7 @@ var table = []section{
 	{title: "Journal of hits", folded: true, metrics: journalMetrics},
 	{title: "Writing figures to disk", folded: true, metrics: flushMetrics},
 	{title: "Cluster", folded: true, metrics: clusterMetrics},
+	{title: "Edges", folded: true, metrics: edgeMetrics},
 	{title: "Connections and limits", folded: true, metrics: connectionMetrics},
 	{title: "Disk and store", folded: true, metrics: storeMetrics},
 	{title: "Program", folded: true, metrics: programMetrics},

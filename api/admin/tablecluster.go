@@ -88,6 +88,51 @@ var clusterMetrics = []metric{
 }
 
 // ofPulls returns a send that sends one value for each node whose hits this one pulls.
+// edgeMetrics are about the edges of this server.
+var edgeMetrics = []metric{
+	{
+		name: "shunt_edge_silent_seconds", help: "Time since an edge of this server was heard, or since this server started.", labels: []string{"edge"},
+		words: "Not heard for", unit: Seconds,
+		send: ofEdges(func(e *Edge) float64 { return e.Silent }),
+	},
+	{
+		name: "shunt_edge_lag_seconds", help: "Time for which an edge may lack changes: since it last had all. Absent until it has said so.", labels: []string{"edge"},
+		words: "May lack changes of", unit: Seconds,
+		send: ofEdges(func(e *Edge) float64 { return e.Lag }),
+	},
+	{
+		name: "shunt_edge_waiting_hits", help: "Hits that an edge had counted and not given when it last asked. Absent if they are too many to count.", labels: []string{"edge"},
+		words: "Hits waiting there",
+		send:  ofEdges(func(e *Edge) float64 { return e.WaitingHits }),
+	},
+	{
+		name: "shunt_edge_waiting_bytes", help: "Bytes of the records of those hits.", labels: []string{"edge"},
+		words: "Their size", unit: Bytes,
+		send: ofEdges(func(e *Edge) float64 { return e.WaitingBytes }),
+	},
+	{
+		name: "shunt_edge_certificate_expiry_timestamp_seconds", help: "Time at which the certificate of an edge for its visitors expires, in Unix seconds. Absent if it has none.", labels: []string{"edge"},
+		words: "Certificate expires", unit: Moment,
+		send: ofEdges(func(e *Edge) float64 {
+			if e.ServesTill.IsZero() {
+				return -1
+			}
+			return unixSeconds(e.ServesTill)
+		}),
+	},
+}
+
+// ofEdges returns a function that sends a number for each edge; negative: nothing.
+func ofEdges(number func(*Edge) float64) func(*snapshot, sender) {
+	return func(s *snapshot, out sender) {
+		for i := range s.edges {
+			if n := number(&s.edges[i]); n >= 0 {
+				out.gauge(n, s.edges[i].Name)
+			}
+		}
+	}
+}
+
 func ofPulls(value func(*ClusterPull) float64) func(s *snapshot, out sender) {
 	return clusterSender(func(c Cluster, out sender) {
 		for i := range c.Pulls {

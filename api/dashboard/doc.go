@@ -33,5 +33,5 @@
 //
 // Files, leaves first: system.go, dashboard.go, users.go, campaigns.go, figures.go, tags.go, account.go, linkform.go,
 // create.go, usersone.go, overview.go, edit.go, confirm.go, by.go, compare.go, signin.go, tokens.go, transfer.go,
-// bulk.go, select.go, links.go, audit.go, link.go, rows.go.
+// bulk.go, links.go, select.go, audit.go, link.go, rows.go.
 package dashboard

@@ -78,6 +78,9 @@ func rows() []row {
 		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
 		{"POST", "/_/transfer", visit.Admins, (*request).importFile},
 		{"GET", "/_/system", visit.Admins, (*request).systemPage},
+		{"GET", "/_/system/edges", visit.Admins, (*request).edgesPage},
+		{"GET", "/_/system/edges/{name}/forget", visit.Admins, (*request).forgetEdgePage},
+		{"POST", "/_/system/edges/{name}/forget", visit.Admins, (*request).forgetEdge},
 	}
 }
 

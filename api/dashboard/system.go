@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/chart"
 	"shunt/api/dashboard/visit"
+	"shunt/api/edges"
 	"shunt/engine"
 )
 
@@ -19,6 +21,7 @@ import (
 type systemView struct {
 	BaseURL string
 	Summary summary
+	Edges   string // how many there are
 	Groups  []admin.Group
 }
 
@@ -28,7 +31,60 @@ func (r *request) systemPage() error {
 	if err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "system", "System", systemView{r.BaseURL, r.summary(groups), groups})
+	all, err := r.Edges()
+	if err != nil {
+		return err
+	}
+	return r.Show(fasthttp.StatusOK, "system", "System", systemView{r.BaseURL, r.summary(groups), edgesText(all), groups})
+}
+
+// edgesText says how many edges there are, and how many of them are heard.
+func edgesText(all []edges.Edge) string {
+	connected := 0
+	for i := range all {
+		if all[i].State == edges.Connected {
+			connected++
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d, %d connected", len(all), connected)
+}
+
+const edgesPath = visit.Root + "system/edges"
+
+// edgesPage is GET /_/system/edges.
+func (r *request) edgesPage() error {
+	all, err := r.Edges()
+	if err != nil {
+		return err
+	}
+	return r.Show(fasthttp.StatusOK, "edges", "Edges", struct{ Edges []edges.Edge }{all})
+}
+
+// forgetEdgePage asks whether an edge is to be forgotten.
+func (r *request) forgetEdgePage() error {
+	all, err := r.Edges()
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(e edges.Edge) bool { return e.Name == r.Segment("name") })
+	if i < 0 {
+		return r.Missing()
+	}
+	return r.Show(fasthttp.StatusOK, "edge-forget", "Forget an edge", all[i])
+}
+
+func (r *request) forgetEdge() error {
+	return r.SeeOnce(func() (string, error) {
+		e, err := r.ForgetEdge(r.Caller, r.Segment("name"))
+		if err != nil {
+			return "", err
+		}
+		r.Say("done", "The edge "+e.Name+" is forgotten, and its token is revoked.")
+		return edgesPath, nil
+	})
 }
 
 // valueText returns a value of a fact as people read it.
@@ -90,6 +146,8 @@ func bytesText(n float64) string {
 	}
 	return strconv.FormatFloat(n, 'f', 1, 64) + space + units[i]
 }
+
+func sizeText(n uint64) string { return bytesText(float64(n)) }
 
 // seconds returns a duration in the unit that suits it.
 func seconds(n float64) string {

@@ -16,5 +16,5 @@
 // An edge also passes on requests of clients, which are calls of the API and pages. They have its token in TokenField,
 // and say who the client is by the fields of package relay.
 //
-// Files, leaves first: message.go, calls.go.
+// Files, leaves first: message.go, calls.go, known.go (what a writer has heard).
 package edges

@@ -173,6 +173,6 @@
 //     durable. The rings hold 10 s of 200,000 hits/s by default, and a flush starts early when one
 //     is half full.
 //
-// Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, capped.go, pulled.go, query.go, ranking.go,
-// record.go, stats.go, report.go, epoch.go, metrics.go, journalcheck.go, top.go, totals.go.
+// Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, pulled.go, query.go, ranking.go, record.go,
+// capped.go, stats.go, report.go, epoch.go, metrics.go, journalcheck.go, top.go, totals.go.
 package hit

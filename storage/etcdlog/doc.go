@@ -35,5 +35,5 @@
 // they elect a leader of their own. The lease is long, because the log is trimmed past a node that seems dead.
 //
 // Files, leaves first: keys.go, options.go, server.go, leadership.go, identity.go, read.go, members.go, append.go,
-// status.go, trim.go, watch.go, registry.go, follow.go, campaign.go, gate.go, announce.go.
+// status.go, trim.go, watch.go, registry.go, follow.go, campaign.go, announce.go, gate.go.
 package etcdlog

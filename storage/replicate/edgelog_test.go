@@ -418,6 +418,9 @@ func TestHitsOfEdgesCountOnceUnderTheirOwnNames(t *testing.T) {
 			closeStore(t, s)
 			s, stop = newWriter(t, disk)
 		}
+		if round%7 == 3 { // it comes back after all
+			expect.OK(t, s.ForgetEdge("honest"))
+		}
 		kept, err := s.MeetEdge("honest", p.ID)
 		expect.OK(t, err)
 		next, err := s.PulledNext(kept)
@@ -474,6 +477,10 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 		expect.OK(t, expect.Err(s.MeetEdge(fmt.Sprintf("edge-%d", n), p.ID)))
 	}
 	expect.Error(t, expect.Err(s.MeetEdge("one-more", p.ID)), ErrTooManyEdges)
+	expect.OK(t, s.ForgetEdge("edge-7"))
+	expect.OK(t, s.ForgetEdge("edge-7"))
+	expect.OK(t, expect.Err(s.MeetEdge("one-more", p.ID)))
+	expect.Error(t, expect.Err(s.MeetEdge("edge-7", p.ID)), ErrTooManyEdges)
 	for n := range byte(20) { // an edge that names other outboxes gets no more room
 		_, err := s.MeetEdge("edge", [16]byte{n, 1})
 		expect.OK(t, err)

@@ -15,11 +15,11 @@ import (
 	"shunt/storage/row"
 )
 
-// MaxEdges is how many edges a writer can have, together with those that it had.
+// MaxEdges is how many edges a writer can have, together with those that it had and did not forget.
 const MaxEdges = 256
 
 // ErrTooManyEdges: a writer has MaxEdges.
-var ErrTooManyEdges = fmt.Errorf("this server has had %d edges, which is the most that it can", MaxEdges)
+var ErrTooManyEdges = fmt.Errorf("this server knows %d edges, which is the most that it can; 'shunt edges forget' makes room", MaxEdges)
 
 // edges are what a writer knows of its edges.
 type edges struct {
@@ -96,14 +96,19 @@ func (s *Rows) outboxesOf(name string) (known [][16]byte, met bool, all int, err
 	e := &s.edges
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.by == nil {
-		if e.by, err = s.readEdges(); err != nil {
-			e.by = nil
-			return nil, false, 0, err
-		}
+	if err = s.readEdgesOnce(); err != nil {
+		return nil, false, 0, err
 	}
 	known, met = e.by[name]
 	return known, met, len(e.by), nil
+}
+
+// readEdgesOnce reads what is known of all edges, for the one who holds mu.
+func (s *Rows) readEdgesOnce() (err error) {
+	if s.edges.by == nil {
+		s.edges.by, err = s.readEdges()
+	}
+	return err
 }
 
 // readEdges reads what is known of all edges.
@@ -117,7 +122,10 @@ func (s *Rows) readEdges() (by map[string][][16]byte, err error) {
 		by[name], err = row.DecodeEdge(value)
 		return err == nil, err
 	})
-	return by, err
+	if err != nil {
+		return nil, err
+	}
+	return by, nil
 }
 
 // ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in two
@@ -155,6 +163,31 @@ func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulle
 	return p, lost, err
 }
 
+// ForgetEdge frees the name of an edge. The positions in its outboxes stay, 24 bytes each: if the edge comes back after
+// all, no hit counts twice. Any goroutine may call it.
+func (s *Rows) ForgetEdge(name string) error {
+	e := &s.edges
+	e.meeting.Lock()
+	defer e.meeting.Unlock()
+	_, met, _, err := s.outboxesOf(name)
+	if err != nil {
+		return fmt.Errorf("storage: reading the edges: %w", err)
+	}
+	if !met {
+		return nil
+	}
+	b := s.db.NewBatch()
+	defer b.Close()
+	kv.Remove(b, row.AppendEdgeKey(nil, name))
+	if err := s.writer.Sync(b, "storage: forgetting an edge"); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.by, name)
+	return nil
+}
+
 // leaveEdges adds rows to b that remove what a writer knew of edges.
 func leaveEdges(b *pebble.Batch) {
 	for _, table := range []byte{row.TableEdgeLog, row.TableEdges, row.TablePulled} {
@@ -164,8 +197,13 @@ func leaveEdges(b *pebble.Batch) {
 	kv.Remove(b, row.MetaKey(row.MetaEdgeLog))
 }
 
-// EdgeNames returns the names of the edges that this writer knows, in no order.
+// EdgeNames returns the names of the edges that this writer knows, in no order. It reads the store once.
 func (s *Rows) EdgeNames() ([]string, error) {
-	by, err := s.readEdges()
-	return slices.Collect(maps.Keys(by)), err
+	e := &s.edges
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := s.readEdgesOnce(); err != nil {
+		return nil, fmt.Errorf("storage: reading the edges: %w", err)
+	}
+	return slices.Collect(maps.Keys(e.by)), nil
 }

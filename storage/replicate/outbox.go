@@ -87,10 +87,10 @@ func outboxRange(first, next uint64) row.Range {
 	return row.Range{Lower: row.AppendOutboxKey(nil, first), Upper: row.AppendOutboxKey(nil, next)}
 }
 
-// WaitingHits returns how many hits are in the records of the outbox.
-func (s *Rows) WaitingHits() (hits uint64, err error) {
+// WaitingHits returns how many hits are in the records of the outbox after a position. It reads these records.
+func (s *Rows) WaitingHits(after uint64) (hits uint64, err error) {
 	o := &s.outbox
-	err = kv.Each(s.db, outboxRange(o.first.Load(), o.next.Load()), func(_, value []byte) (bool, error) {
+	err = kv.Each(s.db, outboxRange(max(after+1, o.first.Load()), o.next.Load()), func(_, value []byte) (bool, error) {
 		rows, _, err := row.ReadOutbox(value)
 		if err != nil {
 			return false, err

@@ -150,13 +150,13 @@ func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
 		expect.OK(t, err)
 		counted += n
 	}
-	waiting, err := s.WaitingHits()
+	waiting, err := s.WaitingHits(0)
 	expect.That(t, err == nil && waiting == counted && counted > 1, "%d hits wait, %v; %d were counted", waiting, err, counted)
 	for more := true; more; {
 		more, err = s.DropOutbox(1)
 		expect.OK(t, err)
 	}
-	waiting, err = s.WaitingHits()
+	waiting, err = s.WaitingHits(0)
 	expect.That(t, err == nil && waiting == 0, "%d hits wait in an empty outbox, %v", waiting, err)
 }
 

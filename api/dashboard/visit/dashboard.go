@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/edges"
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
@@ -26,6 +27,9 @@ type Options struct {
 	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
 	Stalled  func() bool                   // the store has not answered a write in time
 	Health   func() admin.Health
+
+	Edges      func() ([]edges.Edge, error) // of this server
+	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)
 
 	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end

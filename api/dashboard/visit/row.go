@@ -28,7 +28,8 @@ func (r *Row) ChangesAccounts() bool {
 	if r.Method != "POST" {
 		return false
 	}
-	return r.Path == "/_/account/password" || r.Path == "/_/setup" || strings.HasPrefix(r.Path, "/_/users") || strings.HasPrefix(r.Path, "/_/tokens")
+	return r.Path == "/_/account/password" || r.Path == "/_/setup" || strings.HasPrefix(r.Path, "/_/users") || strings.HasPrefix(r.Path, "/_/tokens") ||
+		strings.HasPrefix(r.Path, "/_/system/edges")
 }
 
 // A Content is the pages.

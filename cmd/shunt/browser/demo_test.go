@@ -78,6 +78,7 @@ func (d *demo) fillDemo() {
 	answerOf[any](d.server, root, http.MethodPost, "/users", map[string]any{"email": emails[invited], "role": "member"})
 	ann := d.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	d.run("", "token", "add", "--user", emails[admin], "--name", "website", "--scopes", "links:read,stats:read", "--expires", "90d")
+	d.run("", "token", "add", "--user", emails[admin], "--edge", "oslo")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")
 	d.create(ben, map[string]any{"url": "https://talks.example.com/2026/ben", "alias": memberCode, "title": "Ben's talk"})
 	d.fillLinks(ann)

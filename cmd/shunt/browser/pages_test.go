@@ -83,6 +83,8 @@ var pages = []row{
 	{name: "audit-end", path: "/_/audit?code=" + longCode + "&cursor=1", as: admin},
 	{name: "audit-refused", path: "/_/audit?code=a%2Fb&from=2026-02-02&to=2026-02-01", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "system", path: "/_/system", as: admin},
+	{name: "edges", path: "/_/system/edges", as: admin},
+	{name: "edge-forget", path: "/_/system/edges/oslo/forget", as: admin},
 
 	{name: "link-crossed", path: "/_/link/" + memberCode + "/edit", as: member, then: crossedEdit},
 	{name: "link-made", path: "/_/links", as: member, then: madeLink},

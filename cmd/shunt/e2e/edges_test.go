@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -157,7 +158,12 @@ func TestEdgesOfAServerOutliveKills(t *testing.T) {
 		got := s.hits(code)
 		expect.That(t, got <= s.counted[code]+s.unknown[code], "%s: %d hits, %d redirects answered, %d without an answer", code, got, s.counted[code], s.unknown[code])
 	}
+	within("the server hears both", func() bool {
+		return strings.Count(shunt(t, "", nil, "edges", "--data", dir).done(t), "connected") == 2
+	})
 	s.writer.terminate()
+	alone := shunt(t, "", nil, "edges", "--data", dir)
+	expect.That(t, alone.code == exitFailed && strings.Contains(alone.stderr, "no server runs on "+dir), "edges of a server that does not run: %+v", alone)
 	for i, e := range s.edges {
 		status, _ := s.follow(e.public, "code-0")
 		expect.Equal(t, status, http.StatusFound, "edge %d without the server", i)
@@ -207,4 +213,31 @@ func TestMistakesWithEdgesAreExplained(t *testing.T) {
 		expect.OK(t, err)
 		expect.That(t, !strings.Contains(r.stderr, strings.TrimSpace(string(text))), "%s: it shows the token", name)
 	}
+}
+
+// TestEdgesAreForgotten makes a token for an edge and forgets it, before it was ever used.
+func TestEdgesAreForgotten(t *testing.T) {
+	t.Parallel()
+	w := startServer(t, filepath.Join(t.TempDir(), "data"))
+	expect.Equal(t, shunt(t, "", nil, "edges", "--data", w.dir).done(t), "NAME  STATE  HEARD  BEHIND  WAITING  VERSION  CERTIFICATE  ADDRESS\n")
+	token := shunt(t, "", nil, "token", "add", "--edge", "oslo", "--data", w.dir).done(t)
+	text := shunt(t, "", nil, "edges", "--data", w.dir).done(t)
+	expect.That(t, regexp.MustCompile(`(?m)^oslo +new +- +- +- +- +- +-$`).MatchString(text), "got %s", text)
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"another name": {[]string{"forget", "rome"}, exitFailed, "has no edge of that name"},
+		"no name":      {[]string{"forget"}, exitUsage, "NAME"},
+		"another verb": {[]string{"remember"}, exitUsage, "remember"},
+	} {
+		r := shunt(t, "", nil, append(append([]string{"edges"}, c.args...), "--data", w.dir)...)
+		expect.That(t, r.code == c.code && strings.Contains(r.stderr, c.want), "%s: exit code %d, want %d with %q: %s", name, r.code, c.code, c.want, r.stderr)
+	}
+	r := shunt(t, "", nil, "edges", "forget", "oslo", "--data", w.dir)
+	expect.That(t, r.code == 0 && strings.Contains(r.stderr, "oslo is forgotten"), "got %+v", r)
+	r = shunt(t, "", nil, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"),
+		"--edge-of", w.public, "--edge-token-file", writeFile(t, "token", token))
+	expect.That(t, r.code == exitFailed && strings.Contains(r.stderr, "refuses the token"), "an edge that was forgotten: %+v", r)
 }

@@ -167,6 +167,7 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts) { n.engine = e }
 // Answer says in o that this is an edge.
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
+	n.source.certificate = o.Metrics.Certificate
 	o.Absent = n.absent()
 	o.EdgeOf = api.EdgeOf{
 		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,

@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/api/admin"
 	"shunt/api/edges"
+	"shunt/cmd/shunt/version"
 	"shunt/storage/clusterlog"
 	"shunt/storage/replicate"
 )
@@ -21,11 +23,24 @@ type source struct {
 	rows   *replicate.Rows
 	log    *slog.Logger
 
-	token   func() (string, error) // reads the token again
-	revoked atomic.Bool
-	quiet   bool // the last failure was reported; of Follow's goroutine
-	apart   bool // the clocks were last found to be apart; of Follow's goroutine
+	token       func() (string, error)   // reads the token again
+	certificate func() admin.Certificate // for visitors of this edge; nil: it does not speak TLS
+	waiting     waiting
+	revoked     atomic.Bool
+	quiet       bool // the last failure was reported; of Follow's goroutine
+	apart       bool // the clocks were last found to be apart; of Follow's goroutine
 }
+
+// waiting is what was last counted in the outbox beyond what an ask had. It belongs to Follow's goroutine.
+type waiting struct {
+	hits    *uint64
+	counted time.Time
+}
+
+const (
+	maxCountedBytes = 64 << 20         // of records whose hits are counted
+	countInterval   = 10 * time.Second // between two counts
+)
 
 const (
 	leastPause = 200 * time.Millisecond // after a failure
@@ -181,10 +196,42 @@ func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the outbox: %w", err)
 	}
-	return &edges.Ask{
+	ask := &edges.Ask{
 		Key: clusterlog.FingerprintOf(s.rows.Store().Identity().VisitorKey).String(), Log: id.String(), At: at.String(),
-		Outbox: hex.EncodeToString(outbox[:]), First: posted.First,
-	}, posted.Records[:min(len(posted.Records), edges.MaxParts)], nil
+		Outbox: hex.EncodeToString(outbox[:]), First: posted.First, Program: version.Text(),
+	}
+	records := posted.Records[:min(len(posted.Records), edges.MaxParts)]
+	s.describe(ask, records)
+	return ask, records, nil
+}
+
+// describe says in a question what people want to know of this edge.
+func (s *source) describe(ask *edges.Ask, records [][]byte) {
+	if s.certificate != nil {
+		if c := s.certificate(); !c.NotAfter.IsZero() {
+			ask.ServesTill = c.NotAfter.Unix()
+		}
+	}
+	m, given := s.rows.Metrics(), uint64(0)
+	for _, record := range records {
+		given += uint64(len(record))
+	}
+	last := ask.First + uint64(len(records)) - 1
+	if last+1 >= m.OutboxNext {
+		ask.Hits = new(uint64)
+		return
+	}
+	ask.HitsBytes = max(m.OutboxBytes, given) - given
+	if time.Since(s.waiting.counted) > countInterval {
+		s.waiting = waiting{counted: time.Now()}
+		if ask.HitsBytes > maxCountedBytes {
+			return
+		}
+		if n, err := s.rows.WaitingHits(last); err == nil {
+			s.waiting.hits = &n
+		}
+	}
+	ask.Hits = s.waiting.hits
 }
 
 // taken drops what the writer has taken of the outbox; left reports whether there is more. A writer that was restored

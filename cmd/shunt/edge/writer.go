@@ -45,7 +45,7 @@ func NewWriter(store *storage.Store, e *engine.Engine, a *account.Accounts, log 
 
 // Calls returns what answers edges.
 func (w *Writer) Calls() api.Edges {
-	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow, Head: w.head, Caps: w.engine.RecordAsked}
+	return api.Edges{Identity: w.identity, Copy: w.copy, Follow: w.follow, Head: w.head, Met: w.rows.EdgeNames, Forget: w.rows.ForgetEdge, Caps: w.engine.RecordAsked}
 }
 
 // Run keeps the log within its bound, and ends it when there are no edges any more, until ctx is done.
@@ -76,8 +76,8 @@ func (w *Writer) endWithoutEdges() error {
 	if _, _, _, exists := w.rows.EdgeLog(); !exists {
 		return nil
 	}
-	names, err := w.accounts.EdgeNames()
-	if err != nil || len(names) > 0 {
+	tokens, err := w.accounts.EdgeTokens()
+	if err != nil || len(tokens) > 0 {
 		return err
 	}
 	w.log.Info("no token of an edge is left, so the log of changes for edges ends")
@@ -117,7 +117,7 @@ func (w *Writer) follow(ctx context.Context, name string, ask *edges.Ask, record
 		if a.Copy = reasonOf(err); a.Copy != edges.NotNeeded {
 			return a, nil, nil
 		}
-		a.WaitedMs, a.NowMs = time.Since(began).Milliseconds(), time.Now().UnixMilli()
+		a.At, a.WaitedMs, a.NowMs = place.at.Sequence, time.Since(began).Milliseconds(), time.Now().UnixMilli()
 		entries = entries[:min(len(entries), edges.MaxParts)]
 		if err != nil || len(entries) > 0 || len(records) > 0 || ask.NoWait || ctx.Err() != nil {
 			return a, entries, err

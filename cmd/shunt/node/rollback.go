@@ -55,7 +55,7 @@ func (n *Node) beginOutbox(old [16]byte, details ...any) error {
 	if id, _ := n.store.OutboxID(); id != old {
 		return nil
 	}
-	waiting, err := n.store.WaitingHits()
+	waiting, err := n.store.WaitingHits(0)
 	if err == nil {
 		err = n.store.RenewOutboxFrom(p.began)
 	}

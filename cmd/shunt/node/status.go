@@ -153,7 +153,7 @@ func Leave(store *storage.Store, loseHits bool) error {
 	if rows.Edge() {
 		return errEdgeLeaves
 	}
-	if waiting, err := rows.WaitingHits(); err != nil {
+	if waiting, err := rows.WaitingHits(0); err != nil {
 		return err
 	} else if waiting > 0 && !loseHits {
 		return fmt.Errorf("%s of this node wait in its data folder for other nodes, which would never get them: %w",

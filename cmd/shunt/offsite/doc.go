@@ -50,6 +50,6 @@
 // it knows. age encrypts: its files are authenticated streams of chunks, of a known size, and keys are one line.
 // Passphrases and SSH keys were left out. Compression was left out, since tables are compressed.
 //
-// Files, leaves first: place.go, settings.go, sealing.go, manifest.go, problems.go, transport.go, bucket.go, turn.go,
-// sums.go, catalogue.go, prune.go, push.go, fetch.go, keeper.go.
+// Files, leaves first: sums.go, transport.go, settings.go, sealing.go, place.go, problems.go, manifest.go, bucket.go,
+// turn.go, catalogue.go, prune.go, push.go, keeper.go, fetch.go.
 package offsite

@@ -99,6 +99,9 @@ func (t *Target) startAlone(ctx context.Context, parts *core.Stack, stderr io.Wr
 	if err := t.openStore(parts, c, stderr, say.Log); err != nil {
 		return nil, err
 	}
+	if t.Served {
+		return nil, fmt.Errorf("no server runs on %s, and only one that runs knows; start it, or name another with --server", t.Data.Dir)
+	}
 	baseURL, err := t.Data.AloneBaseURL(c.Store)
 	if err != nil {
 		return nil, err

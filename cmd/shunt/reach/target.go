@@ -28,6 +28,7 @@ type Target struct {
 	User    string
 
 	Reads    bool          // the command changes nothing
+	Served   bool          // only a server that runs has what the command needs
 	mayInit  bool          // the command has --init
 	init     bool          // make the store if there is none
 	Patience time.Duration // with a folder that is locked by a process without a socket

@@ -301,6 +301,7 @@ func (s *server) serveAPI(baseURL string) error {
 	if s.cfg.front == "fasthttp" {
 		o.Front = api.FrontFasthttp
 	}
+	s.speakHTTPS(&o)
 	if s.node != nil {
 		s.node.Answer(&o, &s.core)
 	} else {
@@ -308,7 +309,6 @@ func (s *server) serveAPI(baseURL string) error {
 		o.Edges = writer.Calls()
 		s.parts.Run("edges", writer.Run)
 	}
-	s.speakHTTPS(&o)
 	o.Outlived = s.passed[activation.Public] != nil
 	server, err := api.NewServer(o)
 	if err != nil {

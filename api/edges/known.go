@@ -1,0 +1,156 @@
+package edges
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A State says whether a writer hears an edge.
+type State string
+
+// States of an edge.
+const (
+	Connected State = "connected" // it asks, or takes a copy
+	Silent    State = "silent"    // it has not asked for silentAfter
+	Revoked   State = "revoked"   // it has no token that is valid
+	New       State = "new"       // it has a token, and was never here
+)
+
+// silentAfter is how long an edge that asks every second may be silent.
+const silentAfter = 10 * time.Second
+
+// An Edge is what a writer knows of one of its edges, as the API says it. What only an edge can say is nil until it has
+// asked since the writer's start.
+type Edge struct {
+	Name       string     `json:"name"`
+	State      State      `json:"state"`
+	SeenAt     *time.Time `json:"seen_at"`
+	Address    string     `json:"address"`                // of the connection
+	Version    string     `json:"version"`                // of its program
+	Position   *uint64    `json:"position"`               // sequence of the last entry of the log that it has applied
+	Behind     *uint64    `json:"behind"`                 // entries of the log that it lacks; nil: it must take a copy
+	Lag        *float64   `json:"lag_seconds"`            // time for which it may lack changes
+	Hits       *uint64    `json:"hits_waiting"`           // that it had counted and not given when it last asked
+	HitsBytes  *uint64    `json:"hits_waiting_bytes"`     // of their records
+	ServesTill *time.Time `json:"certificate_expires_at"` // its certificate for visitors; nil: it has none, or says nothing
+}
+
+// Known is what a writer has heard from its edges since its start. Any goroutine may call its methods.
+type Known struct {
+	mu sync.Mutex
+	by map[string]*heard
+}
+
+// heard is what an edge has said.
+type heard struct {
+	asks    int       // that are under way
+	copies  bool      // it takes a copy
+	at      time.Time // of the last word
+	whole   time.Time // when it last had all entries; zero: never
+	address string
+	ask     Ask    // the last one
+	applied uint64 // sequence; 0: of another log
+}
+
+// of returns what the edge of that name has said, for the one who holds mu.
+func (k *Known) of(name string) *heard {
+	h := k.by[name]
+	if h == nil {
+		if k.by == nil {
+			k.by = make(map[string]*heard)
+		}
+		h = new(heard)
+		k.by[name] = h
+	}
+	return h
+}
+
+// Asks notes that an edge asks, from an address. answered must be called with the answer, or nil.
+func (k *Known) Asks(name, address string, ask *Ask, now time.Time) (answered func(a *Answer, now time.Time)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.of(name)
+	h.asks++
+	h.at, h.address, h.ask = now, address, *ask
+	return func(a *Answer, now time.Time) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		h.asks--
+		h.at = now
+		if a == nil {
+			return
+		}
+		if h.applied = a.At; a.Copy == NotNeeded && a.At >= a.Head {
+			h.whole = now
+		}
+	}
+}
+
+// Copies notes that an edge takes a copy, until ended is called.
+func (k *Known) Copies(name, address string, now time.Time) (ended func(now time.Time)) {
+	set := func(copies bool, now time.Time) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		h := k.of(name)
+		h.copies, h.at, h.address = copies, now, address
+	}
+	set(true, now)
+	return func(now time.Time) { set(false, now) }
+}
+
+// Forget forgets an edge.
+func (k *Known) Forget(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.by, name)
+}
+
+// List returns edges by name: those that have a token, those that were met, and those that were heard. head is the
+// sequence of the last entry of the log.
+func (k *Known) List(tokens, met []string, head uint64, now time.Time) []Edge {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	names := slices.Concat(tokens, met, slices.Collect(maps.Keys(k.by)))
+	slices.Sort(names)
+	names = slices.Compact(names)
+	list := make([]Edge, len(names))
+	for i, name := range names {
+		list[i] = Edge{Name: name, State: Silent}
+		h := k.by[name]
+		if h != nil {
+			h.describe(&list[i], head, now)
+		}
+		switch {
+		case !slices.Contains(tokens, name):
+			list[i].State = Revoked
+		case h == nil && !slices.Contains(met, name):
+			list[i].State = New
+		}
+	}
+	return list
+}
+
+// describe sets in e what an edge has said.
+func (h *heard) describe(e *Edge, head uint64, now time.Time) {
+	if h.copies || h.asks > 0 || now.Sub(h.at) < silentAfter {
+		e.State = Connected
+	}
+	at := h.at.UTC().Truncate(time.Millisecond)
+	e.SeenAt, e.Address, e.Version = &at, h.address, h.ask.Program
+	if h.ask.Version == 0 { // it has only taken a copy
+		return
+	}
+	e.Hits, e.HitsBytes = h.ask.Hits, &h.ask.HitsBytes
+	if h.ask.ServesTill > 0 {
+		till := time.Unix(h.ask.ServesTill, 0).UTC()
+		e.ServesTill = &till
+	}
+	if h.applied > 0 {
+		e.Position, e.Behind = &h.applied, new(max(head, h.applied)-h.applied)
+	}
+	if !h.whole.IsZero() {
+		e.Lag = new(max(0, now.Sub(h.whole).Seconds()))
+	}
+}
