@@ -230,7 +230,7 @@ var rooms = map[string]room{
 	},
 	"cmd/shunt/httpclients":    {users: nobody},
 	"cmd/shunt/identity":       {never: []string{cobra}},
-	"cmd/shunt/node":           {knows: []string{"cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "api/problem", "engine", "engine/plural", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
+	"cmd/shunt/node":           {knows: []string{"cmd/shunt/certs", "cmd/shunt/settings", "api/absent", "api/account", "api/admin", "api/cluster", "api/problem", "engine", "engine/plural", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},

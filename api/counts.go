@@ -16,7 +16,7 @@ func (s *Server) metricSources(o Options) admin.Sources {
 	sources.Latency = s.latencies
 	sources.Refused = o.EdgeOf.Revoked
 	sources.Ready = func() bool {
-		return o.Engine.Ready() && !s.drain.Begun() && (sources.Refused == nil || !sources.Refused())
+		return o.Engine.Ready() && !s.drain.Begun() && (sources.Refused == nil || !sources.Refused()) && (sources.Cluster == nil || !sources.Cluster().CatchingUp)
 	}
 	sources.Loaded = func() float64 { return o.Engine.LoadProgress().Share }
 	sources.Sessions = o.Accounts.CountSessions

@@ -66,7 +66,7 @@ func allSources(t *testing.T) func(*Options) {
 				return admin.Cluster{
 					Role: "leader", Epoch: 2, Applied: 3, Head: 4, Lag: 5, Append: admin.Buckets{Bounds: []float64{1}, Counts: []uint64{1, 2}, Sum: 3},
 					OutboxBytes: 7, OutboxAge: 8, Pulls: []admin.ClusterPull{{Node: "b", Records: 9, Bytes: 10, Seconds: 11}},
-					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true,
+					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true, CertificateEnds: at,
 				}
 			},
 			Edges: func() []admin.Edge {

@@ -60,6 +60,9 @@ var conditions = []condition{
 	{"loading", StatusLoading, func(h *healthNow) string {
 		return sayIf(!h.ready, "The server is still loading its links. Links redirect already; pages and changes have to wait a moment.")
 	}},
+	{"catching_up", StatusLoading, func(h *healthNow) string {
+		return sayIf(h.cluster != nil && h.cluster.CatchingUp, "This server was off, and takes what was written meanwhile. Links redirect already, but newer links and changes may be missing here.")
+	}},
 	{"refused", StatusRefused, func(h *healthNow) string {
 		return sayIf(h.refused, "The server of this edge refuses its token, so nothing redirects here. Make a new token there, "+
 			"and put it into the file of --edge-token-file. The hits of this edge are kept until then.")

@@ -60,6 +60,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 		"no cluster, and no writer":     {func(h *healthNow) { h.cluster = nil }, ""},
 		"an edge that hears its writer": {func(h *healthNow) { h.cluster = &Cluster{Role: "edge"} }, ""},
 		"an edge that does not":         {func(h *healthNow) { h.cluster = &Cluster{Role: "edge", Stale: true} }, "stale"},
+		"a node that was off":           {func(h *healthNow) { h.cluster = &Cluster{Role: "follower", CatchingUp: true} }, "catching_up"},
 		"a full memory":                 {func(h *healthNow) { h.memory.Full = true }, "memory"},
 		"an unreadable block list":      {func(h *healthNow) { h.blocks.Failing = true }, "block_list"},
 		"no file of countries":          {func(h *healthNow) { h.countries.Failing = true }, "countries"},
@@ -89,7 +90,7 @@ func TestEachConditionIsSeenAlone(t *testing.T) {
 }
 
 func TestEveryNameOfAConditionIsInTheContract(t *testing.T) {
-	const contract = "draining loading refused read_only stalled journal_standby hits_unprotected stale flush_late memory certificate block_list countries clock"
+	const contract = "draining loading catching_up refused read_only stalled journal_standby hits_unprotected stale flush_late memory certificate block_list countries clock"
 	var names []string
 	for _, c := range conditions {
 		names = append(names, c.name)

@@ -58,6 +58,7 @@ func (s *Storage) rollUpLag(now time.Time) float64 {
 type Cluster struct {
 	Role          string  // leader, follower or edge: one of ClusterRoles
 	Stale         bool    // it has lacked what others wrote for too long, or does not know
+	CatchingUp    bool    // since its start it has not had everything, and more comes
 	Epoch         uint64  // of the present leadership, as far as this node knows
 	Applied, Head uint64  // sequences of the log's entries
 	Lag           float64 // seconds; negative: the log has not been read since the start
@@ -68,6 +69,8 @@ type Cluster struct {
 	Pulls         []ClusterPull  // of a full node: each node whose hits it pulls
 	Etcd          *ClusterServer // the fullest server of etcd; nil: this node does not lead, or has not asked yet
 	WritesRefused bool           // it leads, and refuses writes because etcd fills up
+
+	CertificateEnds time.Time // when this node's certificate for the others expires; zero: it has none
 }
 
 // ClusterPull is how far a node is behind another in pulling its hits.

@@ -85,6 +85,15 @@ var clusterMetrics = []metric{
 		words: "Writes are refused because etcd fills up", unit: YesNo,
 		send: clusterSender(func(c Cluster, out sender) { out.gauge(oneIf(c.WritesRefused)) }),
 	},
+	{
+		name: "shunt_cluster_certificate_expiry_timestamp_seconds", help: "Time at which this node's certificate for other nodes and for etcd expires, in Unix seconds. Absent at an edge without one.",
+		words: "Certificate for the cluster expires", unit: Moment,
+		send: clusterSender(func(c Cluster, out sender) {
+			if !c.CertificateEnds.IsZero() {
+				out.gauge(unixSeconds(c.CertificateEnds))
+			}
+		}),
+	},
 }
 
 // ofPulls returns a send that sends one value for each node whose hits this one pulls.

@@ -69,7 +69,7 @@ func notBegun(err error) error {
 
 // settle sends p until its outcome is known, or ctx ends.
 func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Position, error) {
-	since := time.Now()
+	report := time.Now().Add(reportFirst)
 	for n := 0; ; n++ {
 		at := l.log.preferred.Load()
 		v, err := l.send(ctx, l.log.server(at), p)
@@ -83,7 +83,7 @@ func (l *leadership) settle(ctx context.Context, p *pending) (clusterlog.Positio
 			l.log.counts.ambiguous.Add(1)
 		}
 		l.log.counts.retries.Add(1)
-		l.log.reportStall(&since, err)
+		l.log.reportStall(&report, err)
 		l.log.preferred.CompareAndSwap(at, at+1)
 		if errors.Is(err, clusterlog.ErrNoSpace) || !wait(ctx, l.log.pause(n)) {
 			l.log.counts.unknown.Add(1)

@@ -190,7 +190,7 @@ func written(key, compares string, revision int64) clientv3.Cmp {
 // the error is ErrNoSpace, or that the answer is too large, or the revision too old; or until ctx ends: then it is the
 // last server's, with ErrUnavailable. It begins with the server that answered last.
 func (l *Log) repeat(ctx context.Context, r request) error {
-	since := time.Now()
+	report := time.Now().Add(reportFirst)
 	for n := 0; ; n++ {
 		at := l.preferred.Load()
 		err := l.server(at).ask(ctx, attemptTimeout, r)
@@ -204,22 +204,41 @@ func (l *Log) repeat(ctx context.Context, r request) error {
 		}
 		l.preferred.CompareAndSwap(at, at+1)
 		l.counts.retries.Add(1)
-		l.reportStall(&since, err)
+		l.reportStall(&report, err)
 		if !wait(ctx, l.pause(n)) {
 			return fmt.Errorf("%w: %w", clusterlog.ErrUnavailable, err)
 		}
 	}
 }
 
-// reportEvery is how often a call that waits for the servers logs that.
-const reportEvery = 10 * time.Second
+// reportFirst is how long a call waits for the servers before it logs that, reportEvery how often it does then.
+const (
+	reportFirst = 2 * time.Second
+	reportEvery = 10 * time.Second
+)
 
-// reportStall reports err if nothing succeeded since, and makes since now.
-func (l *Log) reportStall(since *time.Time, err error) {
-	if time.Since(*since) >= reportEvery {
-		*since = time.Now()
-		l.logger.Warn("The cluster's log does not answer; retrying.", "error", err)
+// reportStall reports err at the time next, and sets the next one.
+func (l *Log) reportStall(next *time.Time, err error) {
+	if time.Now().Before(*next) {
+		return
 	}
+	*next = time.Now().Add(reportEvery)
+	if refusesUser(err) {
+		l.logger.Error("the servers of etcd refuse the user of this node, whose name is that of its certificate: make the user there, "+
+			"with the role of its kind (etcd-auth.sh); retrying", "error", err)
+		return
+	}
+	l.logger.Warn("the cluster's log does not answer; retrying", "error", err)
+}
+
+// refusesUser reports whether a server does not know the user that asks, or gives it no right to that.
+func refusesUser(err error) bool {
+	for _, one := range []error{rpctypes.ErrPermissionDenied, rpctypes.ErrUserNotFound, rpctypes.ErrUserEmpty, rpctypes.ErrAuthFailed, rpctypes.ErrRoleNotFound} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *Log) server(at uint32) *server { return l.servers[at%uint32(len(l.servers))] }

@@ -32,6 +32,10 @@ func serial(t *testing.T, from Source) int64 {
 	return c.Leaf.SerialNumber.Int64()
 }
 
+func pairOf(files certtest.Folder) Pair {
+	return Pair{Cert: files.Cert, Key: files.Key, CertFlag: "--tls-cert", KeyFlag: "--tls-key"}
+}
+
 func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	files := certtest.NewFolder(t, nil, nil)
@@ -39,7 +43,7 @@ func TestANewCertificateIsUsedABadOneLoggedOnce(t *testing.T) {
 	files.Put(files.Cert, firstCert)
 	files.Put(files.Key, firstKey)
 	var log bytes.Buffer
-	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
+	source, err := OpenFiles(pairOf(files), slog.New(slog.NewTextHandler(&log, nil)))
 	expect.OK(t, err)
 	step := func(name string, looks int, want int64, warnings, taken int) {
 		t.Helper()
@@ -85,7 +89,7 @@ func TestAHalfRenewedPairIsLoggedAsSuch(t *testing.T) {
 	_, laterKey := a.Issue()
 	files := certtest.NewFolder(t, cert, key)
 	var log bytes.Buffer
-	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.NewTextHandler(&log, nil)))
+	source, err := OpenFiles(pairOf(files), slog.New(slog.NewTextHandler(&log, nil)))
 	expect.OK(t, err)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	expect.OK(t, err)
@@ -97,7 +101,7 @@ func TestAHalfRenewedPairIsLoggedAsSuch(t *testing.T) {
 		}
 		said := strings.Count(log.String(), "does not match its key yet")
 		expect.That(t, said == i+1 && !strings.Contains(log.String(), "tls:"), "got it said %d times, want %d:\n%s", said, i+1, &log)
-		_, err := OpenFiles(files.Cert, files.Key, nil)
+		_, err := OpenFiles(pairOf(files), nil)
 		expect.That(t, err != nil && strings.Contains(err.Error(), "the key does not belong to the certificate"), "at start: got %v", err)
 	}
 }
@@ -124,7 +128,7 @@ func TestOnlyModernTLSIsSpoken(t *testing.T) {
 	a := certtest.NewAuthority(t)
 	certPEM, keyPEM := a.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
-	source, err := OpenFiles(files.Cert, files.Key, slog.New(slog.DiscardHandler))
+	source, err := OpenFiles(pairOf(files), slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
 	for name, c := range map[string]struct {
 		config   *tls.Config

@@ -24,11 +24,20 @@ const (
 	maxFileBytes = 1 << 20
 )
 
+// A Pair is the files of a certificate and its key, and the flags that name them.
+type Pair struct {
+	Cert, Key         string
+	CertFlag, KeyFlag string
+
+	// Accept refuses a certificate that would not do; nil: all do.
+	Accept func(*tls.Certificate) error
+}
+
 // Files is a certificate in two files, which may be replaced at any time.
 type Files struct {
-	certPath, keyPath string
-	log               *slog.Logger
-	current           atomic.Pointer[tls.Certificate]
+	pair    Pair
+	log     *slog.Logger
+	current atomic.Pointer[tls.Certificate]
 
 	// Of the goroutine of Run.
 	seen    [sha256.Size]byte // what the last look saw
@@ -36,13 +45,13 @@ type Files struct {
 }
 
 // OpenFiles reads the pair.
-func OpenFiles(certPath, keyPath string, log *slog.Logger) (*Files, error) {
-	f := &Files{certPath: certPath, keyPath: keyPath, log: log}
+func OpenFiles(p Pair, log *slog.Logger) (*Files, error) {
+	f := &Files{pair: p, log: log}
 	certPEM, keyPEM, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	pair, err := f.parse(certPEM, keyPEM)
 	if err != nil {
 		return nil, f.pairError(err)
 	}
@@ -53,13 +62,22 @@ func OpenFiles(certPath, keyPath string, log *slog.Logger) (*Files, error) {
 }
 
 func (f *Files) read() (certPEM, keyPEM []byte, err error) {
-	if certPEM, err = settings.ReadAtMost(f.certPath, maxFileBytes); err != nil {
-		return nil, nil, fmt.Errorf("--tls-cert: %w", err)
+	if certPEM, err = settings.ReadAtMost(f.pair.Cert, maxFileBytes); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.pair.CertFlag, err)
 	}
-	if keyPEM, err = settings.ReadAtMost(f.keyPath, maxFileBytes); err != nil {
-		return nil, nil, fmt.Errorf("--tls-key: %w", err)
+	if keyPEM, err = settings.ReadAtMost(f.pair.Key, maxFileBytes); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.pair.KeyFlag, err)
 	}
 	return certPEM, keyPEM, nil
+}
+
+// parse makes a certificate of what was read.
+func (f *Files) parse(certPEM, keyPEM []byte) (tls.Certificate, error) {
+	c, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err == nil && f.pair.Accept != nil {
+		err = f.pair.Accept(&c)
+	}
+	return c, err
 }
 
 // mismatch reports whether err, of tls.X509KeyPair, says that a certificate and a key, each whole,
@@ -77,7 +95,7 @@ func (f *Files) pairError(err error) error {
 	case strings.Contains(why, "find any PEM data in key"):
 		why = "the second has no private key in PEM"
 	}
-	return fmt.Errorf("--tls-cert %s, --tls-key %s: %s", f.certPath, f.keyPath, why)
+	return fmt.Errorf("%s %s, %s %s: %s", f.pair.CertFlag, f.pair.Cert, f.pair.KeyFlag, f.pair.Key, why)
 }
 
 // digest identifies what one look has seen.
@@ -90,6 +108,9 @@ func digest(certPEM, keyPEM []byte, err error) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
+// Current returns the certificate in force.
+func (f *Files) Current() *tls.Certificate { return f.current.Load() }
+
 // Certificate returns what a handshake is given.
 func (f *Files) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
@@ -101,7 +122,7 @@ func (f *Files) Prepare() (commit func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	pair, err := f.parse(certPEM, keyPEM)
 	if err != nil {
 		return nil, f.pairError(err)
 	}
@@ -113,7 +134,7 @@ func (f *Files) take(pair *tls.Certificate) {
 	if slices.EqualFunc(f.current.Swap(pair).Certificate, pair.Certificate, bytes.Equal) {
 		return // as after a bad pair that has been taken back
 	}
-	f.log.Info("the certificate has been replaced", slog.String("cert", f.certPath), slog.Time("expires", pair.Leaf.NotAfter))
+	f.log.Info("the certificate has been replaced", slog.String("cert", f.pair.Cert), slog.Time("expires", pair.Leaf.NotAfter))
 }
 
 // Run looks at the files until ctx ends.
@@ -142,7 +163,7 @@ func (f *Files) look() {
 	f.decided = sum
 	var pair tls.Certificate
 	if err == nil {
-		pair, err = tls.X509KeyPair(certPEM, keyPEM)
+		pair, err = f.parse(certPEM, keyPEM)
 	}
 	if err != nil {
 		f.sayRefused(err)
@@ -153,13 +174,13 @@ func (f *Files) look() {
 
 // sayRefused logs why the current files are not taken. A renewal replaces one file after the other.
 func (f *Files) sayRefused(err error) {
-	files := []any{slog.String("cert", f.certPath), slog.String("key", f.keyPath)}
+	files := []any{slog.String("cert", f.pair.Cert), slog.String("key", f.pair.Key)}
 	if mismatch(err) {
 		f.log.Warn("the certificate does not match its key yet: only one of the files has been replaced; still using "+
 			"the old pair until both are", files...)
 		return
 	}
-	f.log.Warn("the certificate files were replaced, but they are not a certificate and its key; still using the old pair",
+	f.log.Warn("the certificate files were replaced, but they cannot be used; still using the old pair",
 		append(files, slog.Any("cause", err))...)
 }
 

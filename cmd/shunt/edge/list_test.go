@@ -139,3 +139,32 @@ func TestAnEdgeSaysHowManyHitsWait(t *testing.T) {
 	s.describe(&ask, posted.Records)
 	expect.That(t, *ask.Hits == 0 && ask.First == posted.First, "all come with the question: %+v", ask)
 }
+
+// TestAnEdgeIsReadyWhenItHasCaughtUp starts an edge again while its writer is gone, and while it comes back.
+func TestAnEdgeIsReadyWhenItHasCaughtUp(t *testing.T) {
+	w := newWriter(t)
+	w.link("code", "https://a.example/", 0)
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	until(t, "it is ready", func() bool { return e.server.Health().Status == "ok" })
+	e.stop()
+	w.link("late", "https://a.example/late", 0)
+	w.stop()
+	e.node = e.newNode(w.address)
+	e.startEdge()
+	h := e.server.Health()
+	expect.That(t, h.Status == "loading", "an edge that was off, and does not reach its writer yet: %+v", h)
+	status, _ := e.get("code")
+	expect.Equal(t, status, 302, "it redirects already")
+	w.start()
+	until(t, "it is ready", func() bool { return e.server.Health().Status == "ok" })
+	status, _ = e.get("late")
+	expect.Equal(t, status, 302, "a link from the time when it was off")
+	e.stop()
+	w.stop()
+	e.node = e.newNode(w.address)
+	e.node.catchingUp.Patience = 300 * time.Millisecond
+	e.startEdge()
+	until(t, "it is ready without its writer", func() bool { return e.server.Health().Status == "ok" })
+}

@@ -41,6 +41,8 @@ type Node struct {
 	rows    *replicate.Rows
 	engine  *engine.Engine // nil before Use
 	replica atomic.Pointer[replica.Replica]
+
+	catchingUp replica.CatchingUp
 }
 
 var _ replica.Node = (*Node)(nil)
@@ -51,7 +53,7 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{settings: *s, log: log, process: rand.Text()}
+	n := &Node{settings: *s, log: log, process: rand.Text(), catchingUp: replica.CatchingUp{Patience: staleAfter}}
 	n.client = newClient(s.Of, token, n.process, n.isOwn)
 	n.finder = n.client.another()
 	return n, nil
@@ -141,7 +143,10 @@ func (n *Node) begin(ctx context.Context, store *storage.Store) error {
 func (n *Node) copy(ctx context.Context, to replicate.Learner) error {
 	began := time.Now()
 	n.log.Info("taking a copy of the writer's links", "writer", n.settings.Of)
-	err := n.client.copy(ctx, func(r io.Reader) error { return n.rows.Mirror(ctx, r, to) })
+	err := n.client.copy(ctx, func(r io.Reader) error {
+		defer n.catchingUp.Copies()()
+		return n.rows.Mirror(ctx, r, to)
+	})
 	if err == nil {
 		_, at := n.rows.Log()
 		n.log.Info("this edge has all links of its writer", "writer", n.settings.Of, "position", at.Sequence, "took", time.Since(began).Round(time.Millisecond))
@@ -293,6 +298,7 @@ func (n *Node) Figures() admin.Cluster {
 		c.OutboxAge = max(0, time.Since(m.OutboxOldest).Seconds())
 	}
 	r := n.replica.Load()
+	c.CatchingUp = n.catchingUp.Look(r)
 	if r == nil {
 		return c
 	}

@@ -109,6 +109,7 @@ func (n *Node) copyFrom(ctx context.Context, m *clusterlog.Member) error {
 		}
 		return read, err
 	})
+	defer n.catchingUp.Copies()()
 	err = n.store.MirrorShared(ctx, read, n, func(ctx context.Context) error {
 		silent.Stop()
 		return n.engine.FlushRecorded(ctx)

@@ -13,7 +13,7 @@ func (n *Node) Edge() bool { return n.settings.Role == Edge }
 // CheckRole compares the role of this node with its certificate: other nodes give an edge no accounts and
 // no figures by what its certificate says, not by what it says of itself.
 func (n *Node) CheckRole() error {
-	switch edge := cluster.IsEdge(n.identity.certificate.Leaf); {
+	switch edge := cluster.IsEdge(n.identity.certificate().Leaf); {
 	case edge && !n.Edge():
 		return errors.New("--cluster-cert: the certificate is that of an edge (its organizational unit is edge), so this node cannot be a full one: start with --role edge")
 	case !edge && n.Edge():

@@ -34,7 +34,9 @@ func memberStore(t *testing.T) *replicate.Rows {
 func nodeOf(role string, units ...string) *Node {
 	n := &Node{settings: &Settings{Name: "me", Role: role}, log: slog.New(slog.DiscardHandler)}
 	n.initPulls()
-	n.identity.certificate = tls.Certificate{Leaf: &x509.Certificate{Subject: pkix.Name{OrganizationalUnit: units}}}
+	n.identity.certificate = func() *tls.Certificate {
+		return &tls.Certificate{Leaf: &x509.Certificate{Subject: pkix.Name{OrganizationalUnit: units}}}
+	}
 	return n
 }
 

@@ -20,7 +20,7 @@ func (n *Node) Gate() *cluster.Gate { return n.gate }
 func (n *Node) followRefusals(ctx context.Context) {
 	_ = n.clusterLog.FollowRefusals(ctx, func(all []etcdlog.Refusal) {
 		n.gate.Tell(namesAndSerials(all))
-		if own := n.identity.certificate.Leaf; n.gate.Check(own) != nil {
+		if own := n.identity.certificate().Leaf; n.gate.Check(own) != nil {
 			n.log.Error("the certificate of this node is refused by its cluster: other nodes no longer talk to it. If it is to be one of them, run 'shunt cluster admit' with its name at another node", "serial", cluster.Serial(own))
 		}
 	})

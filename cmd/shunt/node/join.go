@@ -45,7 +45,7 @@ func (n *Node) askRefusals(ctx context.Context) error {
 	})
 	if err == nil {
 		n.gate.Tell(namesAndSerials(all))
-		return n.gate.Check(n.identity.certificate.Leaf)
+		return n.gate.Check(n.identity.certificate().Leaf)
 	}
 	n.log.Warn("etcd does not say which certificates are refused; joining without that", "error", err)
 	n.gate.Tell(nil, nil)

@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/cluster"
+	"shunt/cmd/shunt/certs"
 	"shunt/engine"
 	"shunt/storage"
 	"shunt/storage/clusterlog"
@@ -27,6 +28,7 @@ type Node struct {
 	settings *Settings
 	log      *slog.Logger
 	identity identity
+	files    *certs.Files // of the certificate
 	etcd     etcdlog.Options
 
 	clusterLog *etcdlog.Log
@@ -34,6 +36,7 @@ type Node struct {
 	engine     *engine.Engine
 	accounts   *account.Accounts
 	replica    atomic.Pointer[replica.Replica] // nil before Run
+	catchingUp replica.CatchingUp
 
 	gate         *cluster.Gate
 	owners       owners
@@ -51,10 +54,10 @@ var (
 
 // Open reads the certificates of a node with settings that Check accepts. It connects to nobody yet.
 func Open(s *Settings, log *slog.Logger) (*Node, error) {
-	n := &Node{settings: s, log: log, gate: cluster.NewGate()}
+	n := &Node{settings: s, log: log, gate: cluster.NewGate(), catchingUp: replica.CatchingUp{Patience: s.StaleAfter}}
 	n.initPulls()
 	var err error
-	if n.identity, err = s.readIdentity(); err != nil {
+	if n.identity, n.files, err = s.readIdentity(log); err != nil {
 		return nil, err
 	}
 	if n.etcd, err = s.etcd(); err != nil {
@@ -280,12 +283,13 @@ func (n *Node) Member(name string) (member, known bool) { return n.members.has(n
 
 // Figures returns the metrics of the node. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
-	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), Stale: n.Stale()}
+	c := admin.Cluster{Role: "follower", Lag: -1, Applied: n.Applied(), Head: n.Applied(), Stale: n.Stale(), CertificateEnds: n.identity.certificate().Leaf.NotAfter}
 	if n.Edge() {
 		c.Role = "edge"
 	}
 	n.outboxFigures(&c)
 	r := n.replica.Load()
+	c.CatchingUp = n.catchingUp.Look(r)
 	if r == nil {
 		return c
 	}

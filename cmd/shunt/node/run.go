@@ -23,6 +23,7 @@ func (n *Node) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { n.followMembers(following) })
 	running.Go(func() { n.askCaps(following) })
+	running.Go(func() { _ = n.files.Run(following) }) // it has no error
 	running.Go(func() { n.followRefusals(offering) })
 	running.Go(func() { n.dropPulled(offering) })
 	defer running.Wait()

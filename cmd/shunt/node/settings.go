@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"shunt/api/cluster"
+	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/settings"
 	"shunt/storage/clusterlog"
 	"shunt/storage/etcdlog"
@@ -53,7 +56,7 @@ func Add(fs *pflag.FlagSet, s *Settings) {
 		"what this node has: full (everything) or edge (links only; it sends API requests on to full nodes)", Full, Edge)
 	settings.Var(fs, &s.Listen, "cluster-listen", "ADDRESS", "", "address for the other nodes of the cluster, such as :8443", settings.ParseListen)
 	fs.StringVar(&s.CA, "cluster-ca", "", "PEM `FILE` of the authority that signs the certificates of all nodes and of etcd's servers; read once, at start")
-	fs.StringVar(&s.Cert, "cluster-cert", "", "PEM `FILE` of this node's certificate, for the other nodes and for etcd; read once, at start")
+	fs.StringVar(&s.Cert, "cluster-cert", "", "PEM `FILE` of this node's certificate, for the other nodes and for etcd; read again when it changes")
 	fs.StringVar(&s.Key, "cluster-key", "", "PEM `FILE` of the private key of --cluster-cert")
 	settings.Var(fs, &s.StaleAfter, "stale-after", "DURATION", DefaultStaleAfter.String(),
 		"how long this node answers API requests without the log of its cluster; redirects go on", parseStaleAfter)
@@ -225,49 +228,66 @@ func redacted(cluster string) string {
 	return cluster
 }
 
-// identity is the node's certificate, and the authority that it believes.
+// identity is the node's certificate, which may be replaced, and the authority that it believes.
 type identity struct {
-	certificate tls.Certificate
+	certificate func() *tls.Certificate // in force
 	authority   *x509.CertPool
 }
 
-// readIdentity reads the certificates and checks that this node's has its name.
-func (s *Settings) readIdentity() (id identity, err error) {
+// readIdentity reads the certificates and checks that this node's has its name. The files are those of its own.
+func (s *Settings) readIdentity(log *slog.Logger) (id identity, files *certs.Files, err error) {
 	pem, err := os.ReadFile(s.CA)
 	if err != nil {
-		return id, fmt.Errorf("--cluster-ca: %w", err)
+		return id, nil, fmt.Errorf("--cluster-ca: %w", err)
 	}
 	id.authority = x509.NewCertPool()
 	if !id.authority.AppendCertsFromPEM(pem) {
-		return id, fmt.Errorf("--cluster-ca: %s has no certificate in PEM", s.CA)
+		return id, nil, fmt.Errorf("--cluster-ca: %s has no certificate in PEM", s.CA)
 	}
-	if id.certificate, err = tls.LoadX509KeyPair(s.Cert, s.Key); err != nil {
-		return id, fmt.Errorf("--cluster-cert, --cluster-key: %w", err)
+	files, err = certs.OpenFiles(certs.Pair{
+		Cert: s.Cert, Key: s.Key, CertFlag: "--cluster-cert", KeyFlag: "--cluster-key",
+		Accept: func(c *tls.Certificate) error {
+			err := s.checkCertificate(c.Leaf, id.authority)
+			if err == nil && files != nil && cluster.IsEdge(c.Leaf) != cluster.IsEdge(files.Current().Leaf) {
+				err = errors.New("a node keeps its role: one of the two certificates is for an edge (OU=edge)")
+			}
+			return err
+		},
+	}, log)
+	if err == nil {
+		id.certificate = files.Current
 	}
-	leaf := id.certificate.Leaf
+	return id, files, err
+}
+
+// checkCertificate refuses a certificate by which others would not know this node.
+func (s *Settings) checkCertificate(leaf *x509.Certificate, authority *x509.CertPool) error {
 	if err := leaf.VerifyHostname(s.Name); err != nil {
-		return id, fmt.Errorf("--cluster-cert: the certificate is not that of the node %s: %w", s.Name, err)
+		return fmt.Errorf("the certificate is not that of the node %s: %w", s.Name, err)
 	}
 	if len(leaf.DNSNames) == 0 || leaf.DNSNames[0] != s.Name { // by which other nodes know it
-		return id, fmt.Errorf("--cluster-cert: the first DNS name of the certificate must be the name of the node, %s; its names are %q", s.Name, leaf.DNSNames)
+		return fmt.Errorf("the first DNS name of the certificate must be the name of the node, %s; its names are %q", s.Name, leaf.DNSNames)
 	}
 	for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-		if _, err := leaf.Verify(x509.VerifyOptions{Roots: id.authority, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
-			return id, fmt.Errorf("--cluster-cert: other nodes would refuse it (it must be for servers and clients): %w", err)
+		if _, err := leaf.Verify(x509.VerifyOptions{Roots: authority, KeyUsages: []x509.ExtKeyUsage{usage}}); err != nil {
+			return fmt.Errorf("other nodes would refuse it (it must be for servers and clients): %w", err)
 		}
 	}
-	return id, nil
+	return nil
 }
 
 // server returns the settings of the cluster listener: only nodes with a certificate may connect.
 func (id *identity) server() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{id.certificate},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: id.authority, NextProtos: []string{"http/1.1"},
+		MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: id.authority, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return id.certificate(), nil },
 	}
 }
 
 // client returns the settings of connections to other nodes and to etcd.
 func (id *identity) client() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{id.certificate}, RootCAs: id.authority}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: id.authority,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return id.certificate(), nil },
+	}
 }

@@ -7,9 +7,11 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +34,7 @@ func TestTheFirstNameOfACertificateIsTheNodes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cert, key := writeCertificate(t, c.names)
 			s := Settings{Name: "a", CA: cert, Cert: cert, Key: key}
-			_, err := s.readIdentity()
+			_, _, err := s.readIdentity(slog.New(slog.DiscardHandler))
 			expect.That(t, (err == nil) == c.ok, "names %q: got %v, want accepted: %v", c.names, err, c.ok)
 		})
 	}
@@ -112,5 +114,47 @@ func TestTheClusterMayBeGivenAsAFile(t *testing.T) {
 			shown := fs.Lookup("cluster").Value.String()
 			expect.That(t, !strings.Contains(shown, "hidden"), "the flag shows %s", shown)
 		})
+	}
+}
+
+// TestARenewedCertificateNeedsNoRestart replaces the files of a node, with good ones and with those of another node.
+func TestARenewedCertificateNeedsNoRestart(t *testing.T) {
+	cert, key := writeCertificate(t, []string{"a"})
+	s := Settings{Name: "a", CA: cert, Cert: filepath.Join(t.TempDir(), "cert"), Key: filepath.Join(t.TempDir(), "key")}
+	put := func(cert, key string) {
+		for to, from := range map[string]string{s.Cert: cert, s.Key: key} {
+			text, err := os.ReadFile(from)
+			expect.OK(t, err)
+			expect.OK(t, os.WriteFile(to, text, 0o600))
+		}
+	}
+	put(cert, key)
+	id, files, err := s.readIdentity(slog.New(slog.DiscardHandler))
+	expect.OK(t, err)
+	server, client := id.server(), id.client() // of a listener and of connections that were made at the start
+	shown := func() []*x509.Certificate {
+		here, err := server.GetCertificate(nil)
+		expect.OK(t, err)
+		there, err := client.GetClientCertificate(nil)
+		expect.OK(t, err)
+		return []*x509.Certificate{here.Leaf, there.Leaf}
+	}
+	first := shown()
+	for name, names := range map[string][]string{"of another node": {"b", "a"}, "that this node's authority has not signed": {"a"}} {
+		put(writeCertificate(t, names))
+		_, err := files.Prepare()
+		expect.That(t, err != nil && strings.Contains(err.Error(), "--cluster-cert"), "a certificate %s: %v", name, err)
+	}
+	expect.That(t, slices.Equal(shown(), first), "a certificate that was refused is in force")
+	other, otherKey := writeCertificate(t, []string{"a"})
+	text, err := os.ReadFile(other)
+	expect.OK(t, err)
+	id.authority.AppendCertsFromPEM(text) // it signs itself
+	put(other, otherKey)
+	commit, err := files.Prepare()
+	expect.OK(t, err)
+	commit()
+	for _, leaf := range shown() {
+		expect.That(t, !leaf.Equal(first[0]), "the old certificate is in force")
 	}
 }

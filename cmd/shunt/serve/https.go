@@ -13,7 +13,7 @@ import (
 func (s *server) chooseCertificates() (err error) {
 	switch {
 	case s.cfg.https.certFile != "":
-		s.certs, err = certs.OpenFiles(s.cfg.https.certFile, s.cfg.https.keyFile, s.say.Log)
+		s.certs, err = certs.OpenFiles(s.cfg.https.pair(), s.say.Log)
 	case s.cfg.data.ACMEDomain != "":
 		s.certs = certs.NewACME(certs.ACMEOptions{
 			Domain: s.cfg.data.ACMEDomain, Directory: s.cfg.https.acmeDirectory, Email: s.cfg.https.acmeEmail,

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/crypto/acme/autocert"
 
+	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/settings"
 )
@@ -25,6 +26,11 @@ type httpsSettings struct {
 	acmeDirectory     string
 	hstsMaxAge        time.Duration
 	redirectListen    string // empty: none
+}
+
+// pair returns the files of the certificate.
+func (s *httpsSettings) pair() certs.Pair {
+	return certs.Pair{Cert: s.certFile, Key: s.keyFile, CertFlag: "--tls-cert", KeyFlag: "--tls-key"}
 }
 
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {

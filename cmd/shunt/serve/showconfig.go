@@ -133,7 +133,7 @@ func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error
 	if cfg.https.certFile != "" {
-		_, err := certs.OpenFiles(cfg.https.certFile, cfg.https.keyFile, log)
+		_, err := certs.OpenFiles(cfg.https.pair(), log)
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {
