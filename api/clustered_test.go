@@ -39,6 +39,7 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 
 // TestANodeThatIsCutOffRedirectsAndTellsNothing: it may not know any more who may see what.
 func TestANodeThatIsCutOffRedirectsAndTellsNothing(t *testing.T) {
+	t.Parallel()
 	st, state := newClusteredSite(t)
 	st.shorten(`{"url": "https://example.com/there", "alias": "there"}`)
 	state.leads.Store(false)

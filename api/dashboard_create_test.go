@@ -135,6 +135,7 @@ func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 }
 
 func TestAFullDiskKeepsWhatWasTyped(t *testing.T) {
+	t.Parallel()
 	disk := &sickDisk{FS: vfs.Default}
 	st := newSiteOver(t, disk)
 	st.person("ann@example.com", account.RoleMember)

@@ -166,6 +166,7 @@ func TestALoadingServerSaysSoOnItsPages(t *testing.T) {
 }
 
 func TestAStalledStoreIsSaidOnPagesThatAreStillRead(t *testing.T) {
+	t.Parallel()
 	disk := &sickDisk{FS: vfs.Default}
 	st := newSiteOver(t, disk)
 	st.person("ann@example.com", account.RoleMember)

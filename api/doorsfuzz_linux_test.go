@@ -308,6 +308,7 @@ func (w *doorway) mayAnswer(t testing.TB, parts [][]byte, got outcome) bool {
 
 // Answers wait, and their order is kept, while the client does not read.
 func TestDoorsWaitAlikeForAClientThatReadsLate(t *testing.T) {
+	t.Parallel()
 	all := openDoors(t)
 	var raw bytes.Buffer
 	for i := range 2000 {

@@ -13,6 +13,7 @@ import (
 // A head that does not come to its end is refused through every door with the same bytes, and counted
 // in the same way.
 func TestALateHeadIsRefusedAlikeThroughEveryDoor(t *testing.T) {
+	t.Parallel()
 	for name, head := range map[string]string{
 		"it stops in a line":    "GET /x HTTP/1.1\r\nHost: ",
 		"it stops after a line": "HEAD /x HTTP/1.1\r\nHost: sho.rt\r\n",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 )
 
 func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	for _, serve := range []func(net.Listener) error{st.ServePublic, st.ServeAdmin} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -22,7 +22,7 @@ func TestShutdownDoesNotWaitForSilentConnections(t *testing.T) {
 		defer c.Close()
 	}
 	for st.public.Open() == 0 || st.admin.Open() == 0 {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // at most drainFor is needed
 	defer cancel()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ const qrCodesCaller = 16
 // awaitHeavy waits until n places for heavy reads are taken.
 func (st *site) awaitHeavy(n int) {
 	for st.calls.HeavyHeld() != n {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 }
 
@@ -92,7 +91,7 @@ func (st *site) takeCores() (release func()) {
 // awaitCostly waits until the given number of requests wait for a core.
 func (st *site) awaitCostly(n int) {
 	for st.cores.Waiting() != n {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond) // a loop without a pause would keep the network waiting
 	}
 }
 
@@ -154,7 +153,7 @@ func TestOneAddressDoesNotKeepOthersFromQRCodes(t *testing.T) {
 	other := make(chan reply, 1)
 	go func() { other <- there.ask("GET", "/a.svg", "") }()
 	for st.others.QRCodes.Places.Waiting()+st.others.QRCodes.Places.Held() != qrCodesCaller+1 {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 	release()
 	(<-other).expect(t, "another address", 200)

@@ -15,6 +15,7 @@ import (
 // The limit is the same however a connection mixes requests, and whoever answers them. None of
 // the answers is lost, and their order is kept.
 func TestAConnectionEndsAfterAHundredThousandRequests(t *testing.T) {
+	t.Parallel()
 	long(t)
 	for _, d := range doors {
 		want := 100_000

@@ -114,6 +114,7 @@ func lastLine(t *testing.T, r io.Reader) (progress []string, last map[string]any
 }
 
 func TestAnOperationReportsProgressAndResult(t *testing.T) {
+	t.Parallel()
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"dir":"/backups/a"}`)
@@ -139,6 +140,7 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 }
 
 func TestAnOperationEndsWithItsClient(t *testing.T) {
+	t.Parallel()
 	long(t)
 	o := newOperations()
 	st := newSite(t, o.options)
@@ -189,6 +191,7 @@ func TestOperationsAreOnTheSocketOnlyAndForAdmins(t *testing.T) {
 }
 
 func TestABackupForAStreamWaitsUntilItIsTaken(t *testing.T) {
+	t.Parallel()
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/backup", `{"stream":true}`)

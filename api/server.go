@@ -155,7 +155,7 @@ func (s *Server) buildCallers(o Options) {
 	s.auth = &auth.Authenticator{
 		Accounts: o.Accounts, HTTPS: https, Cookies: auth.Cookies{HTTPS: https}, Pages: auth.OwnPages{Origin: auth.OriginOf(s.baseURL), Root: dashboard.Root},
 		Origins: auth.Origins{Proxies: &s.proxies, Networks: o.AuditClients}, Failures: failures.New(s.log, o.LogClients, s.now.Time()), Now: s.now,
-		Failed: func() { s.metrics.AuthFailed() },
+		Failed: func() { s.metrics.AuthFailed() }, NoUsers: o.EdgeOf.Writer != "" || o.Cluster.State != nil && o.Cluster.State.Edge(),
 	}
 	s.limiter = &auth.Limiter{Rules: limit.New(o.RateLimits, s.now.Time()), Proxies: &s.proxies, Now: s.now}
 	s.panics.Out = s.log

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -23,6 +24,7 @@ import (
 )
 
 func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, err := st.publicAt.Dial()
@@ -37,7 +39,7 @@ func TestShutdownLetsClientsFinishAndTellsThemToClose(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- st.Shutdown(t.Context()) }()
 	for !st.drain.Begun() {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 	send(t, st.adminAt, "GET", requestText("GET", "/readyz", "")).expect(t, "/readyz", 503, bodyOf("draining\n"))
 	ask().expect(t, "while it drains", 302, closed)
@@ -196,6 +198,7 @@ func TestTheFirstUserOfANewStoreIsItsAdmin(t *testing.T) {
 }
 
 func TestALateRequestIsAnswered408(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
@@ -205,7 +208,7 @@ func TestALateRequestIsAnswered408(t *testing.T) {
 	defer c.Close()
 	expect.OK(t, expect.Err(io.WriteString(c, "GET /x HTTP/1.1\r\nHost: ")))
 	for st.public.Open() == 0 {
-		runtime.Gosched()
+		time.Sleep(100 * time.Microsecond)
 	}
 	for range 31 { // seconds: a request has 30
 		st.public.Sweep()

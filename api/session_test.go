@@ -202,6 +202,7 @@ func TestRevokingWorksOnOpenConnections(t *testing.T) {
 }
 
 func TestALiveStreamEndsWithItsSession(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	st.person("ann@example.com", account.RoleMember)
 	cookie := st.logIn("ann@example.com")
@@ -222,6 +223,7 @@ func TestALiveStreamEndsWithItsSession(t *testing.T) {
 }
 
 func TestADemotionEndsStreamsAndExportsOfOthersLinks(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	n := st.exported(st.token)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)

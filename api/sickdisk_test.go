@@ -100,6 +100,7 @@ func (st *site) write(request, tokenID string) reply {
 var freeing = map[string]bool{"DELETE /tokens/{id}": true, "DELETE /users/3": true}
 
 func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
+	t.Parallel()
 	disk := &sickDisk{FS: vfs.Default}
 	st := newSiteOver(t, disk)
 	tokenID := st.prepareWrites()
@@ -118,6 +119,7 @@ func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
 }
 
 func TestADiskThatHangsLeavesTheOutcomeOfWritesUnknown(t *testing.T) {
+	t.Parallel()
 	disk := &sickDisk{FS: vfs.Default}
 	st := newSiteOver(t, disk)
 	tokenID := st.prepareWrites()

@@ -60,6 +60,7 @@ func TestTokensAreAcceptedOverTLSFromAnywhere(t *testing.T) {
 }
 
 func TestALiveStreamContinuesOverTLS(t *testing.T) {
+	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"promo"}`)
 	addr := st.secureAddress("192.0.2.1")

@@ -18,6 +18,7 @@ import (
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/upkeep"
 	"shunt/cmd/shunt/usage"
+	"shunt/engine/plural"
 )
 
 // New returns the command cluster.
@@ -211,10 +212,14 @@ for other nodes, which would never get them.`,
 		Args:    usage.Exactly(),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			return withFolder(&data, stderr, func(c *core.Core) error {
-				if err := node.Leave(c.Store, loseHits); err != nil {
+				err := c.ReplayJournal(&data, console.New(stderr, "text", slog.LevelWarn).Log) // hits may wait there, too
+				if err == nil {
+					err = node.Leave(c.Store, loseHits)
+				}
+				if err != nil {
 					return fmt.Errorf("cluster leave: %w", err)
 				}
-				_, err := fmt.Fprintf(stderr, "%s no longer belongs to a cluster\n", data.Dir)
+				_, err = fmt.Fprintf(stderr, "%s no longer belongs to a cluster\n", data.Dir)
 				return err
 			})
 		},
@@ -309,7 +314,11 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 	if err := cluster.CheckJoin(); err != nil {
 		return err
 	}
-	n, err := node.Open(cluster, console.New(stderr, "text", slog.LevelWarn).Log)
+	log := console.New(stderr, "text", slog.LevelWarn).Log
+	n, err := node.Open(cluster, log)
+	if err == nil {
+		err = refuseNode(data, log)
+	}
 	if err != nil {
 		return err
 	}
@@ -320,6 +329,20 @@ func join(ctx context.Context, data *core.Data, cluster *node.Settings, name, ur
 		return fmt.Errorf("join: %w", archive.err)
 	}
 	return err
+}
+
+// refuseNode refuses a folder with the data of a node, which needs no copy, and may have hits that nobody else has.
+func refuseNode(data *core.Data, log *slog.Logger) (err error) {
+	parts, c := core.NewStack(), core.Core{Reads: true}
+	defer func() { err = errors.Join(err, parts.Stop()) }()
+	if c.OpenStore(parts, data, false, log) != nil {
+		return nil // there is none; or whoever restores says what is wrong
+	}
+	if hits, member := node.HitsWaiting(c.Store); member {
+		return fmt.Errorf("join: %s is the data folder of a node, in which %s for other nodes, and perhaps more in its journal. Start the node: it follows by itself, however long it was off. Move the folder away only if it is of no use any more",
+			data.Dir, plural.Of(hits, "hit waits", "hits wait"))
+	}
+	return nil
 }
 
 // copyOnRead asks for the copy of a node's data when the first byte is read: the data folder was found to be good

@@ -2,6 +2,7 @@ package core
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -37,6 +38,21 @@ func (s *Data) foldJournal(copy *storage.Store, log *slog.Logger) error {
 	return engine.FoldJournal(copy, engine.Options{
 		JournalDir: last, Rings: AloneRings, RingRecords: AloneRingRecords, Logger: log,
 	})
+}
+
+// ReplayJournal brings the hits that are only in the last journal into the store, for a command without an engine.
+func (c *Core) ReplayJournal(s *Data, log *slog.Logger) error {
+	last, err := s.lastJournal(log)
+	if err == nil {
+		err = s.refuseOpen("journal", last)
+	}
+	if err != nil {
+		return err
+	}
+	if err := engine.ReplayJournal(c.Store, engine.Options{JournalDir: last, Rings: AloneRings, RingRecords: AloneRingRecords, Logger: log}); err != nil {
+		return fmt.Errorf("replaying the journal in %s: %w", last, err)
+	}
+	return nil
 }
 
 // lastJournal returns the journal folder of the last process that had the store. Only a folder that

@@ -122,6 +122,10 @@ func TestAnEdgeRedirectsAndItsHitsAreOnAllFullNodes(t *testing.T) {
 	r := shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...)
 	expect.That(t, strings.Contains(r.stdout, "edge-1  edge"), "shunt cluster shows\n%s%s", r.stdout, r.stderr)
 	s.await(func() bool { return e.caughtUpWith(s.leader()) }, "the edge has caught up")
+	for _, args := range [][]string{{"check"}, {"backup", filepath.Join(t.TempDir(), "copy")}} { // of the edge, while it runs
+		r := shunt(t, "", nil, append(args, "--data", e.data)...)
+		expect.That(t, r.code == exitDone, "shunt %s at an edge: %d %s%s", args[0], r.code, r.stdout, r.stderr)
+	}
 	time.Sleep(3 * time.Second) // until what all full nodes have is dropped from its outbox
 	e.terminate()
 	s.wantLinksOnly(e, a)

@@ -161,6 +161,10 @@ func TestEdgesOfAServerOutliveKills(t *testing.T) {
 	within("the server hears both", func() bool {
 		return strings.Count(shunt(t, "", nil, "edges", "--data", dir).done(t), "connected") == 2
 	})
+	for _, e := range s.edges { // which has no users
+		shunt(t, "", nil, "check", "--data", e.dir).done(t)
+		shunt(t, "", nil, "backup", filepath.Join(t.TempDir(), "copy"), "--data", e.dir).done(t)
+	}
 	s.writer.terminate()
 	alone := shunt(t, "", nil, "edges", "--data", dir)
 	expect.That(t, alone.code == exitFailed && strings.Contains(alone.stderr, "no server runs on "+dir), "edges of a server that does not run: %+v", alone)

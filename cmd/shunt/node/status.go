@@ -140,6 +140,19 @@ func Renew(ctx context.Context, s *Settings, store *storage.Store, replace bool)
 	return at.Sequence, etcdlog.Renew(ctx, n.etcd, at, replace)
 }
 
+// HitsWaiting returns how many hits wait for other nodes in a store; member is false if it is of no cluster.
+func HitsWaiting(store *storage.Store) (hits uint64, member bool) {
+	rows := replicate.Of(store)
+	if _, member = rows.Cluster(); !member {
+		return 0, false
+	}
+	hits, err := rows.WaitingHits(0)
+	if err != nil {
+		hits = 0 // starting the node says what is wrong
+	}
+	return hits, true
+}
+
 // errHitsWait: hits in an outbox would be lost.
 var errHitsWait = errors.New("start the node, without visitors, until its shunt_cluster_outbox_bytes is 0, and stop it again; or give the hits up with --lose-hits")
 
