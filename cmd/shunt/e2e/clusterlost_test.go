@@ -48,6 +48,9 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
 	s.shorten("last", "https://example.com/last")
+	for _, n := range []*siteNode{a, b, e} { // a node that lacks the last entry takes no hits from one that has it, until the log is renewed
+		s.await(func() bool { _, location, _ := n.redirect("last"); return location == "https://example.com/last" }, n.name+" has the last entry")
+	}
 
 	s.etcd.Lose()
 	for _, n := range []*siteNode{a, b, e} {
