@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -238,6 +239,9 @@ func (s *Server) newPublic(checked checkedOptions) *public.Router {
 	o := public.Options{
 		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Redirects: s.redirects,
 		Engine: s.engine, Limiter: s.limiter, Cores: s.cores, Now: s.now, Log: s.log,
+		Ask: func(code []byte, network netip.Addr, now time.Time) bool {
+			return s.front.absent != nil && s.front.absent.Ask(code, network, now)
+		},
 	}
 	if s.dashboard != nil {
 		o.Dashboard = s.dashboard.Serve

@@ -198,7 +198,6 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 }
 
 func TestShutdownEndsLiveStreams(t *testing.T) {
-	t.Parallel()
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(), fasthttpCleaner)
 	t.Run("site", func(t *testing.T) {
 		st := newSite(t, nil)

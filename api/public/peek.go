@@ -1,6 +1,9 @@
 package public
 
 import (
+	"net/netip"
+	"time"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/auth"
@@ -17,7 +20,12 @@ type peeker struct {
 	limiter   *auth.Limiter
 	pages     Pages
 	now       exchange.Clock
+	ask       Ask
 }
+
+// Ask asks another server about a code that this one does not know, for a client of a network. It reports whether this
+// server knows it now.
+type Ask func(code []byte, network netip.Addr, now time.Time) bool
 
 // pageKey returns the key of the link that a page is about.
 func pageKey(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
@@ -27,6 +35,9 @@ func pageKey(code string) engine.Key { return engine.Key{Domain: engine.DefaultD
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
 	now := p.now.Of(ctx)
 	link, o := p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
+	if o == redirect.UnknownCode && p.ask(code, p.key(ctx).Network, now) {
+		link, o = p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
+	}
 	if o == redirect.Redirected {
 		return link, true
 	}

@@ -50,13 +50,14 @@ type Options struct {
 	Limiter      *auth.Limiter
 	Cores        *turnstile.Turnstile    // for all work that keeps a core busy
 	Dashboard    fasthttp.RequestHandler // of the paths that begin with page.Root, except for fixed ones; nil: none
+	Ask          Ask
 	Now          exchange.Clock
 	Log          *slog.Logger
 }
 
 // New returns the router of the pages.
 func New(o Options) *Router {
-	find := &peeker{redirects: o.Redirects, limiter: o.Limiter, pages: o.Pages, now: o.Now}
+	find := &peeker{redirects: o.Redirects, limiter: o.Limiter, pages: o.Pages, now: o.Now, ask: o.Ask}
 	p := &Router{
 		pages: o.Pages, redirects: o.Redirects, dashboard: o.Dashboard,
 		Previews: newPreviews(find, o.Engine, o.Log), QRCodes: newQRCodes(find, o.BaseURL, o.Log, o.Cores),

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,9 +24,11 @@ import (
 type edgeSite struct {
 	t      *testing.T
 	writer *process
-	args   []string // with which the writer starts again
+	args   []string // with which the writer starts; none: it gets its address of the first start again
 	edges  []*process
 	starts []func() *process
+
+	edgeArgs []string // with which edges start
 
 	mu      sync.Mutex
 	counted map[string]uint64 // answered redirects at edges, by code
@@ -50,7 +53,7 @@ func (s *edgeSite) addEdge(name string) {
 	expect.OK(s.t, os.WriteFile(token, []byte(text), 0o600))
 	dir := filepath.Join(s.t.TempDir(), "data")
 	start := func(more ...string) *process {
-		return startServer(s.t, dir, append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--flush-interval", "50ms"}, more...)...)
+		return startServer(s.t, dir, append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--flush-interval", "50ms"}, slices.Concat(s.edgeArgs, more)...)...)
 	}
 	first := start()
 	u, err := url.Parse(first.public)

@@ -8,7 +8,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestAFreshLinkIsNoMissAtAnEdge makes links and follows each at an edge at once, by event loops and by fasthttp.
+// TestAFreshLinkIsNoMissAtAnEdge makes links and follows each at an edge at once, by event loops and by fasthttp, or
+// asks for its preview or QR code.
 func TestAFreshLinkIsNoMissAtAnEdge(t *testing.T) {
 	w := newWriter(t)
 	secret, _ := w.token("frankfurt")
@@ -18,11 +19,16 @@ func TestAFreshLinkIsNoMissAtAnEdge(t *testing.T) {
 	for i := range 100 {
 		code := fmt.Sprintf("fresh%d", i)
 		w.link(code, "https://a.example/", 0)
-		path := "/" + code
-		if i%2 == 1 {
+		path, want := "/"+code, 302
+		switch i % 4 {
+		case 1:
 			path += "&x=1" // not a plain request
+		case 2:
+			path, want = path+"+", 200
+		case 3:
+			path, want = path+".svg", 200
 		}
-		if a := e.ask("GET", path, ""); a.status != 302 {
+		if a := e.ask("GET", path, ""); a.status != want {
 			misses++
 		}
 	}
