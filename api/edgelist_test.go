@@ -15,8 +15,8 @@ import (
 func says(st *site, name string, hits uint64) {
 	st.t.Helper()
 	now := st.edgeList.now()
-	answered := st.edgeList.known.Asks(name, "203.0.113.7", &edges.Ask{Version: 1, Program: "v9.8.7", Hits: &hits, HitsBytes: 40 * hits, ServesTill: 1_800_000_000}, now)
-	answered(&edges.Answer{Head: 9, At: 7}, now)
+	answered := st.edgeList.known.Asks(name, "203.0.113.7", &edges.Ask{Version: 1, Program: "v9.8.7", Applied: 7, Hits: &hits, HitsBytes: 40 * hits, ServesTill: 1_800_000_000}, 9, now)
+	answered(&edges.Answer{Head: 9}, now)
 }
 
 func TestMetricsOfEdges(t *testing.T) {
@@ -32,6 +32,16 @@ func TestMetricsOfEdges(t *testing.T) {
 	expect.Contains(t, text, "shunt_edge_waiting_hits{edge=\"frankfurt\"} 5\n")
 	expect.Contains(t, text, "shunt_edge_certificate_expiry_timestamp_seconds{edge=\"frankfurt\"} 1.8e+09\n")
 	expect.That(t, !strings.Contains(text, "shunt_edge_lag_seconds"), "an edge that never had all has a lag")
+}
+
+// TestAnEdgeIsKnownWhileItsQuestionIsHeld asks with all entries, and gets no answer yet.
+func TestAnEdgeIsKnownWhileItsQuestionIsHeld(t *testing.T) {
+	known, now := new(edges.Known), time.Unix(1_700_000_000, 0)
+	for _, applied := range []uint64{7, 9} {
+		known.Asks("oslo", "203.0.113.7", &edges.Ask{Version: 1, Applied: applied}, applied, now)
+	}
+	e := known.List([]string{"oslo"}, nil, 9, now.Add(time.Hour))[0]
+	expect.That(t, e.State == edges.Connected && *e.Behind == 0 && *e.Lag == 3600 && *e.Position == 9, "got %+v", e)
 }
 
 // TestThePagesOfEdges shows edges in all states, and forgets one.

@@ -164,7 +164,7 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	waiting, cancel := c.within(edges.Hold)
 	defer cancel()
 	began := time.Now()
-	answered := c.known.Asks(caller.Edge, c.addressOf(ctx), &ask, c.now())
+	answered := c.known.Asks(caller.Edge, c.addressOf(ctx), &ask, c.Head(), c.now())
 	answer, entries, err := c.Follow(waiting, caller.Edge, &ask, records)
 	if err != nil {
 		answered(nil, c.now())

@@ -1,6 +1,10 @@
 package dashboard
 
-import "shunt/api/dashboard/visit"
+import (
+	"slices"
+
+	"shunt/api/dashboard/visit"
+)
 
 // A row is one page, or one form that a page sends; see visit.Row.
 type row struct {
@@ -11,7 +15,9 @@ type row struct {
 
 // rows returns the table of pages and forms. A form is sent to the path of the page that shows it,
 // or to a path below it.
-func rows() []row {
+func rows() []row { return slices.Concat(rowsOfAll(), rowsOfAdmins()) }
+
+func rowsOfAll() []row {
 	return []row{
 		{"GET", "/_/", visit.SignedIn, (*request).overview},
 		{"GET", "/_/live", visit.SignedIn, (*request).liveToday},
@@ -66,6 +72,12 @@ func rows() []row {
 		{"POST", "/_/tokens", visit.SignedIn, (*request).makeToken},
 		{"GET", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokePage},
 		{"POST", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokeToken},
+		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
+	}
+}
+
+func rowsOfAdmins() []row {
+	return []row{
 		{"GET", "/_/users", visit.Admins, (*request).usersPage},
 		{"POST", "/_/users", visit.Admins, (*request).inviteUser},
 		{"GET", "/_/users/{id}", visit.Admins, (*request).userPage},
@@ -75,7 +87,6 @@ func rows() []row {
 		{"POST", "/_/users/{id}/delete", visit.Admins, (*request).deleteUser},
 		{"GET", "/_/misses", visit.Admins, (*request).missesPage},
 		{"GET", "/_/audit", visit.Admins, (*request).auditPage},
-		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
 		{"POST", "/_/transfer", visit.Admins, (*request).importFile},
 		{"GET", "/_/system", visit.Admins, (*request).systemPage},
 		{"GET", "/_/system/edges", visit.Admins, (*request).edgesPage},

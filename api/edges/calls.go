@@ -73,8 +73,9 @@ type Ask struct {
 	NoWait  bool   `json:"no_wait"` // answer at once, also without entries
 	Program string `json:"program"` // version of the edge's program, for people
 
-	// What waits in the outbox beyond the records that come with this question, for people. Hits is nil if they are too
-	// many to count.
+	Applied uint64 `json:"applied"` // sequence of At, for people; 0: the edge has no copy yet
+
+	// Hits in the outbox after the records of this question, for people; nil: too many to count.
 	Hits      *uint64 `json:"hits"`
 	HitsBytes uint64  `json:"hits_bytes"`
 
@@ -91,7 +92,6 @@ type Answer struct {
 	Copy     Reason `json:"copy,omitempty"` // why the edge must take a copy; empty: it need not
 	WaitedMs int64  `json:"waited_ms"`      // how long the writer has waited for entries
 	NowMs    int64  `json:"now_ms"`         // the time at the writer, in Unix ms; 0: not said
-	At       uint64 `json:"-"`              // sequence at which the edge is; 0: of another log, or not known
 }
 
 // A Reason says why an edge cannot follow the log from where it is.

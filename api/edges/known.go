@@ -50,8 +50,8 @@ type heard struct {
 	at      time.Time // of the last word
 	whole   time.Time // when it last had all entries; zero: never
 	address string
-	ask     Ask    // the last one
-	applied uint64 // sequence; 0: of another log
+	ask     Ask  // the last one
+	lost    bool // its place is not in the log: it must take a copy
 }
 
 // of returns what the edge of that name has said, for the one who holds mu.
@@ -67,13 +67,17 @@ func (k *Known) of(name string) *heard {
 	return h
 }
 
-// Asks notes that an edge asks, from an address. answered must be called with the answer, or nil.
-func (k *Known) Asks(name, address string, ask *Ask, now time.Time) (answered func(a *Answer, now time.Time)) {
+// Asks notes that an edge asks, from an address; head is the sequence of the last entry of the log. answered must be
+// called with the answer, or nil.
+func (k *Known) Asks(name, address string, ask *Ask, head uint64, now time.Time) (answered func(a *Answer, now time.Time)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	h := k.of(name)
 	h.asks++
 	h.at, h.address, h.ask = now, address, *ask
+	if !h.lost && ask.Applied >= head {
+		h.whole = now
+	}
 	return func(a *Answer, now time.Time) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -82,7 +86,7 @@ func (k *Known) Asks(name, address string, ask *Ask, now time.Time) (answered fu
 		if a == nil {
 			return
 		}
-		if h.applied = a.At; a.Copy == NotNeeded && a.At >= a.Head {
+		if h.lost = a.Copy != NotNeeded; !h.lost && ask.Applied >= a.Head {
 			h.whole = now
 		}
 	}
@@ -95,6 +99,7 @@ func (k *Known) Copies(name, address string, now time.Time) (ended func(now time
 		defer k.mu.Unlock()
 		h := k.of(name)
 		h.copies, h.at, h.address = copies, now, address
+		h.lost = h.lost && copies
 	}
 	set(true, now)
 	return func(now time.Time) { set(false, now) }
@@ -147,8 +152,8 @@ func (h *heard) describe(e *Edge, head uint64, now time.Time) {
 		till := time.Unix(h.ask.ServesTill, 0).UTC()
 		e.ServesTill = &till
 	}
-	if h.applied > 0 {
-		e.Position, e.Behind = &h.applied, new(max(head, h.applied)-h.applied)
+	if at := h.ask.Applied; at > 0 && !h.lost {
+		e.Position, e.Behind = &at, new(max(head, at)-at)
 	}
 	if !h.whole.IsZero() {
 		e.Lag = new(max(0, now.Sub(h.whole).Seconds()))

@@ -198,7 +198,7 @@ func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
 	}
 	ask := &edges.Ask{
 		Key: clusterlog.FingerprintOf(s.rows.Store().Identity().VisitorKey).String(), Log: id.String(), At: at.String(),
-		Outbox: hex.EncodeToString(outbox[:]), First: posted.First, Program: version.Text(),
+		Outbox: hex.EncodeToString(outbox[:]), First: posted.First, Program: version.Text(), Applied: at.Sequence,
 	}
 	records := posted.Records[:min(len(posted.Records), edges.MaxParts)]
 	s.describe(ask, records)

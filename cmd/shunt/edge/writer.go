@@ -117,7 +117,7 @@ func (w *Writer) follow(ctx context.Context, name string, ask *edges.Ask, record
 		if a.Copy = reasonOf(err); a.Copy != edges.NotNeeded {
 			return a, nil, nil
 		}
-		a.At, a.WaitedMs, a.NowMs = place.at.Sequence, time.Since(began).Milliseconds(), time.Now().UnixMilli()
+		a.WaitedMs, a.NowMs = time.Since(began).Milliseconds(), time.Now().UnixMilli()
 		entries = entries[:min(len(entries), edges.MaxParts)]
 		if err != nil || len(entries) > 0 || len(records) > 0 || ask.NoWait || ctx.Err() != nil {
 			return a, entries, err

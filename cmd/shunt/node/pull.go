@@ -277,7 +277,7 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 }
 
 // records returns the records that a node asks for, and notes which it has. The outbox stays the same meanwhile, so
-// what a node has of an old one is not noted for a new one.
+// a position in an old one is not noted for a new one.
 func (n *Node) records(name string, q cluster.OutboxQuery) (part replicate.Posted, err error) {
 	n.pulls.renewing.RLock()
 	defer n.pulls.renewing.RUnlock()

@@ -56,8 +56,8 @@ func (l *lasting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// givenUp answers a request that was not answered in time. It is no error, because the client would repeat the request
-// after an error, and would wait before.
+// givenUp answers a request that was not answered in time. After an error the client would wait, and
+// repeat the request.
 func givenUp(r *http.Request) *http.Response {
 	return &http.Response{
 		Status: http.StatusText(http.StatusForbidden), StatusCode: http.StatusForbidden, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

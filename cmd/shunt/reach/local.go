@@ -100,7 +100,7 @@ func (t *Target) startAlone(ctx context.Context, parts *core.Stack, stderr io.Wr
 		return nil, err
 	}
 	if t.Served {
-		return nil, fmt.Errorf("no server runs on %s, and only one that runs knows; start it, or name another with --server", t.Data.Dir)
+		return nil, fmt.Errorf("no server runs on %s, and this command asks one that runs: start it, or name another with --server", t.Data.Dir)
 	}
 	baseURL, err := t.Data.AloneBaseURL(c.Store)
 	if err != nil {
