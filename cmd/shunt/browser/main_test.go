@@ -22,11 +22,17 @@ const (
 // short reports whether only the short form is wanted, as in make check.
 func short() bool { return os.Getenv(browserVariable) == "short" }
 
-// needBrowser skips t unless tests with the browser are wanted.
+// beside has the tests that run beside each other.
+var beside sync.Map
+
+// needBrowser skips t unless tests with the browser are wanted. A test runs beside others then; its parts do not.
 func needBrowser(t *testing.T) {
 	t.Helper()
 	switch os.Getenv(browserVariable) {
 	case "long", "short":
+		if _, again := beside.LoadOrStore(t, nil); !again && !strings.Contains(t.Name(), "/") {
+			t.Parallel()
+		}
 	case "":
 		t.Skip("make browser runs this test: it needs chromium; " + browserVariable + " is short or long")
 	default:

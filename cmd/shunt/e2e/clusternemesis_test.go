@@ -13,7 +13,7 @@ import (
 
 const (
 	nemesisCap   = 400             // of each capped link: clients use it up in some seconds
-	nemesisRound = 5 * time.Minute // at most; then the clients rest, and what they know is judged
+	nemesisRound = 2 * time.Minute // at most; then the clients rest, what they know is judged, and an accident happens
 	faultTimeout = 2 * time.Minute // of one fault; then all nodes are killed, so that the test ends
 )
 
@@ -24,7 +24,8 @@ type nemesis struct {
 	seed   uint64
 	faults *faultPlan
 	begun  time.Time
-	done   int // faults
+
+	done, accidents int // faults, and accidents
 
 	disturbed map[*siteNode]*disturbance
 	redirects redirectCounts
@@ -39,9 +40,9 @@ type nemesis struct {
 // TestAnythingAtRandom has clients create, edit and delete links, some with caps, and follow them at three full nodes
 // and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off from each other and started at
 // random, at most one of each kind at a time, and what nodes and etcd say to each other is held back or lost. At the
-// end of each round, of five minutes, all is mended, and the ledger of the clients must agree with all nodes: no
+// end of each round, of two minutes, all is mended, and the ledger of the clients must agree with all nodes: no
 // redirect failed at a node that ran, what was answered to writes is so, hits and visitors are equal and exact, no cap
-// is exceeded. At the end the nodes must have the same data.
+// is exceeded. Then an accident happens, and all that must be so again. At the end the nodes must have the same data.
 //
 // SHUNTTEST_NEMESIS is the number of seconds, SHUNTTEST_SEED that of the faults: the same seed, the same faults in the
 // same order. A run that fails says when, and leaves its logs and data in a folder.
@@ -51,14 +52,17 @@ func TestAnythingAtRandom(t *testing.T) {
 	m.notef("SHUNTTEST_SEED=%d SHUNTTEST_NEMESIS=%d", seed, seconds)
 	for end := time.Now().Add(time.Duration(seconds) * time.Second); time.Now().Before(end) && !t.Failed(); {
 		m.round(min(time.Until(end), nemesisRound))
+		if !t.Failed() {
+			m.accident()
+		}
 	}
 	m.judgeWrites(m.wrote.all())
-	m.notef("%d faults in %v; %s; %s", m.done, time.Since(m.begun).Round(time.Second), m.wrote.String(), m.redirects.String())
+	m.notef("%d faults and %d accidents in %v; %s; %s", m.done, m.accidents, time.Since(m.begun).Round(time.Second), m.wrote.String(), m.redirects.String())
 	m.alike()
 }
 
 func newNemesis(t *testing.T, seed uint64) *nemesis {
-	s := newSiteApart(t, "a", "b", "c")
+	s := newSiteApartOn(t, siteOptions{etcd: smallQuota}, "a", "b", "c")
 	m := &nemesis{site: s, edge: s.edge("edge-1", s.nodes[0]), seed: seed, faults: newFaultPlan(seed), begun: time.Now()}
 	t.Cleanup(m.keepIfFailed)
 	m.disturbed = make(map[*siteNode]*disturbance)

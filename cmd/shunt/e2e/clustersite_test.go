@@ -262,3 +262,26 @@ func (s *site) without(gone *siteNode) (rest []*siteNode) {
 	}
 	return rest
 }
+
+// smallQuota are servers of etcd in whose eighth there is room for some bulks.
+var smallQuota = []string{"--quota-backend-bytes", "33554432"}
+
+// passFloor writes until the log is trimmed past what it has now: an eighth of smallQuota.
+func (s *site) passFloor() {
+	s.t.Helper()
+	head := s.leader().metric(`shunt_cluster_sequence{which="applied"}`)
+	var bulk []map[string]string
+	for i := range 100 {
+		bulk = append(bulk, map[string]string{"url": fmt.Sprintf("https://example.com/%d?x=%0500d", i, i)})
+	}
+	for made := 0; s.floor() <= uint64(head)+1; made++ {
+		expect.MustThat(s.t, made < 1000, "the log is not trimmed past a node that is not there; it begins with entry %d", s.floor())
+		s.nodes[0].call("POST", "/shorten/bulk", bulk) // a slow machine may not answer in time
+	}
+}
+
+// floor returns the first entry that the log has.
+func (s *site) floor() (floor uint64) {
+	_, _ = fmt.Sscanf(s.keys()["/shunt/floor"], "%x", &floor)
+	return floor
+}

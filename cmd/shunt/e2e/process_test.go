@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +75,8 @@ func buildAndRun(m *testing.M) int {
 			os.Unsetenv(name)
 		}
 	}
-	os.Setenv("TZ", "UTC") // a date is a day of the local zone
+	os.Setenv("TZ", "UTC")                                               // a date is a day of the local zone
+	_ = flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))) // they wait more than they compute; -parallel decides
 	if binary = os.Getenv(binaryEnv); binary != "" {
 		return m.Run()
 	}

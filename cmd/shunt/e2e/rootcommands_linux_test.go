@@ -30,6 +30,7 @@ func TestCommandsOfRootOnTheFolderOfAnotherUser(t *testing.T) {
 	if _, err := exec.LookPath("setpriv"); err != nil {
 		t.Skip("setpriv (util-linux) is not installed")
 	}
+	t.Parallel()
 	for _, file := range []string{"root-reading", "root-writing", "root-backups", "root-reader", "root-server"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()

@@ -29,6 +29,7 @@ type HeapKeeper struct {
 	blocks  func() storage.Metrics
 	fixed   bool // GOGC is set
 	percent int  // as set
+	began   bool // there was a look
 	flushes uint64
 	quiet   int // looks since the last flush of a memtable; quietLooks: all that was free is given back
 }
@@ -58,6 +59,9 @@ func (k *HeapKeeper) Run(ctx context.Context) error {
 
 func (k *HeapKeeper) look() {
 	m := k.blocks()
+	if !k.began { // a start flushes little, and a collection of its own may meet a disk that hangs
+		k.began, k.flushes = true, m.MemTableFlushes
+	}
 	if m.MemTableFlushes != k.flushes {
 		k.flushes, k.quiet = m.MemTableFlushes, 0
 	} else if k.quiet < quietLooks {
