@@ -174,16 +174,18 @@ func (r *request) deleteCampaign() error {
 	return r.SeeOther(campaignsPath)
 }
 
-// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it has
-// none while the server cannot list them.
+// usedTags returns what fields of tags suggest, as they are typed there. Without them a form does its work, so it does
+// not wait for a busy server.
 func (r *request) usedTags() (tags []string, err error) {
-	err = r.Heavily(func() error {
-		names, err := r.Calls.UsedTags(r.Caller)
+	release, err := r.Calls.BeginHeavy(r.Caller)
+	if err == nil {
+		defer release()
+		var names []string
+		names, err = r.Calls.UsedTags(r.Caller)
 		for _, name := range names {
 			tags = append(tags, tagtext.Join([]string{name}))
 		}
-		return err
-	})
+	}
 	if _, known := problem.Of(err); err != nil && known {
 		return nil, nil
 	}

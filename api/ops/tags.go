@@ -134,14 +134,22 @@ const (
 	maxUsedTags     = 50
 	maxUsedTagRows  = 20_000 // rows that are read, one for each tag of a link: some 3 ms, on each page with a form
 	maxUsedTagCount = 500    // rows of a tag; so 40 tags that have more links are found, and no count keeps others out
+
+	usedTagPatience = 100 * time.Millisecond // for a core: a form does its work without them
 )
 
 // UsedTags returns the tags of the caller that most of the caller's links have, those first. What it reads is bounded,
-// whatever the caller has: an owner of more gets the first tags, and of tags with many links no order by them. The
-// handler must take a place with BeginHeavy before.
+// whatever the caller has: an owner of more gets the first tags, and of tags with many links no order by them. It is an
+// error if no core is free soon. The handler must take a place with BeginHeavy before.
 func (c *Calls) UsedTags(caller account.Caller) (names []string, err error) {
 	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows, TagRows: maxUsedTagCount}
-	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, c.turns(caller))
+	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, func(step func() error) error {
+		if err := c.o.Cores.EnterPatiently(KeyOf(caller), maxHeavyWaiting, usedTagPatience); err != nil {
+			return err
+		}
+		defer c.o.Cores.Leave(KeyOf(caller))
+		return step()
+	})
 	if err != nil {
 		return nil, err
 	}
