@@ -24,26 +24,45 @@ import (
 // patience is how long a page may take to show what a test waits for.
 const patience = 20 * time.Second
 
-// chromium is the one browser of all tests; nil until it is needed.
-var chromium struct {
+// The programs of the browser. The shell has no windows, so a tab costs it a third; but it hides no tab, keeps no page
+// for the way back, and reports fewer faults of forms.
+const (
+	wholeBrowser = "chromium"
+	shellBrowser = "chromium-headless-shell"
+)
+
+// usualBrowser returns the program of tests that need no certain one: the shell in the short form.
+func usualBrowser() string {
+	if short() {
+		return shellBrowser
+	}
+	return wholeBrowser
+}
+
+// browsers are those of all tests, by the name of their program, once they are needed.
+var browsers struct {
 	sync.Mutex
+	running map[string]started
+}
+
+type started struct {
 	ctx    context.Context
 	cancel func()
 }
 
-// startChromium starts the browser at its first call, and returns its context.
-func startChromium(t *testing.T) context.Context {
+// startBrowser starts a program at its first call, and returns its context.
+func startBrowser(t *testing.T, program string) context.Context {
 	t.Helper()
-	chromium.Lock()
-	defer chromium.Unlock()
-	if chromium.ctx != nil {
-		return chromium.ctx
+	browsers.Lock()
+	defer browsers.Unlock()
+	if b, runs := browsers.running[program]; runs {
+		return b.ctx
 	}
-	path, err := exec.LookPath("chromium")
+	path, err := exec.LookPath(program)
 	expect.MustThat(t, err == nil, "%v; make browser installs it", err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], // as root, chromedp adds no-sandbox
 		chromedp.ExecPath(path),
-		chromedp.UserDataDir(filepath.Join(work, "profile")),
+		chromedp.UserDataDir(filepath.Join(work, program)),
 		chromedp.Flag("host-resolver-rules", "MAP "+intranetHost+" 127.0.0.1"),
 		chromedp.Flag("ignore-certificate-errors-spki-list", certificate(t).spki),
 		chromedp.Flag("hide-scrollbars", true),
@@ -53,20 +72,22 @@ func startChromium(t *testing.T) context.Context {
 	ctx, _ := chromedp.NewContext(allocator)
 	if err := chromedp.Do(ctx); err != nil {
 		cancel()
-		t.Fatalf("chromium: %v", err)
+		t.Fatalf("%s: %v", program, err)
 	}
-	chromium.ctx, chromium.cancel = ctx, cancel
+	if browsers.running == nil {
+		browsers.running = make(map[string]started)
+	}
+	browsers.running[program] = started{ctx, cancel}
 	return ctx
 }
 
-func closeChromium() {
-	if chromium.ctx == nil {
-		return
+func closeBrowsers() {
+	for _, b := range browsers.running {
+		ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+		_ = chromedp.Cancel(ctx) // it is killed otherwise
+		cancel()
+		b.cancel()
 	}
-	ctx, cancel := context.WithTimeout(chromium.ctx, 10*time.Second)
-	defer cancel()
-	_ = chromedp.Cancel(ctx) // it is killed otherwise
-	chromium.cancel()
 }
 
 // A tab shows pages of one server to one person. It fails its test if a page does what the watcher
@@ -83,9 +104,14 @@ type tab struct {
 }
 
 // openTab opens a tab without cookies, 1280 px wide, in light colours.
-func openTab(t *testing.T, base string) *tab {
+func openTab(t *testing.T, base string) *tab { return openTabOf(t, usualBrowser(), base) }
+
+// openWholeTab does what openTab does, in the browser that has windows.
+func openWholeTab(t *testing.T, base string) *tab { return openTabOf(t, wholeBrowser, base) }
+
+func openTabOf(t *testing.T, program, base string) *tab {
 	t.Helper()
-	b := watchedTab(t, base)
+	b := watchedTabOf(t, program, base)
 	t.Cleanup(func() {
 		b.settle()
 		for _, complaint := range b.watch.complaints() {
@@ -105,11 +131,13 @@ func openTabWithoutScript(t *testing.T, base string) *tab {
 }
 
 // watchedTab opens a tab whose watcher fails no test by itself.
-func watchedTab(t *testing.T, base string) *tab {
+func watchedTab(t *testing.T, base string) *tab { return watchedTabOf(t, usualBrowser(), base) }
+
+func watchedTabOf(t *testing.T, program, base string) *tab {
 	t.Helper()
 	needBrowser(t)
 	b := &tab{t: t, base: base, script: true, watch: newWatcher(base)}
-	ctx, cancel := chromedp.NewContext(startChromium(t), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.watch.see))
+	ctx, cancel := chromedp.NewContext(startBrowser(t, program), chromedp.WithNewBrowserContext(), chromedp.WithListener(b.watch.see))
 	b.ctx = ctx
 	t.Cleanup(cancel)
 	b.watch.dismiss = func() {

@@ -52,7 +52,7 @@ func runIn(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(work)
-	defer closeChromium()
+	defer closeBrowsers()
 	for _, variable := range os.Environ() { // only the tests set variables
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "SHUNT_") {
 			os.Unsetenv(name)

@@ -39,7 +39,7 @@ var (
 	overTLS = way{name: "https", ip: "127.0.0.1", origin: "https://localhost"}
 )
 
-// intranetHost is a name that the browser resolves to 127.0.0.1 (see startChromium).
+// intranetHost is a name that the browser resolves to 127.0.0.1 (see startBrowser).
 const intranetHost = "intranet.test"
 
 var ways = []way{localhost, otherLoopback, intranet, overTLS}

@@ -72,7 +72,7 @@ func (b *tab) pagesAt(path string) (n int) {
 // A browser has six connections to a server, and each stream takes one. Pages that wait in tabs behind the one that
 // is seen have none, so a further page loads, and its figures are live.
 func TestTwelveTabsBehindLeaveRoomForOneMore(t *testing.T) {
-	d := openDesk(t, localhost, openTab)
+	d := openDesk(t, localhost, openWholeTab)
 	const links = 12
 	for i := range links {
 		d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "link-" + strconv.Itoa(i)})

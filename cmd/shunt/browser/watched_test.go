@@ -32,7 +32,7 @@ func TestTheWatcherReportsEachThingNoPageMayDo(t *testing.T) {
 		"a field without a name":   {"", `<form><input autocomplete="off"><input id="a"><label for="b">b</label></form>`, "issue GenericIssue"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := watchedTab(t, servePages(t, map[string]string{"/": c.body}, c.policy))
+			b := watchedTabOf(t, wholeBrowser, servePages(t, map[string]string{"/": c.body}, c.policy))
 			b.visit("/", http.StatusOK)
 			b.until("the watcher reports "+c.want, func() bool { return strings.Contains(strings.Join(b.watch.complaints(), "\n"), c.want) })
 		})
