@@ -4,8 +4,9 @@
 // package has only tests, and nothing may import it.
 //
 // SHUNTTEST_BROWSER is long or short; without it, all tests that need the browser are skipped. make
-// browser sets it and fetches axe-core, whose file SHUNTTEST_AXE names. One browser runs for all
-// tests, and each tab has a context of its own, without cookies of others.
+// browser sets it and fetches axe-core, whose file SHUNTTEST_AXE names. The short form runs in
+// chromium-headless-shell, which takes a third of the time, but for the tests that need windows.
+// Tests share a browser, and each tab has a context of its own, without cookies of others.
 //
 // Every tab is watched (watch_test.go): a message on the console, a violation of a policy, a request
 // to another host, a dialog or an answer 5xx fails the test, whatever the test is about. The table

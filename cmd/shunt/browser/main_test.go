@@ -17,6 +17,7 @@ const (
 	browserVariable     = "SHUNTTEST_BROWSER"     // long or short
 	axeVariable         = "SHUNTTEST_AXE"         // the file axe.min.js
 	screenshotsVariable = "SHUNTTEST_SCREENSHOTS" // the folder to write pictures into
+	binaryVariable      = "SHUNTTEST_BINARY"      // the program, if it was built before
 )
 
 // short reports whether only the short form is wanted, as in make check.
@@ -61,8 +62,11 @@ func runIn(m *testing.M) int {
 	return m.Run()
 }
 
-// built builds the binary at its first call.
+// built builds the binary at its first call, unless there is one.
 var built = sync.OnceValues(func() (binary string, err error) {
+	if binary = os.Getenv(binaryVariable); binary != "" {
+		return binary, nil
+	}
 	binary = filepath.Join(work, "shunt")
 	build := exec.Command("go", "build", "-o", binary, "shunt/cmd/shunt")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
