@@ -36,7 +36,7 @@
 //  2. A record is given away only when it is durable. Otherwise a crash could take it back, and the
 //     flush after the restart would put other rows at its position.
 //  3. A position has one record for ever, in one outbox. So a copy of a store has another outbox: see
-//     RenewOutbox.
+//     RenewOutbox. Two nodes see by the hash of a record that a folder was rolled back or copied.
 //
 // Rows of owners come before those of links. So a node that has applied only a part of a flush never
 // has more hits of links than of owners in an hour, which a check relies on.
@@ -73,6 +73,10 @@
 //
 // The log may be trimmed past a node. It takes a copy of the shared rows of another one, at a position, and writes what
 // differs: mirrorshared.go.
+//
+// # A node that was rolled back
+//
+// It takes a copy of all data of another one, in which its own hits go on: takeover.go.
 //
 // # A server of its own with edges
 //

@@ -19,15 +19,28 @@ func newOutbox() row.OutboxState {
 	return s
 }
 
-// renewOutbox adds rows to b that replace an outbox by an empty one with an id of its own. The store
-// contains everything that the old one ever had, so it counts as pulled up to its end.
-func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState) {
+// renewOutbox adds rows to b that replace an outbox of the store that r reads by an empty one with an id of its own. The
+// store contains everything that the old one ever had, so it counts as pulled up to its end. What the store lacks, it
+// lacks still.
+func renewOutbox(r pebble.Reader, b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState, err error) {
+	pulled := row.Pulled{Next: old.Next, Last: old.Dropped}
+	if old.First < old.Next {
+		last, err := kv.Read(r, row.AppendOutboxKey(nil, old.Next-1))
+		if err == nil && last == nil {
+			err = fmt.Errorf("%w: the last record of the outbox is missing", row.ErrCorrupt)
+		}
+		if err != nil {
+			return renewed, err
+		}
+		pulled.Last = row.HashRecord(last)
+	}
 	renewed = newOutbox()
+	renewed.LacksHits = old.LacksHits
 	keys := row.TableRange(row.TableOutbox)
 	kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
-	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
+	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, pulled))
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	return renewed
+	return renewed, nil
 }
 
 // RenewOutbox gives a store that is a copy of another node's an outbox of its own, and forgets what waits in the old
@@ -53,9 +66,12 @@ func (s *Rows) RenewOutboxFrom(first uint64) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	renewed, oldestMs := renewOutbox(b, o.state), int64(0)
-	record, moved := row.OutboxRecord{}, uint64(0)
-	err := kv.Each(s.db, outboxRange(max(o.state.First, min(first, o.state.Next)), o.state.Next), func(_, value []byte) (bool, error) {
+	renewed, err := renewOutbox(s.db, b, o.state)
+	if err != nil {
+		return fmt.Errorf("storage: renewing the outbox: %w", err)
+	}
+	oldestMs, record, moved := int64(0), row.OutboxRecord{}, uint64(0)
+	err = kv.Each(s.db, outboxRange(max(o.state.First, min(first, o.state.Next)), o.state.Next), func(_, value []byte) (bool, error) {
 		if moved += uint64(len(value)); moved > maxMovedBytes {
 			return false, fmt.Errorf("records of more than %d bytes", maxMovedBytes)
 		}
