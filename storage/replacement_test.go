@@ -16,8 +16,8 @@ import (
 	"shunt/storage/row/rowtest"
 )
 
-// replaceable returns a file system that crashes, with a folder at storeDir, in which a store that is to replace its own
-// is made, and the rows of both. of is how many writes the store has more than that one.
+// replaceable returns a file system that crashes, with a folder at storeDir, in which a store that is to replace its
+// own is made, and the rows of both. of is how many writes the store has more than that one.
 func replaceable(t *testing.T, cfg func() vfs.CrashCloneCfg, more int) (c *crasher, f *disk.Folder, old, other map[string]string) {
 	t.Helper()
 	c, fs := newCrasher(cfg)

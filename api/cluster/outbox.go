@@ -17,12 +17,12 @@ import (
 //
 //	GET /cluster/outbox?id=HEX&after=N&hash=HEX&kept=M&settle=1&lost=1
 //
-// id is of the outbox that it knows, N the position of the last record that it has applied, and hash that of this record;
-// with 0 it begins, or begins again if the id is another one now. If the other one has another record there, its folder
-// was rolled back, and it begins another outbox. The node may yet need those after M, which is N
-// unless a copy of its data is about to become another node. With settle, the other one says how far it has
-// settled (Outbox.Settled), as far as it can. With lost, it cannot follow the log, because the servers have lost it:
-// only a node that cannot either may answer, because else the log of the two may differ. The answer is an Outbox.
+// id is of the outbox that it knows, N the position of the last record that it has applied, and hash that of this
+// record; with 0 it begins, or begins again if the id is another one now. If the other one has another record there,
+// its folder was rolled back, and it begins another outbox. The node may yet need those after M, which is N unless a
+// copy of its data is about to become another node. With settle, the other one says how far it has settled
+// (Outbox.Settled), as far as it can. With lost, it cannot follow the log, because the servers have lost it: only a
+// node that cannot either may answer, because else the log of the two may differ. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
 // OutboxQuery is what a node asks for.

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// The data of a node may be replaced by a copy of another node's (package replicate, TakeOver). The copy is made a whole
-// store in a folder inside the data folder, so that it is on the same file system: ReplacementNewName. When that is
-// durable, it is renamed to ReplacementName, and the next Open moves its database and its acked file to where they
+// The data of a node may be replaced by a copy of another node's (package replicate, TakeOver). The copy is made a
+// whole store in a folder inside the data folder, so that it is on the same file system: ReplacementNewName. When that
+// is durable, it is renamed to ReplacementName, and the next Open moves its database and its acked file to where they
 // belong. All other files of the data folder stay: the id of the node is one of them.
 //
 // A crash before the renaming leaves what the next Open removes. After it, every step can be repeated, because no store

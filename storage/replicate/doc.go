@@ -84,7 +84,7 @@
 // etcd: edgelog.go, edges.go (their hits) and copyout.go (copies) are of that server, mirror.go of its edges.
 // DESIGN.md describes them. The lock of that log (edgeLog.sharing) comes before hits.Turn.
 //
-// Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, pulled.go, post.go, outbox.go,
-// renew.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
-// mirror.go, mirrorshared.go, state.go.
+// Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, post.go, outbox.go, renew.go,
+// pulled.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
+// mirror.go, mirrorshared.go, state.go, takeover.go.
 package replicate

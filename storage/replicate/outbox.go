@@ -114,8 +114,8 @@ func (s *Rows) RecordHash(position uint64) (h RecordHash, err error) {
 	return h, nil
 }
 
-// MadeAfter returns the position of the first record of the outbox that was made after a time in Unix ms, or that of the
-// next record if none was. It reads these records.
+// MadeAfter returns the position of the first record of the outbox that was made after a time in Unix ms, or that of
+// the next record if none was. It reads these records.
 func (s *Rows) MadeAfter(ms int64) (position uint64, err error) {
 	o := &s.outbox
 	position = o.next.Load()

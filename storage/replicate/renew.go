@@ -19,9 +19,9 @@ func newOutbox() row.OutboxState {
 	return s
 }
 
-// renewOutbox adds rows to b that replace an outbox of the store that r reads by an empty one with an id of its own. The
-// store contains everything that the old one ever had, so it counts as pulled up to its end. What the store lacks, it
-// lacks still.
+// renewOutbox adds rows to b that replace an outbox of the store that r reads by an empty one with an id of its own.
+// The store contains everything that the old one ever had, so it counts as pulled up to its end. What the store lacks,
+// it lacks still.
 func renewOutbox(r pebble.Reader, b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState, err error) {
 	pulled := row.Pulled{Next: old.Next, Last: old.Dropped}
 	if old.First < old.Next {

@@ -78,8 +78,8 @@ func (l *ledger) want(t *testing.T, what string, stores ...*Store) {
 	}
 }
 
-// TestANodeThatTakesACopyCountsEachHitOnce has a node with hits that others have pulled in part begin with a copy of one
-// of them. Its outbox goes on in the copy, so that all end with the same figures.
+// TestANodeThatTakesACopyCountsEachHitOnce has a node with hits that others have pulled in part begin with a copy of
+// one of them. Its outbox goes on in the copy, so that all end with the same figures.
 func TestANodeThatTakesACopyCountsEachHitOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 7))
@@ -117,8 +117,8 @@ func TestANodeThatTakesACopyCountsEachHitOnce(t *testing.T) {
 	}
 }
 
-// TestAFolderThatWasRolledBackGivesWhatItHasCountedSince rolls a node back behind what another one has pulled, and has it
-// count fewer hits than were lost, as many, and more, before it begins with a copy.
+// TestAFolderThatWasRolledBackGivesWhatItHasCountedSince rolls a node back behind what another one has pulled, and has
+// it count fewer hits than were lost, as many, and more, before it begins with a copy.
 func TestAFolderThatWasRolledBackGivesWhatItHasCountedSince(t *testing.T) {
 	for _, since := range []int{0, 2, 4, 9} {
 		what := fmt.Sprintf("%d hits since", since)

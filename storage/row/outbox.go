@@ -180,9 +180,9 @@ func CheckOutbox(v []byte) (OutboxHead, error) {
 	return h, o.Err()
 }
 
-// RecordHash is the beginning of the SHA-256 of a record of an outbox. By it two nodes notice that a position has another
-// record than it had: the folder of one of them was rolled back, or copied. Position 0, before the first record, has the
-// zero hash.
+// RecordHash is the beginning of the SHA-256 of a record of an outbox. By it two nodes notice that a position has
+// another record than it had: the folder of one of them was rolled back, or copied. Position 0, before the first
+// record, has the zero hash.
 type RecordHash [8]byte
 
 // HashRecord returns the hash of a record.

@@ -138,10 +138,11 @@ func (n *siteNode) rollBack(to string) {
 
 // TestAFolderThatWasRolledBackLosesNoHit puts an older state of a node's folder in its place, as a snapshot of its
 // machine does, with hits that only its journal has. Links and hits came since, or hits alone. If etcd knows, the node
-// takes a copy of the other one's data before it redirects. Otherwise the other one finds out: by a position that is not
-// there, or by another record, if the node has counted more than was lost before it was asked. Then the node redirects
-// with the links of now, the other one gets each hit that it answers, and its next start takes the copy. So it is, too,
-// if nobody can send one. In the end both have all hits that were ever answered, and nobody has run a command.
+// takes a copy of the other one's data before it redirects. Otherwise the other one finds out: by a position that is
+// not there, or by another record, if the node has counted more than was lost before it was asked. Then the node
+// redirects with the links of now, the other one gets each hit that it answers, and its next start takes the copy. So
+// it is, too, if nobody can send one. In the end both have all hits that were ever answered, and nobody has run a
+// command.
 func TestAFolderThatWasRolledBackLosesNoHit(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a, b := s.nodes[0], s.nodes[1]

@@ -188,8 +188,8 @@ func (s *source) heed(ctx context.Context, a *edges.Answer) {
 	}
 }
 
-// fits reports whether the last record that the writer has taken is that of this edge's outbox, as far as the edge still
-// knows.
+// fits reports whether the last record that the writer has taken is that of this edge's outbox, as far as the edge
+// still knows.
 func (s *source) fits(a *edges.Answer) (bool, error) {
 	var last replicate.RecordHash
 	if err := last.UnmarshalText([]byte(a.Last)); err != nil {

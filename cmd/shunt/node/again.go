@@ -15,8 +15,8 @@ import (
 
 // A full node whose figures lack hits starts from a copy of all data of another full node, as a new one does, but for
 // three things: it proves that it has the cluster's data, as one that was away does, so nobody admits it; its folder
-// keeps the id of the node, so its name stays its own; and the hits that it has counted and that the other node lacks go
-// on in the copy (replicate.Rows.TakeOver). It redirects when it has the copy.
+// keeps the id of the node, so its name stays its own; and the hits that it has counted and that the other node lacks
+// go on in the copy (replicate.Rows.TakeOver). It redirects when it has the copy.
 
 // Folder is what a start does with the data folder of a node, whose store nobody uses yet.
 type Folder struct {
@@ -32,8 +32,8 @@ const (
 	wholePause    = time.Second      // between two attempts
 )
 
-// takeWhole has a copy of another node's data take the place of this node's, if one that has the log up to an entry sends
-// it. since returns the position of the first record of this node's outbox since its folder was rolled back.
+// takeWhole has a copy of another node's data take the place of this node's, if one that has the log up to an entry
+// sends it. since returns the position of the first record of this node's outbox since its folder was rolled back.
 func (n *Node) takeWhole(ctx context.Context, f *Folder, since func() (uint64, error), entry uint64) (took bool) {
 	n.log.Warn("the figures of this node lack hits that others have, because its folder was rolled back. It takes a copy of all data of another node, and redirects when it has that")
 	for began := time.Now(); ; {

@@ -102,7 +102,8 @@ type copyBody struct {
 	end    func()
 }
 
-// askCopy asks a node for the copy at a path, and proves that this node has the data of the cluster as of some time ago.
+// askCopy asks a node for the copy at a path, and proves that this node has the data of the cluster as of some time
+// ago.
 func (n *Node) askCopy(ctx context.Context, m *clusterlog.Member, path string) (*copyBody, error) {
 	address, err := addressOf(m.Advertise)
 	if err != nil {

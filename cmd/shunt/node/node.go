@@ -120,9 +120,9 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	return err
 }
 
-// Check refuses servers of etcd that are too old, or have the log of another cluster, if they answer, and claims the name
-// of this node. Then it does what a folder that was rolled back needs: replaced reports that the store is to be opened
-// again, because it is another one now, and Join and Check called for it.
+// Check refuses servers of etcd that are too old, or have the log of another cluster, if they answer, and claims the
+// name of this node. Then it does what a folder that was rolled back needs: replaced reports that the store is to be
+// opened again, because it is another one now, and Join and Check called for it.
 func (n *Node) Check(ctx context.Context, f *Folder) (replaced bool, err error) {
 	answers, err := n.checkLog(ctx)
 	if err == nil && answers {

@@ -92,8 +92,8 @@ func (n *Node) followMembers(ctx context.Context) {
 // process is.
 const announcePatience = 10 * time.Second
 
-// isAnnounced reports whether etcd says what this process is. Until then other nodes may drop hits that an earlier process
-// had, and the copy in the place of its folder has not: see pulledByAll.
+// isAnnounced reports whether etcd says what this process is. Until then other nodes may drop hits that an earlier
+// process had, and the copy in the place of its folder has not: see pulledByAll.
 func (n *Node) isAnnounced(members []clusterlog.Member) bool {
 	outbox, _ := n.store.OutboxID()
 	return slices.ContainsFunc(members, func(m clusterlog.Member) bool {

@@ -67,8 +67,8 @@ func (n *Node) checkRollBack(ctx context.Context, f *Folder) (replaced bool, err
 	return false, nil
 }
 
-// ownMember returns what this node last said in etcd, and whether there are other full nodes. It is zero if etcd does not
-// answer.
+// ownMember returns what this node last said in etcd, and whether there are other full nodes. It is zero if etcd does
+// not answer.
 func (n *Node) ownMember(ctx context.Context) (own clusterlog.Member, others bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()

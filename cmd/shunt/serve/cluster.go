@@ -32,8 +32,8 @@ type NodeSettings interface {
 	Open(log *slog.Logger) (Node, error)
 }
 
-// A Node is a server's part in its cluster. A server calls the methods below Edge in their order, once each but for Join,
-// Check and Close.
+// A Node is a server's part in its cluster. A server calls the methods below Edge in their order, once each but for
+// Join, Check and Close.
 type Node interface {
 	// Edge reports whether the node has links only.
 	Edge() bool
