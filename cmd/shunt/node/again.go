@@ -97,16 +97,22 @@ func (n *Node) wholeSenders(ctx context.Context, entry uint64) (senders []cluste
 	if err != nil {
 		return nil, err
 	}
+	return wholeOf(members, n.settings.Name, entry)
+}
+
+// wholeOf is wholeSenders of all members, for the node of a name.
+func wholeOf(members []clusterlog.Member, to string, entry uint64) (senders []clusterlog.Member, err error) {
 	err = errAlone
-	for _, m := range sendersOf(members, n.settings.Name, 0) {
-		if m.LacksHits {
-			continue
-		}
-		if err = fmt.Errorf("no other full node has the log up to entry %d yet", entry); m.Applied >= entry {
+	for _, m := range sendersOf(members, to, 0) {
+		switch {
+		case m.LacksHits:
+		case m.Applied >= entry:
 			senders = append(senders, m)
+		default:
+			err = fmt.Errorf("no other full node has the log up to entry %d yet", entry)
 		}
 	}
-	if senders != nil {
+	if len(senders) > 0 {
 		err = nil
 	}
 	return senders, err

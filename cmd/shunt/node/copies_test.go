@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -165,4 +166,24 @@ func TestANodeIsAnnouncedWhenEtcdSaysWhatItIs(t *testing.T) {
 	} {
 		expect.Equal(t, n.isAnnounced([]clusterlog.Member{{Node: clusterlog.Node{Name: "c"}}, {Node: c.said}}), c.want, "%+v", c.said)
 	}
+}
+
+// TestOnlyWholeFiguresAreCopied from a full node that runs, and has read the log as far.
+func TestOnlyWholeFiguresAreCopied(t *testing.T) {
+	member := func(name string, applied uint64, change func(*clusterlog.Member)) clusterlog.Member {
+		m := clusterlog.Member{Node: clusterlog.Node{Name: name, Role: clusterlog.Full, Applied: applied}, Live: true}
+		change(&m)
+		return m
+	}
+	as := func(*clusterlog.Member) {}
+	unfit := []clusterlog.Member{
+		member("me", 99, as), member("down", 99, func(m *clusterlog.Member) { m.Live = false }),
+		member("edge", 99, func(m *clusterlog.Member) { m.Role = clusterlog.Edge }), member("lacks", 99, func(m *clusterlog.Member) { m.LacksHits = true }),
+	}
+	found, err := wholeOf(unfit, "me", 7)
+	expect.That(t, len(found) == 0 && errors.Is(err, errAlone), "of none that can: %v, %v", found, err)
+	found, err = wholeOf(append(unfit, member("behind", 6, as)), "me", 7)
+	expect.That(t, len(found) == 0 && err != nil && !errors.Is(err, errAlone), "of one that can soon: %v, %v", found, err)
+	found, err = wholeOf(append(unfit, member("b", 7, as), member("behind", 6, as), member("c", 9, as)), "me", 7)
+	expect.That(t, err == nil && len(found) == 2 && found[0].Name == "c" && found[1].Name == "b", "of two: %v, %v", found, err)
 }

@@ -286,7 +286,7 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 	}
 	part, err := n.records(name, q)
 	if errors.Is(err, replicate.ErrOutboxUnknown) { // so it knows this outbox
-		if err := n.beginAnother(q.Known, "node", name, "has_applied_record", q.After); err != nil {
+		if err := n.beginAnother(q.Known, "node", name, "has_applied_record", q.After, "error", err); err != nil {
 			return cluster.Outbox{}, err
 		}
 		part, err = n.records(name, q)
