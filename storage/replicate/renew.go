@@ -67,39 +67,58 @@ func (s *Rows) RenewOutboxFrom(first uint64) error {
 	b := s.db.NewBatch()
 	defer b.Close()
 	renewed, err := renewOutbox(s.db, b, o.state)
+	var records [][]byte
+	if err == nil {
+		records, err = s.madeAgain(first)
+	}
 	if err != nil {
 		return fmt.Errorf("storage: renewing the outbox: %w", err)
 	}
-	oldestMs, record, moved := int64(0), row.OutboxRecord{}, uint64(0)
-	err = kv.Each(s.db, outboxRange(max(o.state.First, min(first, o.state.Next)), o.state.Next), func(_, value []byte) (bool, error) {
-		if moved += uint64(len(value)); moved > maxMovedBytes {
+	return s.beginWith(b, renewed, records)
+}
+
+// madeAgain returns the records of the outbox from a position on as they are at the beginning of another one.
+func (s *Rows) madeAgain(first uint64) (records [][]byte, err error) {
+	state, made, bytes := s.outbox.state, row.OutboxRecord{}, 0
+	err = kv.Each(s.db, outboxRange(max(state.First, min(first, state.Next)), state.Next), func(_, value []byte) (bool, error) {
+		if bytes += len(value); bytes > maxMovedBytes {
 			return false, fmt.Errorf("records of more than %d bytes", maxMovedBytes)
 		}
 		rows, head, err := row.ReadOutbox(value)
 		if err != nil {
 			return false, err
 		}
-		head.Position = renewed.Next
-		if record.Begin(head); oldestMs == 0 {
-			oldestMs = head.MadeMs
-		}
+		head.Position = uint64(len(records)) + 1
+		made.Begin(head)
 		for rows.Next() {
-			record.Add(rows.Row())
+			made.Add(rows.Row())
 		}
-		made := record.End()
-		kv.Set(b, row.AppendOutboxKey(nil, head.Position), made)
-		renewed.Next, renewed.Bytes = renewed.Next+1, renewed.Bytes+uint64(len(made))
+		records = append(records, append([]byte{}, made.End()...))
 		return rows.Err() == nil, rows.Err()
 	})
-	if err != nil {
-		return fmt.Errorf("storage: renewing the outbox: %w", err)
+	return records, err
+}
+
+// beginWith commits b with the first records of an outbox that is empty.
+func (s *Rows) beginWith(b *pebble.Batch, state row.OutboxState, records [][]byte) error {
+	oldestMs := int64(0)
+	for i, record := range records {
+		kv.Set(b, row.AppendOutboxKey(nil, state.Next), record)
+		state.Next, state.Bytes = state.Next+1, state.Bytes+uint64(len(record))
+		if i > 0 {
+			continue
+		}
+		var err error
+		if oldestMs, err = madeMs(record); err != nil {
+			return err
+		}
 	}
-	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	if err := s.writer.Sync(b, "storage: renewing the outbox"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, state))
+	if err := s.writer.Sync(b, "storage: beginning an outbox"); err != nil {
 		return err
 	}
-	o.oldestMs.Store(oldestMs)
-	o.set(renewed)
+	s.outbox.oldestMs.Store(oldestMs)
+	s.outbox.set(state)
 	return nil
 }
 

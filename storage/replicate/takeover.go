@@ -19,19 +19,22 @@ import (
 //
 // If not, others have applied other records from some position on, which nobody knows: so a position says nothing. Of
 // the records of this outbox, others have those from before the rollback, and none since. The caller tells them apart.
-// Those since then are the first of another outbox, which moves into the copy.
+// Those since then are applied to the copy, and are the first of the outbox that its restore has begun.
+//
+// The old store stays as it is, so a start that was cut off finds the same again.
 
 // TakeOver makes this store, a copy of another full node's data that Restore has made, that of the node whose store old
-// is. Nobody else uses either. since is the position of the first record in the outbox of old that was made after the
-// rollback. An error means that the copy cannot be used.
-func (s *Rows) TakeOver(ctx context.Context, old *Rows, since uint64) error {
+// is. Nobody else uses either. It calls since before it reads records of old, with whether its outbox goes on; since
+// brings there what the journal has of the node's hits, and returns the position of the first record that was made after
+// the rollback, if the outbox does not go on. An error means that the copy cannot be used.
+func (s *Rows) TakeOver(ctx context.Context, old *Rows, since func(goesOn bool) (uint64, error)) error {
 	if err := s.takeOver(ctx, old, since); err != nil {
 		return fmt.Errorf("storage: a copy in the place of this node's data: %w", err)
 	}
 	return nil
 }
 
-func (s *Rows) takeOver(ctx context.Context, old *Rows, since uint64) error {
+func (s *Rows) takeOver(ctx context.Context, old *Rows, since func(goesOn bool) (uint64, error)) error {
 	switch {
 	case !s.shared.exists || s.shared.cluster != old.shared.cluster || s.shared.edge || old.shared.edge,
 		s.store.Identity().VisitorKey != old.store.Identity().VisitorKey:
@@ -45,30 +48,62 @@ func (s *Rows) takeOver(ctx context.Context, old *Rows, since uint64) error {
 		return err
 	}
 	has, err := old.RecordHash(through)
-	if errors.Is(err, ErrOutboxUnknown) || err == nil && has != last {
-		through, err = 0, old.RenewOutboxFrom(since)
-	}
-	if err == nil {
-		err = s.applyAfter(ctx, old, through)
-	}
-	if err != nil {
+	goesOn := err == nil && has == last
+	if err != nil && !errors.Is(err, ErrOutboxUnknown) {
 		return err
 	}
-	return s.adoptOutbox(old)
+	first, err := since(goesOn)
+	switch {
+	case err != nil:
+		return err
+	case goesOn:
+		return s.goOn(ctx, old, through)
+	}
+	return s.beginAgain(ctx, old, first)
+}
+
+// goOn applies the records of another store's outbox after a position, and goes on with that outbox.
+func (s *Rows) goOn(ctx context.Context, old *Rows, through uint64) error {
+	for {
+		p, err := old.Outbox(through, pulledBytes)
+		if err != nil {
+			return err
+		}
+		if len(p.Records) == 0 {
+			return s.adoptOutbox(old)
+		}
+		if err := s.applyAll(ctx, p.ID, p.First, p.Records); err != nil {
+			return err
+		}
+		through += uint64(len(p.Records))
+	}
+}
+
+// beginAgain applies the records of another store's outbox from a position on, and begins the own outbox with them.
+func (s *Rows) beginAgain(ctx context.Context, old *Rows, first uint64) error {
+	records, err := old.madeAgain(first)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	applied := newOutbox().ID // nobody else has it
+	if err := s.applyAll(ctx, applied, 1, records); err != nil {
+		return err
+	}
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	b := s.db.NewBatch()
+	defer b.Close()
+	kv.Remove(b, row.AppendPulledKey(nil, applied))
+	return s.beginWith(b, s.outbox.state, records)
 }
 
 // busyPause is the time between two attempts to apply records while the store is busy.
 const busyPause = 20 * time.Millisecond
 
-// applyAfter applies the records of another store's outbox after a position. No engine counts their hits: the next one
-// reads them.
-func (s *Rows) applyAfter(ctx context.Context, from *Rows, through uint64) error {
-	for {
-		p, err := from.Outbox(through, pulledBytes)
-		if err != nil || len(p.Records) == 0 {
-			return err
-		}
-		applied, err := s.ApplyPulled(p.ID, p.First, p.Records)
+// applyAll applies records. No engine counts their hits: the next one reads them.
+func (s *Rows) applyAll(ctx context.Context, outbox [16]byte, first uint64, records [][]byte) error {
+	for next, end := first, first+uint64(len(records)); next < end; {
+		p, err := s.ApplyPulled(outbox, next, records[next-first:])
 		switch {
 		case errors.Is(err, engine.ErrBehind):
 			select {
@@ -79,9 +114,10 @@ func (s *Rows) applyAfter(ctx context.Context, from *Rows, through uint64) error
 		case err != nil:
 			return err
 		default:
-			through = applied.Next - 1
+			next = p.Next
 		}
 	}
+	return nil
 }
 
 // adoptOutbox puts the outbox of another store, all of which is applied here, in the place of the own one, which is

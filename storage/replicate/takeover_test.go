@@ -78,6 +78,14 @@ func (l *ledger) want(t *testing.T, what string, stores ...*Store) {
 	}
 }
 
+// sinceThen returns what TakeOver asks, and checks whether the outbox goes on.
+func sinceThen(t *testing.T, want bool, first uint64) func(goesOn bool) (uint64, error) {
+	return func(goesOn bool) (uint64, error) {
+		expect.Equal(t, goesOn, want, "the outbox goes on")
+		return first, nil
+	}
+}
+
 // TestANodeThatTakesACopyCountsEachHitOnce has a node with hits that others have pulled in part begin with a copy of
 // one of them. Its outbox goes on in the copy, so that all end with the same figures.
 func TestANodeThatTakesACopyCountsEachHitOnce(t *testing.T) {
@@ -102,7 +110,7 @@ func TestANodeThatTakesACopyCountsEachHitOnce(t *testing.T) {
 		}
 		expect.OK(t, b.NoteLacksHits())
 		next := copyOf(t, a, disks[0])
-		expect.OK(t, next.TakeOver(t.Context(), b.Rows, b.outbox.next.Load()))
+		expect.OK(t, next.TakeOver(t.Context(), b.Rows, sinceThen(t, true, 0)))
 		after, _ := next.OutboxID()
 		expect.That(t, after == before && b.LacksHits() && !next.LacksHits(), "the outbox goes on: %t; hits are missing: %t, %t", after == before, b.LacksHits(), next.LacksHits())
 		closeStore(t, b)
@@ -141,8 +149,9 @@ func TestAFolderThatWasRolledBackGivesWhatItHasCountedSince(t *testing.T) {
 		expect.That(t, err == nil && through == 9, "%s: applied through %d, %v", what, through, err)
 		has, err := b.RecordHash(through)
 		expect.That(t, errors.Is(err, ErrOutboxUnknown) == (since < 4) && has != last, "%s: it is not seen: %x, %v", what, has, err)
-		next := copyOf(t, a, disks[0])
-		expect.OK(t, next.TakeOver(t.Context(), b.Rows, 6))
+		next, before := copyOf(t, a, disks[0]), everything(t, b)
+		expect.OK(t, next.TakeOver(t.Context(), b.Rows, sinceThen(t, false, 6)))
+		expect.That(t, maps.Equal(everything(t, b), before), "%s: the folder has changed", what)
 		now, _ := next.OutboxID()
 		expect.That(t, now != old, "%s: the outbox goes on, although others have other records of it", what)
 		closeStore(t, b)
@@ -167,12 +176,12 @@ func TestACopyThatCannotTakeThePlaceOfANodesDataIsRefused(t *testing.T) {
 	defer func() { closeStore(t, next) }()
 	id, _ := b.OutboxID()
 	before := everything(t, b)
-	expect.Error(t, next.TakeOver(t.Context(), b.Rows, 4), ErrOutboxDropped, "a copy that lacks what was dropped")
+	expect.Error(t, next.TakeOver(t.Context(), b.Rows, nil), ErrOutboxDropped, "a copy that lacks what was dropped")
 	expect.That(t, maps.Equal(everything(t, b), before), "the folder has changed")
 	expect.OK(t, next.LeaveLog())
-	expect.That(t, next.TakeOver(t.Context(), b.Rows, 4) != nil, "a copy of no cluster")
+	expect.That(t, next.TakeOver(t.Context(), b.Rows, nil) != nil, "a copy of no cluster")
 	expect.OK(t, next.JoinLog(clusterlog.ID{2}, newLog().head))
-	expect.That(t, next.TakeOver(t.Context(), b.Rows, 4) != nil, "a copy of another cluster")
+	expect.That(t, next.TakeOver(t.Context(), b.Rows, nil) != nil, "a copy of another cluster")
 	now, _ := b.OutboxID()
 	expect.Equal(t, now, id, "the outbox of the folder")
 }

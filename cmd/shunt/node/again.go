@@ -33,13 +33,16 @@ const (
 )
 
 // takeWhole has a copy of another node's data take the place of this node's, if one that has the log up to an entry
-// sends it. since returns the position of the first record of this node's outbox since its folder was rolled back.
-func (n *Node) takeWhole(ctx context.Context, f *Folder, since func() (uint64, error), entry uint64) (took bool) {
+// sends it.
+func (n *Node) takeWhole(ctx context.Context, f *Folder, c *countedSince, entry uint64) (took bool) {
 	n.log.Warn("the figures of this node lack hits that others have, because its folder was rolled back. It takes a copy of all data of another node, and redirects when it has that")
 	for began := time.Now(); ; {
-		from, came, err := n.copyWhole(ctx, f, since, entry)
+		from, came, err := n.copyWhole(ctx, f, c, entry)
 		switch {
 		case err == nil:
+			if err := f.Replay(); err != nil { // into the store that goes, so that the files of its journal go, too
+				n.log.Warn("the files of the old journal are left", "error", err)
+			}
 			n.log.Warn("this node starts with a copy of another node's data", "from", from, "took", time.Since(began).Round(time.Millisecond))
 			return true
 		case ctx.Err() != nil:
@@ -54,17 +57,13 @@ func (n *Node) takeWhole(ctx context.Context, f *Folder, since func() (uint64, e
 
 // copyWhole asks the nodes that may send a copy, one after the other, and returns the name of the one that did; came
 // reports whether any has begun to.
-func (n *Node) copyWhole(ctx context.Context, f *Folder, since func() (uint64, error), entry uint64) (from string, came bool, err error) {
+func (n *Node) copyWhole(ctx context.Context, f *Folder, c *countedSince, entry uint64) (from string, came bool, err error) {
 	senders, err := n.wholeSenders(ctx, entry)
 	if err != nil {
 		return "", false, err
 	}
 	take := func(s *storage.Store) error {
-		first, err := since()
-		if err != nil {
-			return err
-		}
-		return replicate.Of(s).TakeOver(ctx, n.store, first)
+		return replicate.Of(s).TakeOver(ctx, n.store, func(goesOn bool) (uint64, error) { return c.first, c.replay(f, goesOn) })
 	}
 	var errs []error
 	for _, m := range senders {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"shunt/storage/clusterlog"
 )
@@ -30,8 +29,9 @@ import (
 // pulled when the time that is gone ended, usually those of a second. If the copy shows that no record of that time was
 // pulled from this node, the outbox goes on, and the hits of the journal count.
 //
-// Hits may count twice in one case: etcd did not answer at the first start after the rollback, and no node asked before
-// the next one. Then the first start has given the hits of the journal again.
+// Hits of that journal may count twice in two cases: etcd did not answer at the first start after the rollback, and no
+// node asked before the next one; or a start without a copy was killed between two commits, of these hits and of the
+// new outbox. Then they look like hits since.
 
 const saysOlder = "the data folder of this node is older than what other nodes know of it: it was rolled back, such as by a snapshot of its machine. It begins another outbox, and its links follow the log"
 
@@ -49,7 +49,10 @@ func (n *Node) checkRollBack(ctx context.Context, f *Folder) (replaced bool, err
 		}
 	}
 	outbox, _ := n.store.OutboxID()
-	since := sync.OnceValues(func() (uint64, error) { return n.recordsSince(own.ClockMs, f) })
+	since, err := n.countedSince(own.ClockMs)
+	if err != nil {
+		return false, err
+	}
 	if n.store.LacksHits() && !n.replaced {
 		if n.replaced = n.takeWhole(ctx, f, since, max(own.Applied, n.Applied())); n.replaced {
 			return true, nil
@@ -58,8 +61,11 @@ func (n *Node) checkRollBack(ctx context.Context, f *Folder) (replaced bool, err
 	if !older || ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if n.pulls.began, err = since(); err != nil {
+	if err := since.replay(f, true); err != nil {
 		return false, err
+	}
+	if n.pulls.began = since.first; since.none {
+		n.pulls.began = n.store.Metrics().OutboxNext
 	}
 	if err := n.beginOutbox(outbox, "had_applied", own.Applied, "has_applied", n.Applied()); err != nil {
 		n.log.Error("this node goes on with its outbox until another node asks for it", "error", err)
@@ -87,22 +93,29 @@ func (n *Node) ownMember(ctx context.Context) (own clusterlog.Member, others boo
 	return own, others, err
 }
 
-// recordsSince puts the hits of the journal into the store, and returns the position of the first record in its outbox
-// that was made after a time, when this node last said anything in etcd. If there was none before, those of the journal
-// are of the time before.
-func (n *Node) recordsSince(saidMs int64, f *Folder) (since uint64, err error) {
-	before := n.store.Metrics().OutboxNext
-	since = before
-	if saidMs != 0 {
-		since, err = n.store.MadeAfter(saidMs)
+// countedSince is what the store has counted since its folder was rolled back.
+type countedSince struct {
+	first uint64 // position of its first record in the outbox
+	none  bool   // there is no such record, so what the journal has is of the time before
+}
+
+// countedSince returns what was counted after a time, when this node last said anything in etcd.
+func (n *Node) countedSince(saidMs int64) (*countedSince, error) {
+	next := n.store.Metrics().OutboxNext
+	if saidMs == 0 {
+		return &countedSince{next, true}, nil
 	}
-	if err == nil {
-		err = f.Replay()
+	first, err := n.store.MadeAfter(saidMs)
+	return &countedSince{first, first == next}, err
+}
+
+// replay puts the hits of the journal into the store, if they are to count: others have those of the time before, unless
+// their outbox goes on.
+func (c *countedSince) replay(f *Folder, goesOn bool) error {
+	if c.none && !goesOn {
+		return nil
 	}
-	if since == before {
-		since = n.store.Metrics().OutboxNext
-	}
-	return since, err
+	return f.Replay()
 }
 
 // beginAnother is beginOutbox while this node runs, after another full node has found out.
