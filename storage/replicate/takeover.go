@@ -25,8 +25,8 @@ import (
 
 // TakeOver makes this store, a copy of another full node's data that Restore has made, that of the node whose store old
 // is. Nobody else uses either. It calls since before it reads records of old, with whether its outbox goes on; since
-// brings there what the journal has of the node's hits, and returns the position of the first record that was made after
-// the rollback, if the outbox does not go on. An error means that the copy cannot be used.
+// brings there what the journal has of the node's hits, and returns the position of the first record that was made
+// after the rollback, if the outbox does not go on. An error means that the copy cannot be used.
 func (s *Rows) TakeOver(ctx context.Context, old *Rows, since func(goesOn bool) (uint64, error)) error {
 	if err := s.takeOver(ctx, old, since); err != nil {
 		return fmt.Errorf("storage: a copy in the place of this node's data: %w", err)

@@ -233,8 +233,8 @@ func TestAFolderThatWasRolledBackLosesNoHit(t *testing.T) {
 	s.alike()
 }
 
-// TestANodeThatIsKilledWhileItTakesACopyTakesItAgain kills a node that was rolled back while it begins with a copy, again
-// and again, each time a little later, until it is ready.
+// TestANodeThatIsKilledWhileItTakesACopyTakesItAgain kills a node that was rolled back while it begins with a copy,
+// again and again, each time a little later, until it is ready.
 func TestANodeThatIsKilledWhileItTakesACopyTakesItAgain(t *testing.T) {
 	s := newSite(t, "a", "b")
 	b := s.nodes[1]

@@ -109,8 +109,8 @@ func (n *Node) countedSince(saidMs int64) (*countedSince, error) {
 	return &countedSince{first, first == next}, err
 }
 
-// replay puts the hits of the journal into the store, if they are to count: others have those of the time before, unless
-// their outbox goes on.
+// replay puts the hits of the journal into the store, if they are to count: others have those of the time before,
+// unless their outbox goes on.
 func (c *countedSince) replay(f *Folder, goesOn bool) error {
 	if c.none && !goesOn {
 		return nil
