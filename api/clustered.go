@@ -182,7 +182,7 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	}
 	switch {
 	case path == cluster.BackupPath && ctx.IsGet():
-		return c.sendCopy(ctx, cluster.Copy{Node: peer.Name}, func(w io.Writer) error { return c.backup(peer.Name, w) })
+		return c.sendBackup(ctx, peer)
 	case path == cluster.CopiesPath && ctx.IsPost():
 		return c.lead(ctx, peer, c.takeCopy)
 	case path == cluster.OutboxPath && ctx.IsGet():
@@ -236,11 +236,25 @@ func (c *clustered) sendCopy(ctx *fasthttp.RequestCtx, of cluster.Copy, send fun
 	return nil
 }
 
-// maxSharedCopies is how many nodes that were away may take a copy at the same time. Others try again later.
+// maxSharedCopies is how many nodes that have older data may take a copy at the same time. Others try again later.
 const maxSharedCopies = 2
 
 // sendShared answers a node that has the data as of some time ago, and that the log was trimmed past.
 func (c *clustered) sendShared(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	return c.sendBack(ctx, peer, func(w io.Writer) error { return c.shared(context.Background(), peer.Edge, w) })
+}
+
+// sendBackup answers a full node that is new, or that has the data as of some time ago, but lacks hits since then.
+func (c *clustered) sendBackup(ctx *fasthttp.RequestCtx, peer cluster.Peer) error {
+	send := func(w io.Writer) error { return c.backup(peer.Name, w) }
+	if len(ctx.Request.Header.Peek(cluster.ProofHeader)) > 0 {
+		return c.sendBack(ctx, peer, send)
+	}
+	return c.sendCopy(ctx, cluster.Copy{Node: peer.Name}, send)
+}
+
+// sendBack answers a node of the cluster that proves that it has the data as of some time ago.
+func (c *clustered) sendBack(ctx *fasthttp.RequestCtx, peer cluster.Peer, send func(w io.Writer) error) error {
 	if err := peer.In(ctx, c.state); err != nil {
 		return err
 	}
@@ -254,7 +268,7 @@ func (c *clustered) sendShared(ctx *fasthttp.RequestCtx, peer cluster.Peer) erro
 	}
 	err := c.sendCopy(ctx, cluster.Copy{Node: peer.Name, Edge: peer.Edge, Back: true}, func(w io.Writer) error {
 		defer func() { <-c.copying }()
-		return c.shared(context.Background(), peer.Edge, w)
+		return send(w)
 	})
 	if err != nil {
 		<-c.copying

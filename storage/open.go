@@ -45,6 +45,9 @@ func newStore(dir string, o *Options) *Store {
 }
 
 func (s *Store) openFolder(f *disk.Folder, o *Options) error {
+	if err := f.Replace(); err != nil {
+		return err
+	}
 	state, err := f.Inspect()
 	if err != nil {
 		return err
@@ -75,8 +78,8 @@ func (s *Store) openLocked(f *disk.Folder, o *Options) error {
 	if err := s.space.findBallast(); err != nil {
 		return err
 	}
-	if err := disk.RemoveStreams(f); err != nil { // before free space is looked for
-		o.Logger.Warn("what a killed backup left cannot be removed", "cause", err)
+	if err := errors.Join(disk.RemoveStreams(f), f.RemoveNewReplacement()); err != nil { // before free space is looked for
+		o.Logger.Warn("what a killed backup or copy left cannot be removed", "cause", err)
 	}
 	if state == disk.Stored {
 		s.lost, err = checkWrites(f, o, s.lock)

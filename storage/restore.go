@@ -123,6 +123,25 @@ func BeginStream(dir string) error {
 // EndStream removes StreamFolder(dir) after a Restore from there, or instead of one.
 func EndStream(dir string) error { return disk.RemoveStream(&disk.Folder{FS: vfs.Default, Dir: dir}) }
 
+// BeginReplacement returns the folder, inside the data folder dir, of a store that is to replace that in dir. It is
+// empty: the caller makes the store there (Restore).
+func BeginReplacement(dir string) (inside string, err error) {
+	inside, err = (&disk.Folder{FS: vfs.Default, Dir: dir}).BeginReplacement()
+	if err != nil {
+		return "", fmt.Errorf("storage: making room for a copy: %w", err)
+	}
+	return inside, nil
+}
+
+// EndReplacement has the store in that folder, which is closed, replace that in dir when dir is opened next: its Open
+// does that before anything else. A crash at any moment leaves one of the two.
+func EndReplacement(dir string) error {
+	if err := (&disk.Folder{FS: vfs.Default, Dir: dir}).EndReplacement(); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	return nil
+}
+
 // runLocked checks the target again, since another process may have written to it meanwhile.
 func (r *restore) runLocked(ctx context.Context, lock *pebble.Lock) error {
 	if err := r.to.WantRestorable(); err != nil {

@@ -15,26 +15,28 @@ import (
 
 // OutboxPath is where a full node asks for the hits that another has counted:
 //
-//	GET /cluster/outbox?id=HEX&after=N&kept=M&settle=1&lost=1
+//	GET /cluster/outbox?id=HEX&after=N&hash=HEX&kept=M&settle=1&lost=1
 //
-// id is of the outbox that it knows, and N the position of the last record that it has applied; with 0
-// it begins, or begins again if the id is another one now. It may yet need those after M, which is N
-// unless a copy of its data is about to become another node. With settle, the other one says how far it has
-// settled (Outbox.Settled), as far as it can. With lost, it cannot follow the log, because the servers have lost it:
-// only a node that cannot either may answer, because else the log of the two may differ. The answer is an Outbox.
+// id is of the outbox that it knows, N the position of the last record that it has applied, and hash that of this
+// record; with 0 it begins, or begins again if the id is another one now. If the other one has another record there,
+// its folder was rolled back, and it begins another outbox. The node may yet need those after M, which is N unless a
+// copy of its data is about to become another node. With settle, the other one says how far it has settled
+// (Outbox.Settled), as far as it can. With lost, it cannot follow the log, because the servers have lost it: only a
+// node that cannot either may answer, because else the log of the two may differ. The answer is an Outbox.
 const OutboxPath = PeerPrefix + "outbox"
 
 // OutboxQuery is what a node asks for.
 type OutboxQuery struct {
 	Known       [16]byte
 	After, Kept uint64
+	Hash        [8]byte // of the record at After
 	Settle      bool
 	Lost        bool
 }
 
 // String returns q as path and query.
 func (q OutboxQuery) String() string {
-	text := fmt.Sprintf("%s?id=%x&after=%d&kept=%d", OutboxPath, q.Known, q.After, min(q.After, q.Kept))
+	text := fmt.Sprintf("%s?id=%x&after=%d&hash=%x&kept=%d", OutboxPath, q.Known, q.After, q.Hash, min(q.After, q.Kept))
 	if q.Settle {
 		text += "&settle=1"
 	}
@@ -46,12 +48,11 @@ func (q OutboxQuery) String() string {
 
 // ParseOutboxQuery is the inverse of String, for the query. Errors are problems.
 func ParseOutboxQuery(args *fasthttp.Args) (q OutboxQuery, err error) {
-	id := args.Peek("id")
-	if len(id) != 2*len(q.Known) {
-		return q, problem.New(problem.BadRequest, "id must have %d hexadecimal digits", 2*len(q.Known))
+	if err := parseHex(q.Known[:], args, "id"); err != nil {
+		return q, err
 	}
-	if _, err := hex.Decode(q.Known[:], id); err != nil {
-		return q, problem.New(problem.BadRequest, "id must be hexadecimal")
+	if err := parseHex(q.Hash[:], args, "hash"); err != nil {
+		return q, err
 	}
 	if q.After, err = strconv.ParseUint(string(args.Peek("after")), 10, 64); err != nil {
 		return q, problem.New(problem.BadRequest, "after must be a position")
@@ -63,6 +64,18 @@ func ParseOutboxQuery(args *fasthttp.Args) (q OutboxQuery, err error) {
 	}
 	q.Settle, q.Lost = args.Has("settle"), args.Has("lost")
 	return q, nil
+}
+
+// parseHex reads a parameter that has the digits of dst.
+func parseHex(dst []byte, args *fasthttp.Args, name string) error {
+	digits := args.Peek(name)
+	if len(digits) != 2*len(dst) {
+		return problem.New(problem.BadRequest, "%s must have %d hexadecimal digits", name, 2*len(dst))
+	}
+	if _, err := hex.Decode(dst, digits); err != nil {
+		return problem.New(problem.BadRequest, "%s must be hexadecimal", name)
+	}
+	return nil
 }
 
 // ErrLost: a node asks for records that are not kept any more, or that never were there.

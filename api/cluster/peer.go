@@ -24,8 +24,8 @@ const (
 	CopiesPath = PeerPrefix + "copies" // POST, at the node that leads: another one is about to give a copy
 )
 
-// ProofHeader is the header of a request for SharedPath that has the proof of ProofOf. Nobody admits that node: it
-// proves that it has the cluster's data.
+// ProofHeader is the header of a request for SharedPath or BackupPath that has the proof of ProofOf. Nobody admits that
+// node: it proves that it has the cluster's data.
 const ProofHeader = "Shunt-Proof"
 
 // ProofOf returns what proves that the node of that name has the data of a cluster with this visitor key, in

@@ -70,6 +70,7 @@ type Ask struct {
 	At      string `json:"at"`      // its position there, as text
 	Outbox  string `json:"outbox"`  // its outbox, in hexadecimal
 	First   uint64 `json:"first"`   // position of the first record, or of the next one if there is none
+	Before  string `json:"before"`  // hash of the record before that, in hexadecimal: see Answer.Last
 	NoWait  bool   `json:"no_wait"` // answer at once, also without entries
 	Program string `json:"program"` // version of the edge's program, for people
 
@@ -87,6 +88,7 @@ type Answer struct {
 	Version  int    `json:"version"`
 	Head     uint64 `json:"head"`           // sequence of the last entry of the log
 	Taken    uint64 `json:"taken"`          // through which position the records of the outbox are applied, durably
+	Last     string `json:"last"`           // hash of the record at Taken, in hexadecimal: if the edge has another one there, its folder was rolled back
 	Lost     uint64 `json:"lost,omitempty"` // records before the first that the writer lacks: it was restored
 	Busy     bool   `json:"busy,omitempty"` // the writer takes no more records for a moment
 	Copy     Reason `json:"copy,omitempty"` // why the edge must take a copy; empty: it need not

@@ -61,6 +61,9 @@ type Node struct {
 	Applied   uint64   `json:"applied"`         // the sequence up to which it has applied the log, durably
 	SinceMs   int64    `json:"since_ms"`        // start of its process, in Unix ms
 	ClockMs   int64    `json:"clock_ms"`        // its clock when it said this, in Unix ms; the announcement sets it
+
+	// LacksHits: its folder was rolled back, so its figures lack hits of the others until it starts from a copy.
+	LacksHits bool `json:"lacks_hits,omitempty"`
 }
 
 // OutboxID names the outbox of a node.

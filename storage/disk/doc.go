@@ -25,9 +25,11 @@
 // of its own (engine.NewHistory), and ends by renaming it to format. If either crashes, the folder
 // is neither a store nor empty: Open reports which it is, and Restore begins again.
 //
+// The store of a node may be replaced by a copy of another node's: replacement.go.
+//
 // A store of another layout than this program's is refused and left unchanged. So is a store from
 // before the first release, when layouts had other numbers: its format file begins with "shunt
 // store, format", or "shunt backup, format" (ErrOldFormat).
 //
-// Files, leaves first: errors.go, folder.go, backup.go, acked.go, lock.go, readonly.go, patient.go.
+// Files, leaves first: errors.go, folder.go, backup.go, replacement.go, acked.go, lock.go, readonly.go, patient.go.
 package disk

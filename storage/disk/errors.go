@@ -24,6 +24,9 @@ var (
 	ErrUnfinishedBackup = errors.New("a backup did not finish here")
 	// ErrUnfinishedRestore: a restore into the folder was interrupted. Restore begins it again.
 	ErrUnfinishedRestore = errors.New("a restore did not finish here")
+	// ErrUnfinishedReplacement: the data was being replaced by that of another node. Open ends it, unless it is
+	// ReadOnly.
+	ErrUnfinishedReplacement = errors.New("another node's data is about to replace that of this folder; the start of this node ends it")
 )
 
 // The errors of Backup and Restore that callers distinguish.

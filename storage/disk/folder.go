@@ -30,8 +30,11 @@ const (
 	CopiesNewName    = "copies.new"    // becomes copies when it is whole
 	AckedName        = "acked"         // see acked.go
 	BallastName      = "ballast"       // see package storage
+	ReplacementName  = "replacement"   // see replacement.go
 	StreamName       = "backup.stream" // begins the names of backups on their way to or from a stream: see StreamFolder
 	LockName         = "LOCK"          // in db
+
+	ReplacementNewName = "replacement.new" // becomes replacement when it is whole
 
 	FormatPrefix = "shunt data, version "
 	BackupPrefix = "shunt backup, version "
@@ -61,7 +64,7 @@ var harmless = map[string]bool{
 //	unfinished  format.new, and whatever Pebble has made in db: nobody has seen this store yet
 //	stored      format: a whole store; or a backup, as its format says, which is never opened for writing
 //
-// or the remains of an interrupted backup or restore: format.backup, format.restoring.
+// or the remains of an interrupted backup or restore: format.backup, format.restoring; or a replacement.
 //
 // After a power cut, Pebble's own creation may leave a database that Pebble does not open. So a
 // creation makes the folders, takes the lock, writes format.new, empties db, lets Pebble make a
@@ -85,13 +88,15 @@ const (
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 
 // Inspect returns the state of the folder. It changes nothing. Errors: ErrOldFormat,
-// ErrNewerFormat, ErrNotAStore.
+// ErrNewerFormat, ErrNotAStore, ErrUnfinishedReplacement.
 func (f *Folder) Inspect() (folderState, error) {
 	names, err := f.List(f.Dir)
 	if err != nil {
 		return absent, err
 	}
 	switch {
+	case slices.Contains(names, ReplacementName):
+		return absent, fmt.Errorf("%w: %s", ErrUnfinishedReplacement, f.Dir)
 	case slices.Contains(names, FormatBackupName):
 		return absent, f.interrupted(FormatBackupName, ErrUnfinishedBackup)
 	case slices.Contains(names, FormatRestName):

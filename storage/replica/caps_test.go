@@ -115,12 +115,12 @@ func (s *sharing) pull(ctx context.Context) {
 // pullFrom reports whether everything that the other one had is applied.
 func (s *sharing) pullFrom(other *sharing) bool {
 	id, _ := other.store.OutboxID()
-	next, err := s.store.PulledNext(id)
+	through, _, err := s.store.PulledThrough(id)
 	if err != nil {
 		s.t.Error(err)
 		return false
 	}
-	part, err := other.store.Outbox(next-1, 1<<20)
+	part, err := other.store.Outbox(through, 1<<20)
 	if err != nil {
 		s.t.Error(err)
 		return false
@@ -128,6 +128,7 @@ func (s *sharing) pullFrom(other *sharing) bool {
 	if len(part.Records) == 0 {
 		return true
 	}
+	next := uint64(0)
 	err = s.engine.Pulled(func() ([]engine.PulledHits, error) {
 		p, err := s.store.ApplyPulled(id, part.First, part.Records)
 		next = p.Next

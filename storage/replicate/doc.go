@@ -36,7 +36,7 @@
 //  2. A record is given away only when it is durable. Otherwise a crash could take it back, and the
 //     flush after the restart would put other rows at its position.
 //  3. A position has one record for ever, in one outbox. So a copy of a store has another outbox: see
-//     RenewOutbox.
+//     RenewOutbox. Two nodes see by the hash of a record that a folder was rolled back or copied.
 //
 // Rows of owners come before those of links. So a node that has applied only a part of a flush never
 // has more hits of links than of owners in an hour, which a check relies on.
@@ -74,13 +74,17 @@
 // The log may be trimmed past a node. It takes a copy of the shared rows of another one, at a position, and writes what
 // differs: mirrorshared.go.
 //
+// # A node that was rolled back
+//
+// It takes a copy of all data of another one, in which its own hits go on: takeover.go.
+//
 // # A server of its own with edges
 //
 // Such a server is of no cluster, and keeps the log of its changes in its own store, for edges that follow it without
 // etcd: edgelog.go, edges.go (their hits) and copyout.go (copies) are of that server, mirror.go of its edges.
 // DESIGN.md describes them. The lock of that log (edgeLog.sharing) comes before hits.Turn.
 //
-// Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, pulled.go, post.go, outbox.go,
-// renew.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
-// mirror.go, mirrorshared.go, state.go.
+// Files, leaves first: split.go, learned.go, rows.go, check.go, copyout.go, edgelog.go, post.go, outbox.go, renew.go,
+// pulled.go, nodeid.go, metrics.go, links.go, edges.go, copies.go, caps.go, join.go, share.go, plug.go, learn.go,
+// mirror.go, mirrorshared.go, state.go, takeover.go.
 package replicate

@@ -427,17 +427,17 @@ func TestHitsOfEdgesCountOnceUnderTheirOwnNames(t *testing.T) {
 		expect.OK(t, err)
 		first := 1 + rng.Uint64N(min(next, uint64(len(p.Records))))
 		until := first + rng.Uint64N(uint64(len(p.Records))+2-first)
-		done, lost, err := s.ApplyEdge(kept, first, p.Records[first-1:until-1])
+		done, lost, err := s.ApplyEdge(kept, first, hashBefore(p.Records, first), p.Records[first-1:until-1])
 		expect.That(t, err == nil && lost == 0 && done.Next == max(next, until), "records %d to before %d, at %d: got %+v, %d lost, %v", first, until, next, done, lost, err)
 		stolen, err := s.MeetEdge("thief", p.ID)
 		expect.OK(t, err)
 		expect.That(t, stolen != kept, "an edge has the outbox of another one")
-		_, _, err = s.ApplyEdge(stolen, 1, forged.Records)
+		_, _, err = s.ApplyEdge(stolen, 1, RecordHash{}, forged.Records)
 		expect.OK(t, err)
 	}
 	kept, err := s.MeetEdge("honest", p.ID)
 	expect.OK(t, err)
-	done, lost, err := s.ApplyEdge(kept, 1, p.Records)
+	done, lost, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
 	expect.That(t, err == nil && lost == 0 && done.Next == 8, "at the end: %+v, %d lost, %v", done, lost, err)
 	expect.Equal(t, lifeHits(t, s, 1), 7+2, "hits of the honest edge, and those of the other under its own name")
 	wantNoFaults(t, s.Inspect())
@@ -468,7 +468,7 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 		"a damaged record": {1, [][]byte{damaged}}, "a record in another place": {2, p.Records[:1]}, "the position 0": {0, p.Records[:1]},
 		"no record": {1, [][]byte{{}}}, "records in another order": {1, [][]byte{p.Records[1], p.Records[0]}},
 	} {
-		_, _, err := s.ApplyEdge(kept, c.first, c.records)
+		_, _, err := s.ApplyEdge(kept, c.first, RecordHash{}, c.records)
 		expect.That(t, err != nil, "%s was taken", name)
 	}
 	next, err := s.PulledNext(kept)
@@ -498,6 +498,40 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 	wantNoFaults(t, s.Inspect())
 }
 
+// TestAnEdgeWithOtherRecordsThanWereAppliedIsRefused has an edge whose folder was rolled back ask after it has counted:
+// fewer hits than the writer has taken, as many, and more, from the first record that it has or a later one.
+func TestAnEdgeWithOtherRecordsThanWereAppliedIsRefused(t *testing.T) {
+	s, stop := newWriter(t, vfs.NewMem())
+	defer func() { stop(); closeStore(t, s) }()
+	_, err := s.AllocateIDs(10)
+	expect.OK(t, err)
+	apply(t, s, rowtest.Creation(rowtest.Link("code", 1, 1)))
+	expect.OK(t, s.BeginEdgeLog())
+	e, rolledBack := newWriterEdge(t), newWriterEdge(t)
+	defer func() { closeStore(t, e.s); closeStore(t, rolledBack.s) }()
+	e.want(s, "edge")
+	rolledBack.want(s, "edge")
+	p := edgeRecords(t, e, 1, 1, 1, 1)
+	others := edgeRecords(t, rolledBack, 1, 1, 1, 2, 1, 1)
+	kept, err := s.MeetEdge("edge", p.ID)
+	expect.OK(t, err)
+	_, _, err = s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	expect.OK(t, err)
+	for first := uint64(1); first <= 5; first++ {
+		for until := first; until <= 7; until++ {
+			done, _, err := s.ApplyEdge(kept, first, hashBefore(others.Records, first), others.Records[first-1:until-1])
+			if sees := first == 5 || until >= 5; sees {
+				expect.Error(t, err, ErrOutboxDiffers, "records %d to before %d", first, until)
+			} else {
+				expect.That(t, err == nil && done.Next == 5, "records %d to before %d, all of which were skipped: %+v, %v", first, until, done, err)
+			}
+		}
+	}
+	through, last, err := s.PulledThrough(kept)
+	expect.That(t, err == nil && through == 4 && last == row.HashRecord(p.Records[3]), "through %d, %x, %v", through, last, err)
+	expect.Equal(t, lifeHits(t, s, 1), 4, "hits")
+}
+
 // TestHitsOfUnknownLinksCountForTheirOwner purges a link while an edge has hits of it, and restores a writer that
 // lacks a link, and records that its edge has dropped.
 func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
@@ -519,7 +553,7 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: 1, Key: keyOf("dead")}, FreesCode: true}})
 	kept, err := s.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
-	done, _, err := s.ApplyEdge(kept, 1, p.Records)
+	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
 	expect.That(t, err == nil && done.Next == 4 && len(done.Hits) == 1, "got %+v, %v", done, err)
 	for key := range rows(t, s, row.TableLinkHours) {
 		id, err := row.HourSuffix([]byte(key))
@@ -541,9 +575,17 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	kept, err = restored.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
 	left := posted(t, e.s, 2)
-	done, lost, err := restored.ApplyEdge(kept, left.First, left.Records)
+	done, lost, err := restored.ApplyEdge(kept, left.First, hashBefore(p.Records, left.First), left.Records)
 	expect.That(t, err == nil && lost == 2 && done.Next == 4, "a restored writer: %+v, %d lost, %v", done, lost, err)
 	wantNoFaults(t, restored.Inspect())
+}
+
+// hashBefore returns the hash of the record before a position, of those of a whole outbox.
+func hashBefore(records [][]byte, position uint64) (h RecordHash) {
+	if position > 1 {
+		h = row.HashRecord(records[position-2])
+	}
+	return h
 }
 
 func errOfEntries(_ [][]byte, _ uint64, err error) error { return err }

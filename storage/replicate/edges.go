@@ -128,11 +128,12 @@ func (s *Rows) readEdges() (by map[string][][16]byte, err error) {
 	return by, nil
 }
 
-// ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in two
+// ApplyEdge is ApplyPulled for the outbox of an edge of this writer, under what MeetEdge returned. It differs in three
 // ways. If the records before the first are missing, they are lost: this store was restored from a backup that lacks
-// them, and the edge has dropped them since; lost says how many. And a record may have hits of links that this store
-// never had, or has no more: they count for their owners only.
-func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulled, lost uint64, err error) {
+// them, and the edge has dropped them since; lost says how many. A record may have hits of links that this store
+// never had, or has no more: they count for their owners only. And nobody has compared the record that was applied last
+// with that of the edge: before is the hash of its record before the first. Error: ErrOutboxDiffers.
+func (s *Rows) ApplyEdge(kept [16]byte, first uint64, before RecordHash, records [][]byte) (p Pulled, lost uint64, err error) {
 	heads, err := s.checkPulled(first, records)
 	if err == nil && first == 0 {
 		err = fmt.Errorf("%w: a record at the position 0", row.ErrCorrupt)
@@ -146,10 +147,14 @@ func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulle
 	}
 	s.hits.Turn().Lock()
 	defer s.hits.Turn().Unlock()
-	if p.Next, err = s.pulledNextLocked(kept); err != nil {
+	applied, err := s.pulledLocked(kept)
+	if err == nil && first <= applied.Next {
+		err = wantApplied(&applied, first, before, records)
+	}
+	if err != nil {
 		return p, 0, fmt.Errorf("storage: position in the outbox of an edge: %w", err)
 	}
-	if first > p.Next {
+	if p.Next = applied.Next; first > p.Next {
 		p.Next, lost = first, first-p.Next
 	}
 	skipped := min(p.Next-first, uint64(len(records)))
@@ -163,7 +168,22 @@ func (s *Rows) ApplyEdge(kept [16]byte, first uint64, records [][]byte) (p Pulle
 	return p, lost, err
 }
 
-// ForgetEdge frees the name of an edge. The positions in its outboxes stay, 24 bytes each: if the edge comes back after
+// wantApplied returns ErrOutboxDiffers if an outbox has another record than was applied last, as far as records and the
+// hash of the one before them show it.
+func wantApplied(applied *row.Pulled, first uint64, before RecordHash, records [][]byte) error {
+	last := before
+	if n := applied.Next - first; n > uint64(len(records)) {
+		return nil
+	} else if n > 0 {
+		last = row.HashRecord(records[n-1])
+	}
+	if last != applied.Last {
+		return fmt.Errorf("record %d: %w", applied.Next-1, ErrOutboxDiffers)
+	}
+	return nil
+}
+
+// ForgetEdge frees the name of an edge. The positions in its outboxes stay, 32 bytes each: if the edge comes back after
 // all, no hit counts twice. Any goroutine may call it.
 func (s *Rows) ForgetEdge(name string) error {
 	e := &s.edges

@@ -26,6 +26,12 @@ type Store struct {
 	*Rows
 }
 
+// PulledNext returns the position of the next record of another node's outbox.
+func (s *Store) PulledNext(outbox [16]byte) (uint64, error) {
+	through, _, err := s.PulledThrough(outbox)
+	return through + 1, err
+}
+
 // Names of the store that these tests use.
 type (
 	Options        = storage.Options

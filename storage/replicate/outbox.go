@@ -20,6 +20,9 @@ var (
 	ErrOutboxUnknown = errors.New("the outbox has no such position")
 )
 
+// RecordHash is the hash of a record.
+type RecordHash = row.RecordHash
+
 // OutboxID returns the id of the outbox; ok is false if the store is of no cluster.
 func (s *Rows) OutboxID() (id [16]byte, ok bool) {
 	p := s.outbox.id.Load()
@@ -79,6 +82,78 @@ func (s *Rows) readOutbox(p *Posted, next uint64, maxBytes int) (err error) {
 	if p.More = position < next; p.More && len(p.Records) == 0 {
 		return ErrOutboxDropped // meanwhile
 	}
+	return nil
+}
+
+// RecordHash returns the hash of the record at a position, also of the last one that was dropped, or the zero hash for
+// position 0. Any goroutine may call it, but not while the outbox is renewed. Errors: ErrOutboxDropped,
+// ErrOutboxUnknown.
+func (s *Rows) RecordHash(position uint64) (h RecordHash, err error) {
+	o := &s.outbox
+	if o.id.Load() == nil {
+		return h, errors.New("storage: the store is of no cluster")
+	}
+	next, dropped, hashed := o.next.Load(), o.dropped.Load(), o.hashed.Load()
+	switch {
+	case position >= next:
+		return h, fmt.Errorf("storage: record %d of %d: %w", position, next-1, ErrOutboxUnknown)
+	case position == dropped.position:
+		return dropped.hash, nil
+	case hashed != nil && position == hashed.position:
+		return hashed.hash, nil
+	}
+	v, err := s.writer.Get(row.AppendOutboxKey(nil, position))
+	if err == nil && v == nil {
+		err = ErrOutboxDropped
+	}
+	if err != nil {
+		return h, fmt.Errorf("storage: record %d: %w", position, err)
+	}
+	h = row.HashRecord(v)
+	o.hashed.Store(&placedHash{position, h})
+	return h, nil
+}
+
+// MadeAfter returns the position of the first record of the outbox that was made after a time in Unix ms, or that of
+// the next record if none was. It reads these records.
+func (s *Rows) MadeAfter(ms int64) (position uint64, err error) {
+	o := &s.outbox
+	position = o.next.Load()
+	err = kv.Each(s.db, outboxRange(o.first.Load(), position), func(key, value []byte) (bool, error) {
+		made, err := madeMs(value)
+		if err == nil && made > ms {
+			position, err = row.SplitOutboxKey(key)
+			return false, err
+		}
+		return err == nil, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("storage: looking for records of the outbox: %w", err)
+	}
+	return position, nil
+}
+
+// LacksHits reports whether this store lacks hits that other nodes have: see NoteLacksHits.
+func (s *Rows) LacksHits() bool { return s.outbox.lacksHits.Load() }
+
+// NoteLacksHits notes, durably, that the tallies of this store lack hits that other nodes have, because its folder was
+// rolled back. Only a copy of another node's data has them (TakeOver).
+func (s *Rows) NoteLacksHits() error {
+	s.hits.Turn().Lock()
+	defer s.hits.Turn().Unlock()
+	o := &s.outbox
+	if o.id.Load() == nil || o.state.LacksHits {
+		return nil
+	}
+	after := o.state
+	after.LacksHits = true
+	b := s.db.NewBatch()
+	defer b.Close()
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, after))
+	if err := s.writer.Sync(b, "storage: noting that hits are missing"); err != nil {
+		return err
+	}
+	o.set(after)
 	return nil
 }
 
@@ -160,17 +235,21 @@ func (s *Rows) DropOutbox(through uint64) (more bool, err error) {
 // the oldest of the others was made; 0: there are none.
 func (s *Rows) withoutRecords(through uint64) (after row.OutboxState, oldestMs int64, err error) {
 	after = s.outbox.state
-	bytes, left := 0, false
+	bytes, left, last := 0, false, []byte(nil)
 	err = kv.Each(s.db, outboxRange(after.First, after.Next), func(_, value []byte) (_ bool, err error) {
 		if left = after.First > through || bytes >= maxDroppedBytes; left {
 			oldestMs, err = madeMs(value)
 			return false, err
 		}
 		bytes += len(value)
+		last = append(last[:0], value...)
 		after.Bytes -= uint64(len(value))
 		after.First++
 		return true, nil
 	})
+	if last != nil {
+		after.Dropped = row.HashRecord(last)
+	}
 	if err != nil || left {
 		return after, oldestMs, err
 	}

@@ -485,8 +485,8 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 		"an outbox without a cluster":           {delRow(row.MetaKey(row.MetaLog)), "only a store of a cluster has one"},
 		"a state that is cut off":               {putRow(meta, []byte{1, 2}), "meta, outbox: "},
 		"a position that is cut off":            {putRow(row.AppendPulledKey(nil, [16]byte{1}), []byte{1}), "pulled, key 71"},
-		"a position of no outbox":               {putRow([]byte{row.TablePulled, 1}, row.AppendPulled(nil, 1)), "in table 71"},
-		"a position in the own outbox":          {putRow(row.AppendPulledKey(nil, state.ID), row.AppendPulled(nil, 1)), "this store's own outbox"},
+		"a position of no outbox":               {putRow([]byte{row.TablePulled, 1}, row.AppendPulled(nil, row.Pulled{Next: 1})), "in table 71"},
+		"a position in the own outbox":          {putRow(row.AppendPulledKey(nil, state.ID), row.AppendPulled(nil, row.Pulled{Next: 1})), "this store's own outbox"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			damaged := cloneStore(t, disks[0])

@@ -58,7 +58,7 @@ func (p plug) Renew(r pebble.Reader, b *pebble.Batch) error {
 	}
 	old, err := row.DecodeOutboxState(v)
 	if err == nil {
-		renewOutbox(b, old)
+		_, err = renewOutbox(r, b, old)
 	}
 	return err
 }

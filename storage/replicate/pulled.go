@@ -18,6 +18,8 @@ var (
 	ErrOutboxGap = errors.New("records of an outbox are missing")
 	// ErrOwnOutbox: the outbox is this store's.
 	ErrOwnOutbox = errors.New("it is this node's own outbox")
+	// ErrOutboxDiffers: the outbox has another record at the position that was applied last.
+	ErrOutboxDiffers = errors.New("the outbox has another record than was applied")
 )
 
 // Pulled is what ApplyPulled has done.
@@ -26,22 +28,22 @@ type Pulled struct {
 	Hits []engine.PulledHits // of links; an id may come many times
 }
 
-// PulledNext returns the position of the next record of another node's outbox: everything before it is
-// applied, durably.
-func (s *Rows) PulledNext(outbox [16]byte) (uint64, error) {
+// PulledThrough returns the position of the last record of another node's outbox that is applied, durably, with all
+// before it, and the hash of that record. 0: none is.
+func (s *Rows) PulledThrough(outbox [16]byte) (position uint64, last RecordHash, err error) {
 	s.hits.Turn().Lock()
 	defer s.hits.Turn().Unlock()
-	next, err := s.pulledNextLocked(outbox)
+	p, err := s.pulledLocked(outbox)
 	if err != nil {
-		return 0, fmt.Errorf("storage: position in another outbox: %w", err)
+		return 0, last, fmt.Errorf("storage: position in another outbox: %w", err)
 	}
-	return next, nil
+	return p.Next - 1, p.Last, nil
 }
 
-func (s *Rows) pulledNextLocked(outbox [16]byte) (uint64, error) {
+func (s *Rows) pulledLocked(outbox [16]byte) (row.Pulled, error) {
 	v, err := s.writer.Get(row.AppendPulledKey(nil, outbox))
 	if err != nil || v == nil {
-		return 1, err
+		return row.Pulled{Next: 1}, err
 	}
 	return row.DecodePulled(v)
 }
@@ -65,10 +67,11 @@ func (s *Rows) ApplyPulled(outbox [16]byte, first uint64, records [][]byte) (p P
 	if id := s.outbox.id.Load(); id == nil || *id == outbox {
 		return p, fmt.Errorf("storage: applying records: %w", ErrOwnOutbox)
 	}
-	if p.Next, err = s.pulledNextLocked(outbox); err != nil {
+	at, err := s.pulledLocked(outbox)
+	if err != nil {
 		return p, fmt.Errorf("storage: position in another outbox: %w", err)
 	}
-	if first > p.Next {
+	if p.Next = at.Next; first > p.Next {
 		return p, fmt.Errorf("storage: records from %d on, and the next is %d: %w", first, p.Next, ErrOutboxGap)
 	}
 	skipped := min(p.Next-first, uint64(len(records)))
@@ -120,7 +123,8 @@ func (s *Rows) applyPulledLocked(outbox [16]byte, next uint64, records [][]byte,
 		}
 		p.Next++
 	}
-	kv.Set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, p.Next))
+	at := row.Pulled{Next: p.Next, Last: row.HashRecord(records[p.Next-next-1])}
+	kv.Set(b, row.AppendPulledKey(nil, outbox), row.AppendPulled(nil, at))
 	if err := s.writer.Sync(b, "storage: committing records of another outbox"); err != nil {
 		return Pulled{}, err
 	}

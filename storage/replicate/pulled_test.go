@@ -232,10 +232,12 @@ func (n *pulledNode) drop() {
 // of them twice, or none.
 func (n *pulledNode) pull(from *pulledNode) {
 	rng := n.c.rng
-	next, err := n.store.PulledNext(*from.store.outbox.id.Load())
+	through, last, err := n.store.PulledThrough(*from.store.outbox.id.Load())
 	expect.OK(n.c.t, err)
-	p, err := from.store.Outbox(next-1, rng.IntN(2)<<20)
-	expect.OK(n.c.t, err, "Outbox(%d)", next-1)
+	has, err := from.store.RecordHash(through)
+	expect.That(n.c.t, err == nil && has == last, "record %d is %x, and %x was applied; %v", through, has, last, err)
+	p, err := from.store.Outbox(through, rng.IntN(2)<<20)
+	expect.OK(n.c.t, err, "Outbox(%d)", through)
 	n.late = append(n.late, p)
 	for range rng.IntN(3) {
 		p := n.late[max(rng.IntN(len(n.late)), len(n.late)-1-rng.IntN(8))]

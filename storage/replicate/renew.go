@@ -19,15 +19,28 @@ func newOutbox() row.OutboxState {
 	return s
 }
 
-// renewOutbox adds rows to b that replace an outbox by an empty one with an id of its own. The store
-// contains everything that the old one ever had, so it counts as pulled up to its end.
-func renewOutbox(b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState) {
+// renewOutbox adds rows to b that replace an outbox of the store that r reads by an empty one with an id of its own.
+// The store contains everything that the old one ever had, so it counts as pulled up to its end. What the store lacks,
+// it lacks still.
+func renewOutbox(r pebble.Reader, b *pebble.Batch, old row.OutboxState) (renewed row.OutboxState, err error) {
+	pulled := row.Pulled{Next: old.Next, Last: old.Dropped}
+	if old.First < old.Next {
+		last, err := kv.Read(r, row.AppendOutboxKey(nil, old.Next-1))
+		if err == nil && last == nil {
+			err = fmt.Errorf("%w: the last record of the outbox is missing", row.ErrCorrupt)
+		}
+		if err != nil {
+			return renewed, err
+		}
+		pulled.Last = row.HashRecord(last)
+	}
 	renewed = newOutbox()
+	renewed.LacksHits = old.LacksHits
 	keys := row.TableRange(row.TableOutbox)
 	kv.Must(b.DeleteRange(keys.Lower, keys.Upper, nil))
-	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, old.Next))
+	kv.Set(b, row.AppendPulledKey(nil, old.ID), row.AppendPulled(nil, pulled))
 	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	return renewed
+	return renewed, nil
 }
 
 // RenewOutbox gives a store that is a copy of another node's an outbox of its own, and forgets what waits in the old
@@ -53,37 +66,59 @@ func (s *Rows) RenewOutboxFrom(first uint64) error {
 	}
 	b := s.db.NewBatch()
 	defer b.Close()
-	renewed, oldestMs := renewOutbox(b, o.state), int64(0)
-	record, moved := row.OutboxRecord{}, uint64(0)
-	err := kv.Each(s.db, outboxRange(max(o.state.First, min(first, o.state.Next)), o.state.Next), func(_, value []byte) (bool, error) {
-		if moved += uint64(len(value)); moved > maxMovedBytes {
+	renewed, err := renewOutbox(s.db, b, o.state)
+	var records [][]byte
+	if err == nil {
+		records, err = s.madeAgain(first)
+	}
+	if err != nil {
+		return fmt.Errorf("storage: renewing the outbox: %w", err)
+	}
+	return s.beginWith(b, renewed, records)
+}
+
+// madeAgain returns the records of the outbox from a position on as they are at the beginning of another one.
+func (s *Rows) madeAgain(first uint64) (records [][]byte, err error) {
+	state, made, bytes := s.outbox.state, row.OutboxRecord{}, 0
+	err = kv.Each(s.db, outboxRange(max(state.First, min(first, state.Next)), state.Next), func(_, value []byte) (bool, error) {
+		if bytes += len(value); bytes > maxMovedBytes {
 			return false, fmt.Errorf("records of more than %d bytes", maxMovedBytes)
 		}
 		rows, head, err := row.ReadOutbox(value)
 		if err != nil {
 			return false, err
 		}
-		head.Position = renewed.Next
-		if record.Begin(head); oldestMs == 0 {
-			oldestMs = head.MadeMs
-		}
+		head.Position = uint64(len(records)) + 1
+		made.Begin(head)
 		for rows.Next() {
-			record.Add(rows.Row())
+			made.Add(rows.Row())
 		}
-		made := record.End()
-		kv.Set(b, row.AppendOutboxKey(nil, head.Position), made)
-		renewed.Next, renewed.Bytes = renewed.Next+1, renewed.Bytes+uint64(len(made))
+		records = append(records, append([]byte{}, made.End()...))
 		return rows.Err() == nil, rows.Err()
 	})
-	if err != nil {
-		return fmt.Errorf("storage: renewing the outbox: %w", err)
+	return records, err
+}
+
+// beginWith commits b with the first records of an outbox that is empty.
+func (s *Rows) beginWith(b *pebble.Batch, state row.OutboxState, records [][]byte) error {
+	oldestMs := int64(0)
+	for i, record := range records {
+		kv.Set(b, row.AppendOutboxKey(nil, state.Next), record)
+		state.Next, state.Bytes = state.Next+1, state.Bytes+uint64(len(record))
+		if i > 0 {
+			continue
+		}
+		var err error
+		if oldestMs, err = madeMs(record); err != nil {
+			return err
+		}
 	}
-	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, renewed))
-	if err := s.writer.Sync(b, "storage: renewing the outbox"); err != nil {
+	kv.Set(b, row.MetaKey(row.MetaOutbox), row.AppendOutboxState(nil, state))
+	if err := s.writer.Sync(b, "storage: beginning an outbox"); err != nil {
 		return err
 	}
-	o.oldestMs.Store(oldestMs)
-	o.set(renewed)
+	s.outbox.oldestMs.Store(oldestMs)
+	s.outbox.set(state)
 	return nil
 }
 

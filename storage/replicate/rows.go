@@ -106,7 +106,17 @@ type outbox struct {
 	bytes    atomic.Uint64
 	oldestMs atomic.Int64 // when the first record was made; 0: there is none
 
+	dropped   atomic.Pointer[placedHash] // of the last record before first
+	hashed    atomic.Pointer[placedHash] // of the record that was asked for last; nil: none was
+	lacksHits atomic.Bool                // of the committed state
+
 	withoutBreakdowns, withoutVisitors atomic.Uint64 // rows
+}
+
+// placedHash is the hash of the record at a position.
+type placedHash struct {
+	position uint64
+	hash     row.RecordHash
 }
 
 // posting is what one flush adds to the outbox.
@@ -122,7 +132,12 @@ type posting struct {
 
 // set makes a committed state known.
 func (o *outbox) set(s row.OutboxState) {
+	if s.ID != o.state.ID {
+		o.hashed.Store(nil)
+	}
 	o.state = s
+	o.dropped.Store(&placedHash{s.First - 1, s.Dropped})
+	o.lacksHits.Store(s.LacksHits)
 	o.first.Store(s.First)
 	o.bytes.Store(s.Bytes)
 	o.next.Store(s.Next)

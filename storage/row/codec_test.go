@@ -99,8 +99,8 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		return AppendOutboxState(nil, s), err
 	},
 	"pulled": func(v []byte) ([]byte, error) {
-		next, err := DecodePulled(v)
-		return AppendPulled(nil, next), err
+		p, err := DecodePulled(v)
+		return AppendPulled(nil, p), err
 	},
 	"time-zone": func(v []byte) ([]byte, error) {
 		name, err := DecodeZone(v)
@@ -194,8 +194,8 @@ func TestFormatsAreAsPinned(t *testing.T) {
 			outboxOf(goldenOutboxHead, goldenOutboxRows...), "01 ac02 82d095ffbc31 07 " +
 				"31 9ee91c 07 03 010105  30 9ee91c ac02 04 01018501 00 01 03 010105  30 9fe91c 01 03 010105  30 9fe91c 00 03 010105  120d0469",
 		},
-		"outbox":   {AppendOutboxState(nil, goldenOutboxState), "01 010000000000000000000000000000ff 03 05 c801"},
-		"pulled":   {AppendPulled(nil, 300), "01 ac02"},
+		"outbox":   {AppendOutboxState(nil, goldenOutboxState), "01 010000000000000000000000000000ff 03 05 c801 0900000000000008 01"},
+		"pulled":   {AppendPulled(nil, goldenPulled), "01 ac02 0700000000000006"},
 		"sequence": {AppendSequence(nil, Sequence{Count: 3, Last: 300}), "01 03 ac02"},
 		"swept":    {AppendSweep(nil, Sweep{FirstDay: 1, Stage: StageDone}), "01 01 02 00"},
 	} {
@@ -403,10 +403,10 @@ func FuzzMark(f *testing.F) { fuzzCodec(f, "mark", AppendMark(nil, &goldenMark))
 func FuzzClock(f *testing.F) { fuzzCodec(f, "clock", AppendClock(nil, &goldenClock)) }
 
 func FuzzOutboxState(f *testing.F) {
-	fuzzCodec(f, "outbox", AppendOutboxState(nil, goldenOutboxState))
+	fuzzCodec(f, "outbox", AppendOutboxState(nil, goldenOutboxState), AppendOutboxState(nil, OutboxState{First: 1, Next: 1}))
 }
 
-func FuzzPulled(f *testing.F) { fuzzCodec(f, "pulled", AppendPulled(nil, 300)) }
+func FuzzPulled(f *testing.F) { fuzzCodec(f, "pulled", AppendPulled(nil, goldenPulled)) }
 
 func FuzzZone(f *testing.F)    { fuzzCodec(f, "time-zone", AppendZone(nil, "Europe/Berlin")) }
 func FuzzBaseURL(f *testing.F) { fuzzCodec(f, "base-URL", AppendBaseURL(nil, "https://sho.rt")) }

@@ -1,7 +1,9 @@
 package row
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -178,24 +180,58 @@ func CheckOutbox(v []byte) (OutboxHead, error) {
 	return h, o.Err()
 }
 
+// RecordHash is the beginning of the SHA-256 of a record of an outbox. By it two nodes notice that a position has
+// another record than it had: the folder of one of them was rolled back, or copied. Position 0, before the first
+// record, has the zero hash.
+type RecordHash [8]byte
+
+// HashRecord returns the hash of a record.
+func HashRecord(record []byte) RecordHash {
+	sum := sha256.Sum256(record)
+	return RecordHash(sum[:])
+}
+
+// String returns the hash in hexadecimal.
+func (h RecordHash) String() string { return hex.EncodeToString(h[:]) }
+
+// UnmarshalText is the inverse of String.
+func (h *RecordHash) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(h) {
+		return fmt.Errorf("%w: a hash of %d digits, want %d", ErrCorrupt, len(text), 2*len(h))
+	}
+	if _, err := hex.Decode(h[:], text); err != nil {
+		return fmt.Errorf("%w: a hash: %w", ErrCorrupt, err)
+	}
+	return nil
+}
+
 // OutboxState is the outbox of a store: its id, and its records. Those at the positions from First to
 // before Next are kept; earlier ones are dropped.
 type OutboxState struct {
 	ID          [16]byte // random: of one history, so a copy of the store has another one
 	First, Next uint64
-	Bytes       uint64 // of the kept records
+	Bytes       uint64     // of the kept records
+	Dropped     RecordHash // of the record before First
+
+	// LacksHits: the folder was rolled back, so the tallies of this store lack hits that other nodes have.
+	LacksHits bool
 }
 
 // AppendOutboxState appends the state of an outbox.
 //
-//	┌───────────┬───────┬───────┬──────┬───────┐
-//	│ version 1 │ id 16 │ first │ next │ bytes │
-//	└───────────┴───────┴───────┴──────┴───────┘
+//	┌───────────┬───────┬───────┬──────┬───────┬───────────┬──────────────┐
+//	│ version 1 │ id 16 │ first │ next │ bytes │ dropped 8 │ lacks hits 1 │
+//	└───────────┴───────┴───────┴──────┴───────┴───────────┴──────────────┘
 func AppendOutboxState(dst []byte, s OutboxState) []byte {
 	dst = append(append(dst, outboxStateVersion), s.ID[:]...)
 	dst = binary.AppendUvarint(dst, s.First)
 	dst = binary.AppendUvarint(dst, s.Next)
-	return binary.AppendUvarint(dst, s.Bytes)
+	dst = binary.AppendUvarint(dst, s.Bytes)
+	lacks := byte(0)
+	if s.LacksHits {
+		lacks = 1
+	}
+	return append(append(dst, s.Dropped[:]...), lacks)
 }
 
 // DecodeOutboxState decodes the state of an outbox.
@@ -203,29 +239,48 @@ func DecodeOutboxState(v []byte) (s OutboxState, err error) {
 	r := readValue("outbox", v, outboxStateVersion)
 	copy(s.ID[:], r.fixed(len(s.ID)))
 	s.First, s.Next, s.Bytes = r.uvarint(), r.uvarint(), r.uvarint()
-	if s.First == 0 || s.First > s.Next || (s.First == s.Next) != (s.Bytes == 0) {
+	copy(s.Dropped[:], r.fixed(len(s.Dropped)))
+	lacks := r.byte()
+	s.LacksHits = lacks == 1
+	switch {
+	case s.First == 0 || s.First > s.Next || (s.First == s.Next) != (s.Bytes == 0):
 		r.fail("impossible positions")
+	case s.First == 1 && s.Dropped != RecordHash{}:
+		r.fail("a hash of position 0")
+	case lacks > 1:
+		r.fail("it lacks hits, or not")
 	}
 	return s, r.end()
 }
 
-// AppendPulled appends the position up to which this store has applied another node's outbox: that of
-// the record that comes next.
-//
-//	┌───────────┬───────────────┐
-//	│ version 1 │ next position │
-//	└───────────┴───────────────┘
-func AppendPulled(dst []byte, next uint64) []byte {
-	return binary.AppendUvarint(append(dst, pulledVersion), next)
+// Pulled is up to where this store has applied another node's outbox.
+type Pulled struct {
+	Next uint64     // position of the record that comes next
+	Last RecordHash // of the record before
 }
 
-// DecodePulled decodes the position up to which an outbox is applied.
-func DecodePulled(v []byte) (next uint64, err error) {
+// AppendPulled appends a position in another node's outbox.
+//
+//	┌───────────┬───────────────┬────────┐
+//	│ version 1 │ next position │ last 8 │
+//	└───────────┴───────────────┴────────┘
+func AppendPulled(dst []byte, p Pulled) []byte {
+	dst = binary.AppendUvarint(append(dst, pulledVersion), p.Next)
+	return append(dst, p.Last[:]...)
+}
+
+// DecodePulled decodes a position in another node's outbox.
+func DecodePulled(v []byte) (p Pulled, err error) {
 	r := readValue("position in an outbox", v, pulledVersion)
-	if next = r.uvarint(); next == 0 {
+	p.Next = r.uvarint()
+	copy(p.Last[:], r.fixed(len(p.Last)))
+	switch {
+	case p.Next == 0:
 		r.fail("position 0")
+	case p.Next == 1 && p.Last != RecordHash{}:
+		r.fail("a hash of position 0")
 	}
-	return next, r.end()
+	return p, r.end()
 }
 
 // AppendOutboxKey appends the key of a record of the outbox.

@@ -25,7 +25,8 @@ var (
 		{TableLinkHours, 472_223, 1, []byte{1, 1, 5}},
 		{TableLinkHours, 472_223, 0, []byte{1, 1, 5}}, // descending: allowed, though no flush makes it
 	}
-	goldenOutboxState = OutboxState{ID: [16]byte{1, 15: 0xff}, First: 3, Next: 5, Bytes: 200}
+	goldenOutboxState = OutboxState{ID: [16]byte{1, 15: 0xff}, First: 3, Next: 5, Bytes: 200, Dropped: RecordHash{9, 7: 8}, LacksHits: true}
+	goldenPulled      = Pulled{Next: 300, Last: RecordHash{7, 7: 6}}
 )
 
 func outboxOf(h OutboxHead, rows ...OutboxRow) []byte {
@@ -86,6 +87,16 @@ func TestARecordOverTheLimitIsRefused(t *testing.T) {
 	long := outboxOf(OutboxHead{Position: 1}, OutboxRow{TableLinkHours, 1, 1, make([]byte, MaxOutboxRecordBytes)})
 	_, err := CheckOutbox(long)
 	expect.That(t, errors.Is(err, ErrCorrupt) && strings.Contains(err.Error(), "too long"), "a record over the limit: got %v", err)
+}
+
+func TestTheHashOfARecordIsReadAsItWasWritten(t *testing.T) {
+	want := HashRecord([]byte("a record"))
+	var got RecordHash
+	expect.OK(t, got.UnmarshalText([]byte(want.String())))
+	expect.That(t, got == want && want != HashRecord(nil), "got %x, want %x", got, want)
+	for _, text := range []string{"", "00", want.String() + "00", want.String()[:15] + "x"} {
+		expect.Error(t, new(RecordHash).UnmarshalText([]byte(text)), ErrCorrupt, "%q", text)
+	}
 }
 
 // FuzzOutboxRecord reads any bytes as a record whose checksum fits.

@@ -85,6 +85,9 @@ func clusterText(st *node.Status) string {
 		if n.NeedsCopy {
 			state += ", needs a copy"
 		}
+		if n.LacksHits {
+			state += ", lacks hits: restart it"
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\n", n.Name, n.Role, state, n.Applied, n.Behind, n.Since.Format(time.RFC3339), n.Advertise)
 	}
 	fmt.Fprintln(w, "\nETCD\tVERSION\tSTATE\tUSED\tQUOTA\t\t")

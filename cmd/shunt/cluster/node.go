@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 
@@ -10,6 +12,8 @@ import (
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/node"
 	"shunt/cmd/shunt/serve"
+	"shunt/cmd/shunt/upkeep"
+	"shunt/storage"
 )
 
 // AddNode adds the settings of a node to fs. It is a serve.Cluster.
@@ -32,10 +36,41 @@ func (s *nodeSettings) Open(log *slog.Logger) (serve.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return servedNode{n}, nil
+	return servedNode{n, log}, nil
 }
 
-type servedNode struct{ *node.Node }
+type servedNode struct {
+	*node.Node
+	log *slog.Logger
+}
+
+func (n servedNode) Check(ctx context.Context, c *core.Core, data *core.Data) (replaced bool, err error) {
+	return n.Node.Check(ctx, &node.Folder{
+		Replay: func() error { return c.ReplayJournal(data, n.log) },
+		Replace: func(ctx context.Context, backup io.Reader, take func(*storage.Store) error) error {
+			return replace(ctx, data, backup, take)
+		},
+	})
+}
+
+// replace is node.Folder.Replace.
+func replace(ctx context.Context, data *core.Data, backup io.Reader, take func(*storage.Store) error) error {
+	inside, err := storage.BeginReplacement(data.Dir)
+	if err != nil {
+		return err
+	}
+	made := *data
+	made.Dir = inside
+	err = upkeep.RestoreStream(ctx, &made, backup, false, false, io.Discard, io.Discard)
+	if err == nil {
+		err = withFolder(&made, io.Discard, func(c *core.Core) error { return take(c.Store) })
+	}
+	if err == nil {
+		return storage.EndReplacement(data.Dir)
+	}
+	_, removing := storage.BeginReplacement(data.Dir)
+	return errors.Join(err, removing)
+}
 
 func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Metrics.Cluster = n.Figures

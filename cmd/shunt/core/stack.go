@@ -14,7 +14,7 @@ import (
 // A Stack is the life of a process: parts are started top to bottom, each relying on those above
 // it, and stopped in reverse. It is used by one goroutine; the parts run on their own.
 type Stack struct {
-	stops    []func() error
+	stops    []func() error         // of the parts, in the order of their start
 	timeout  time.Duration          // of stop
 	began    time.Time              // when stop began; of stop's goroutine and what it calls
 	at       atomic.Pointer[string] // the part that is being stopped
@@ -40,7 +40,7 @@ func (s *Stack) Run(name string, run func(ctx context.Context) error) {
 	ended := make(chan error, 1)
 	go func() {
 		err := run(ctx)
-		if !s.stopping.Load() {
+		if !s.stopping.Load() && ctx.Err() == nil {
 			s.fail(name, err)
 		}
 		ended <- err
@@ -130,9 +130,17 @@ func (s *Stack) Stop() error {
 	}
 }
 
-func (s *Stack) stopAll() error {
+// Len returns how many stops are registered.
+func (s *Stack) Len() int { return len(s.stops) }
+
+// StopAfter stops the parts that were started after there were n stops, so that they can be started again.
+func (s *Stack) StopAfter(n int) error { return s.stopDownTo(n) }
+
+func (s *Stack) stopAll() error { return s.stopDownTo(0) }
+
+func (s *Stack) stopDownTo(n int) error {
 	var errs []error
-	for len(s.stops) > 0 {
+	for len(s.stops) > n {
 		last := len(s.stops) - 1
 		err := s.stops[last]()
 		errs = append(errs, err)

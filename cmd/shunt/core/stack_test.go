@@ -45,6 +45,33 @@ func TestAPartThatEndsByItselfIsAFailure(t *testing.T) {
 	}
 }
 
+// TestSomePartsAreStoppedAndStartedAgain stops the upper parts of a stack, as is no failure of theirs.
+func TestSomePartsAreStoppedAndStartedAgain(t *testing.T) {
+	var log []string
+	s := NewStack()
+	part := func(name string) {
+		s.Run(name, func(ctx context.Context) error {
+			<-ctx.Done()
+			log = append(log, name)
+			return nil
+		})
+	}
+	part("service manager")
+	before := s.Len()
+	part("store")
+	part("accounts")
+	expect.OK(t, s.StopAfter(before))
+	expect.Slices(t, log, []string{"accounts", "store"})
+	part("store again")
+	select {
+	case err := <-s.Fails():
+		t.Errorf("a part that was stopped has failed: %v", err)
+	default:
+	}
+	expect.OK(t, s.Stop())
+	expect.Slices(t, log, []string{"accounts", "store", "store again", "service manager"})
+}
+
 func TestEveryPartIsStoppedAlthoughOneFails(t *testing.T) {
 	closed := false
 	broken := errors.New("broken")

@@ -271,7 +271,7 @@ func TestAnEdgeMayNotReadOutboxesOrChangeAccounts(t *testing.T) {
 			what, method, path, body string
 			fields                   []string
 		}{
-			{"the outbox", "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", "", nil},
+			{"the outbox", "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0&hash=0000000000000000", "", nil},
 			{"a backup", "GET", "/cluster/backup", "", nil},
 			{"a local command", "GET", "/api/v1/users", "", []string{"Shunt-Local", "1"}},
 			{"a local command that makes a token", "POST", "/api/v1/tokens", `{"name":"x","scopes":["admin"]}`, []string{"Shunt-Local", "1", "Content-Type", "application/json"}},
@@ -286,7 +286,7 @@ func TestAnEdgeMayNotReadOutboxesOrChangeAccounts(t *testing.T) {
 		}
 		status, text := n.ask(e, "GET", "/api/v1/links", "", bearer...)
 		expect.Equal(t, status, 200, "links of %s, with the certificate of an edge and a token %s", n.name, text)
-		status, _ = n.ask(s.nodes[0], "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", "")
+		status, _ = n.ask(s.nodes[0], "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0&hash=0000000000000000", "")
 		expect.Equal(t, status, 200, "the outbox of %s, with the certificate of a full node", n.name)
 	}
 	e.call("POST", "/tokens", map[string]any{"name": "x", "scopes": []string{"links:read"}}).want(t, 403)
@@ -297,7 +297,7 @@ func TestAnEdgeMayNotReadOutboxesOrChangeAccounts(t *testing.T) {
 	expect.That(t, r.code != exitDone, "a local command made a token at an edge: %s", r.stdout)
 	status, _ := e.ask(s.nodes[0], "GET", "/cluster/backup", "")
 	expect.Equal(t, status, 403, "an edge gives a backup")
-	status, _ = e.ask(e, "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0", "")
+	status, _ = e.ask(e, "GET", "/cluster/outbox?id=00000000000000000000000000000000&after=0&hash=0000000000000000", "")
 	expect.Equal(t, status, 403, "an edge gives its outbox to an edge")
 	users := s.nodes[0].call("GET", "/users", nil).want(t, 200).body["data"].([]any)
 	expect.Equal(t, len(users), 1, "users")

@@ -51,6 +51,11 @@ func TestACopyOfTheDataNeedsAnAdmission(t *testing.T) {
 			expect.That(t, status == 403 && strings.Contains(said, want), "what all nodes share, as %s, with the proof %q: %d %.300q", as.name, proof, status, said)
 		}
 	}
+	wrong := cluster.ProofOf([16]byte{1}, "b")
+	for as, want := range map[*siteNode]string{full: "no node stranger", edge: "certificate of an edge", s.nodes[1]: "has not proved"} {
+		status, said := s.nodes[0].ask(as, "GET", cluster.BackupPath, "", cluster.ProofHeader, wrong)
+		expect.That(t, status == 403 && strings.Contains(said, want), "everything, as %s, with a wrong proof: %d %.300q", as.name, status, said)
+	}
 	fresh := s.newNode("stranger")
 	args := append([]string{"join", "--data", fresh.data, "--from", "a=https://" + s.nodes[0].advertise}, fresh.flags()...)
 	if r := shunt(t, "", nil, args...); r.code == exitDone || !strings.Contains(r.stderr, "run 'shunt cluster admit stranger' at a full node") {

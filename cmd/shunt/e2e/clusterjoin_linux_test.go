@@ -42,8 +42,9 @@ func TestNodesThatWereAwayBelowTheFloorComeBackByThemselves(t *testing.T) {
 	s.passFloor()
 	status, _, _ := a.redirect("hot")
 	expect.Equal(t, status, 302)
-	shown := shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...)
-	expect.That(t, strings.Count(shown.stdout, "down, needs a copy") == 2, "shunt cluster shows\n%s", shown.stdout)
+	s.await(func() bool { // their leases end some seconds after the kill
+		return strings.Count(shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...).stdout, "down, needs a copy") == 2
+	}, "shunt cluster shows two nodes that need a copy")
 	s.startAgain(c)
 	e.start()
 	follow(7, a, c, e)

@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/engine/expect"
 )
@@ -60,7 +64,7 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	}
 	follow("hot", 20, a, b, e)
 	follow("capped", 5, a, b, e)
-	answered := int(s.answered("hot").Load()) - 10 // those of c may wait in its folder
+	answered := int(s.answered("hot").Load()) - 15 // those of c may wait in its folder: 10, and a few of s.leads
 	for _, n := range s.nodes {
 		s.await(func() bool { return n.localHits("hot") >= answered }, n.name+" has the hits of the others although the log is lost")
 	}
@@ -99,13 +103,50 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	shunt(t, "", nil, append(leave, "--lose-hits")...).done(t)
 }
 
-// TestAFolderThatWasRolledBackLosesNoFurtherHit puts an older state of a node's folder in its place, as a snapshot of
-// its machine does: once after entries, which etcd tells the node, and once after hits alone, which another node tells
-// it. It says so, redirects with the links of now, and the others have each hit that it answers from then on. They are
-// not told to begin again.
-func TestAFolderThatWasRolledBackLosesNoFurtherHit(t *testing.T) {
+// snapshot copies the folder of a node as it is at one moment while the node runs, as a snapshot of its machine does.
+func (n *siteNode) snapshot(to string) {
+	t := n.site.t
+	t.Helper()
+	n.pause()
+	defer n.resume()
+	expect.OK(t, filepath.WalkDir(n.data, func(path string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(n.data, path)
+		if err = errors.Join(err, relErr); err != nil {
+			return err
+		}
+		switch {
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		case !d.Type().IsRegular(): // the socket
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), content, 0o600)
+	}))
+}
+
+// rollBack puts a snapshot of the folder of a node, which is killed, in its place.
+func (n *siteNode) rollBack(to string) {
+	n.site.t.Helper()
+	n.kill()
+	expect.OK(n.site.t, os.RemoveAll(n.data))
+	expect.OK(n.site.t, os.Rename(to, n.data))
+}
+
+// TestAFolderThatWasRolledBackLosesNoHit puts an older state of a node's folder in its place, as a snapshot of its
+// machine does, with hits that only its journal has. Links and hits came since, or hits alone. If etcd knows, the node
+// takes a copy of the other one's data before it redirects. Otherwise the other one finds out: by a position that is
+// not there, or by another record, if the node has counted more than was lost before it was asked. Then the node
+// redirects with the links of now, the other one gets each hit that it answers, and its next start takes the copy. So
+// it is, too, if nobody can send one. In the end both have all hits that were ever answered, and nobody has run a
+// command.
+func TestAFolderThatWasRolledBackLosesNoHit(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a, b := s.nodes[0], s.nodes[1]
+	both := s.nodes
 	s.shorten("hot", "https://example.com/")
 	follow := func(times int) {
 		t.Helper()
@@ -114,32 +155,144 @@ func TestAFolderThatWasRolledBackLosesNoFurtherHit(t *testing.T) {
 			expect.MustEqual(t, status, 302, "a redirect, %v", err)
 		}
 	}
-	snapshot := filepath.Join(s.dir, "snapshot")
-	for _, entries := range []bool{true, false} {
-		follow(10)
-		s.nodes = []*siteNode{a, b}
-		s.await(s.caughtUp, "both have caught up")
-		s.nodes = []*siteNode{a} // b may lack hits from now on
-		s.ledger("hot")
-		b.terminate()
-		expect.OK(t, os.CopyFS(snapshot, os.DirFS(b.data)))
-		b.start()
-		follow(40)
-		if entries {
-			s.await(func() bool { return s.leader() == a || b.metric(`shunt_cluster_role{role="leader"}`) == 1 }, "a node leads")
-			s.await(func() bool {
-				return b.call("PATCH", "/links/hot", map[string]any{"url": "https://example.com/new"}).status == 200
-			}, "the link is edited")
-		}
-		s.ledger("hot")
-		b.terminate()
-		expect.OK(t, os.RemoveAll(b.data))
-		expect.OK(t, os.Rename(snapshot, b.data))
-		b.start()
-		s.await(func() bool { return strings.Contains(b.stderr(), "the data folder of this node is older") }, "b says that it was rolled back")
-		s.await(func() bool { _, location, _ := b.redirect("hot"); return location == "https://example.com/new" }, "b has the links of now")
-		follow(25)
-		s.ledger("hot")
-		expect.That(t, !strings.Contains(a.stderr(), "shunt join"), "a healthy node says %s", a.stderr())
+	says := func(text string) { s.await(func() bool { return strings.Contains(b.stderr(), text) }, "b says: "+text) }
+	leads := func() {
+		s.await(func() bool {
+			return a.metric(`shunt_cluster_role{role="leader"}`)+b.metric(`shunt_cluster_role{role="leader"}`) >= 1
+		}, "a node leads")
 	}
+	ledger := func(nodes ...*siteNode) {
+		t.Helper()
+		for _, n := range nodes { // one that was stopped may be stale for a moment
+			s.await(func() bool { return n.call("GET", "/links/hot", nil).status == 200 }, n.name+" answers")
+		}
+		s.nodes = nodes
+		s.ledger("hot")
+		s.nodes = both
+	}
+	const older, copied = "the data folder of this node is older", "starts with a copy of another node's data"
+	target := "https://example.com/"
+	for round, c := range []struct {
+		entries bool // came since
+		beyond  bool // it counts more than was lost before it is asked
+		alone   bool // the other node does not run when it starts
+	}{{entries: true}, {}, {beyond: true}, {entries: true, alone: true}} {
+		t.Logf("round %d: %+v", round, c)
+		ledger(both...)
+		follow(10)
+		snapshot := filepath.Join(s.dir, fmt.Sprintf("snapshot-%d", round))
+		b.snapshot(snapshot)
+		follow(40)
+		if c.entries {
+			leads()
+			target = fmt.Sprintf("https://example.com/%d", round)
+			s.await(func() bool { return b.call("PATCH", "/links/hot", map[string]any{"url": target}).status == 200 }, "the link is edited")
+			s.leads("hot", target)
+			s.awaitApplied("b", b.metric(`shunt_cluster_sequence{which="applied"}`))
+		}
+		ledger(both...)
+		switch {
+		case c.alone:
+			a.terminate()
+		case c.beyond:
+			a.pause()
+		}
+		b.rollBack(snapshot)
+		b.start()
+		if c.beyond {
+			for range 12 { // as many records
+				follow(5)
+				time.Sleep(200 * time.Millisecond)
+			}
+			a.resume()
+		}
+		if c.entries && !c.alone {
+			says(copied)
+		} else {
+			says(older)
+			s.await(func() bool { _, location, _ := b.redirect("hot"); return location == target }, "b has the links of now")
+			follow(25)
+			if c.alone {
+				a.start()
+			}
+			ledger(a)
+			leads()
+			s.await(func() bool {
+				return strings.Contains(shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...).stdout, "lacks hits: restart it")
+			}, "'shunt cluster' shows it")
+			b.terminate()
+			b.start()
+			says(copied)
+		}
+		follow(25)
+		ledger(both...)
+		shown := shunt(t, "", nil, append([]string{"cluster"}, a.flags()...)...).stdout
+		expect.That(t, !strings.Contains(shown, "lacks hits"), "round %d: 'shunt cluster' shows\n%s", round, shown)
+		expect.That(t, !strings.Contains(a.stderr(), "shunt join"), "round %d: a healthy node says %s", round, a.stderr())
+	}
+	s.alike()
+}
+
+// TestANodeThatIsKilledWhileItTakesACopyTakesItAgain kills a node that was rolled back while it begins with a copy,
+// again and again, each time a little later, until it is ready.
+func TestANodeThatIsKilledWhileItTakesACopyTakesItAgain(t *testing.T) {
+	s := newSite(t, "a", "b")
+	b := s.nodes[1]
+	s.shorten("hot", "https://example.com/")
+	s.leads("hot", "https://example.com/")
+	follow := func(times int) {
+		t.Helper()
+		for range times {
+			status, _, err := b.redirect("hot")
+			expect.MustEqual(t, status, 302, "a redirect, %v", err)
+		}
+	}
+	follow(10)
+	snapshot := filepath.Join(s.dir, "snapshot")
+	b.snapshot(snapshot)
+	follow(40)
+	s.shorten("new", "https://example.com/new")
+	s.leads("new", "https://example.com/new")
+	s.ledger("hot")
+	s.awaitApplied("b", b.metric(`shunt_cluster_sequence{which="applied"}`))
+	b.rollBack(snapshot)
+	kills := 0
+	for ready := false; !ready; kills++ {
+		b.launch()
+		time.Sleep(time.Duration(20*kills) * time.Millisecond)
+		ready = strings.Contains(b.stderr(), `"msg":"ready"`)
+		b.kill()
+		expect.MustThat(t, kills < 300, "it is not ready: %s", b.stderr())
+	}
+	t.Logf("killed %d times", kills)
+	b.start()
+	follow(25)
+	s.ledger("hot")
+	names, err := os.ReadDir(b.data)
+	expect.OK(t, err)
+	for _, name := range names {
+		expect.That(t, !strings.HasPrefix(name.Name(), "replacement"), "%s is left", name.Name())
+	}
+	s.alike()
+}
+
+// awaitApplied waits until etcd says that a node has the log up to an entry.
+func (s *site) awaitApplied(name string, entry float64) {
+	s.t.Helper()
+	s.await(func() bool {
+		var shown struct {
+			Nodes []struct {
+				Name    string  `json:"name"`
+				Applied float64 `json:"applied"`
+			} `json:"nodes"`
+		}
+		r := shunt(s.t, "", nil, append([]string{"cluster", "--json"}, s.nodes[0].flags()...)...)
+		expect.OK(s.t, json.Unmarshal([]byte(r.stdout), &shown))
+		for _, n := range shown.Nodes {
+			if n.Name == name && n.Applied >= entry {
+				return true
+			}
+		}
+		return false
+	}, fmt.Sprintf("etcd says that %s has entry %v", name, entry))
 }

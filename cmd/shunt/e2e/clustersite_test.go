@@ -135,11 +135,17 @@ func (n *siteNode) flags() []string {
 
 func (n *siteNode) start() {
 	n.site.t.Helper()
+	n.launch()
+	n.waitReady()
+}
+
+// launch is start without waiting until the node is ready.
+func (n *siteNode) launch() {
+	n.site.t.Helper()
 	args := append(n.args(), "--listen", strings.TrimPrefix(n.url, "http://"), "--admin-listen", strings.TrimPrefix(n.adminURL, "http://"),
 		"--flush-interval", "100ms", "--limit-calls", "off", "--limit-creates", "off", "--limit-misses", "off")
 	n.process = launchProgram(n.site.t, cmp.Or(n.program, binary), nil, n.starter, n.data, append(args, n.site.options.nodes...)...)
 	n.runs = append(n.runs, n.process)
-	n.waitReady()
 }
 
 // pause stops the process where it is, and resume lets it go on.

@@ -369,7 +369,7 @@ func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 
 	// A writer that was restored from a backup from before the edge has taken nothing, and nothing is left to give.
 	until(t, "the outbox is empty", func() bool { m := e.rows.Metrics(); return m.OutboxFirst == m.OutboxNext && m.OutboxNext > 1 })
-	left, err := (&source{rows: e.rows, log: e.logger()}).taken(&edges.Answer{Taken: 0})
+	left, err := (&source{rows: e.rows, log: e.logger()}).taken(&edges.Answer{Last: strings.Repeat("0", 16)})
 	expect.OK(t, err)
 	expect.That(t, !left, "hits are to be given first, and there are none: the edge never takes a copy")
 }
@@ -506,7 +506,7 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 	expect.That(t, !logged && len(edgesOf(t, w)) == 0, "refused calls began a log, or an edge")
 	whole := edges.Ask{
 		Version: 1, Key: clusterlog.FingerprintOf(w.store.Identity().VisitorKey).String(), Log: clusterlog.ID{1}.String(),
-		At: clusterlog.Position{Sequence: 7}.String(), Outbox: strings.Repeat("ab", 16), First: 1, NoWait: true,
+		At: clusterlog.Position{Sequence: 7}.String(), Outbox: strings.Repeat("ab", 16), First: 1, Before: strings.Repeat("0", 16), NoWait: true,
 	}
 	change := func(f func(*edges.Ask)) []byte {
 		a := whole
@@ -527,6 +527,9 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 		"a wrong place":   change(func(a *edges.Ask) { a.At = "1" }),
 		"a wrong outbox":  change(func(a *edges.Ask) { a.Outbox = "../../etc" }),
 		"the position 0":  change(func(a *edges.Ask) { a.First = 0 }),
+		"no hash":         change(func(a *edges.Ask) { a.Before = "" }),
+		"a wrong hash":    change(func(a *edges.Ask) { a.Before = strings.Repeat("x", 16) }),
+		"a long hash":     change(func(a *edges.Ask) { a.Before += "00" }),
 		"a wrong record":  edges.AppendAsk(nil, &whole, [][]byte{garbage}),
 		"an empty record": edges.AppendAsk(nil, &whole, [][]byte{{}}),
 	} {
@@ -722,4 +725,78 @@ func copyFor(t *testing.T, w *machine, secret string) *http.Response {
 	expect.OK(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
+}
+
+// putBack puts a copy of the folder of a machine that has stopped in its place.
+func (m *machine) putBack(from string) {
+	m.t.Helper()
+	expect.OK(m.t, os.RemoveAll(m.dir))
+	expect.OK(m.t, os.CopyFS(m.dir, os.DirFS(from)))
+}
+
+// TestAnEdgeWhoseFolderWasRolledBackLosesNoFurtherHit puts an older state of an edge's folder in its place, and has it
+// count fewer hits than its writer has taken since, and more, before it can ask.
+func TestAnEdgeWhoseFolderWasRolledBackLosesNoFurtherHit(t *testing.T) {
+	for _, since := range []int{2, 9} {
+		w := newWriter(t)
+		w.link("code", "https://a.example/", 0)
+		secret, _ := w.token("frankfurt")
+		e := newEdge(t, w.address, secret)
+		e.startEdge()
+		counted := uint64(0)
+		follow := func(times int) { // as many records
+			for range times {
+				next := e.rows.Metrics().OutboxNext
+				status, _ := e.get("code")
+				expect.MustEqual(t, status, 302)
+				counted++
+				until(t, "the hit is in the outbox", func() bool { return e.rows.Metrics().OutboxNext > next })
+			}
+		}
+		follow(4)
+		until(t, "the writer has all hits", func() bool { m := e.rows.Metrics(); return w.hits("code") == counted && m.OutboxFirst == m.OutboxNext })
+		e.stop()
+		snapshot := filepath.Join(t.TempDir(), "snapshot")
+		expect.OK(t, os.CopyFS(snapshot, os.DirFS(e.dir)))
+		e.node = e.newNode(w.address)
+		e.startEdge()
+		follow(5)
+		until(t, "the writer has the hits that are rolled back", func() bool { return w.hits("code") == counted })
+		e.stop()
+		e.putBack(snapshot)
+		w.stop()
+		e.node = e.newNode(w.address)
+		e.startEdge()
+		follow(since)
+		w.start()
+		until(t, "the writer has the hits since", func() bool { return w.hits("code") == counted })
+		follow(3)
+		until(t, "the writer has the last hits", func() bool { return w.hits("code") == counted })
+		expect.That(t, e.log.has("older than what its writer knows"), "the edge does not say that its folder was rolled back: %s", &e.log.text)
+		e.stop()
+		expect.Equal(t, w.hits("code"), counted, "hits at the end")
+	}
+}
+
+// TestTwoEdgesWithACopyOfOneFolderLoseNoHit starts two machines with copies of an edge's folder.
+func TestTwoEdgesWithACopyOfOneFolderLoseNoHit(t *testing.T) {
+	w := newWriter(t)
+	w.link("code", "https://a.example/", 0)
+	secret, _ := w.token("frankfurt")
+	e, twin := newEdge(t, w.address, secret), newEdge(t, w.address, secret)
+	e.startEdge()
+	redirectsOf(e, 3)
+	until(t, "the writer has all hits", func() bool { m := e.rows.Metrics(); return w.hits("code") == 3 && m.OutboxFirst == m.OutboxNext })
+	e.stop()
+	twin.putBack(e.dir)
+	e.node = e.newNode(w.address)
+	e.startEdge()
+	twin.startEdge()
+	for range 5 {
+		redirectsOf(e, 4)
+		redirectsOf(twin, 3)
+		time.Sleep(50 * time.Millisecond) // some flushes
+	}
+	until(t, "the writer has the hits of both", func() bool { return w.hits("code") == 3+5*7 })
+	expect.That(t, e.log.has("or copied") != twin.log.has("or copied"), "not one of the two begins another outbox")
 }

@@ -164,10 +164,14 @@ func (deaf) Learn(*engine.Learned) error { return nil }
 func (deaf) AccountsChanged() {}
 
 // Check finds nothing wrong: an edge starts without its writer.
-func (*Node) Check(context.Context) error { return nil }
+func (*Node) Check(context.Context, *core.Core, *core.Data) (replaced bool, err error) {
+	return false, nil
+}
 
-// Use gives the edge the engine that it keeps up to date.
-func (n *Node) Use(e *engine.Engine, _ *account.Accounts) { n.engine = e }
+// Use gives the edge the engine that it keeps up to date. The hits of the last journal are in the outbox.
+func (n *Node) Use(e *engine.Engine, _ *account.Accounts) {
+	n.engine, n.source.began = e, n.rows.Metrics().OutboxNext
+}
 
 // Answer says in o that this is an edge.
 func (n *Node) Answer(o *api.Options, _ *core.Core) {

@@ -22,6 +22,7 @@ type source struct {
 	client *client
 	rows   *replicate.Rows
 	log    *slog.Logger
+	began  uint64 // position in the outbox of the first hits of this process
 
 	token       func() (string, error)   // reads the token again
 	certificate func() admin.Certificate // for visitors of this edge; nil: it does not speak TLS
@@ -187,18 +188,39 @@ func (s *source) heed(ctx context.Context, a *edges.Answer) {
 	}
 }
 
+// fits reports whether the last record that the writer has taken is that of this edge's outbox, as far as the edge
+// still knows.
+func (s *source) fits(a *edges.Answer) (bool, error) {
+	var last replicate.RecordHash
+	if err := last.UnmarshalText([]byte(a.Last)); err != nil {
+		return false, fmt.Errorf("the writer says what it has taken in another way: %w", err)
+	}
+	has, err := s.rows.RecordHash(a.Taken)
+	switch {
+	case errors.Is(err, replicate.ErrOutboxUnknown):
+		return false, nil
+	case errors.Is(err, replicate.ErrOutboxDropped): // the writer was restored
+		return true, nil
+	}
+	return has == last, err
+}
+
 // ask returns the next question, with what comes next of the outbox.
 func (s *source) ask(at clusterlog.Position) (*edges.Ask, [][]byte, error) {
 	id, _ := s.rows.Log()
 	outbox, _ := s.rows.OutboxID()
 	first := s.rows.Metrics().OutboxFirst
+	before, err := s.rows.RecordHash(first - 1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the outbox: %w", err)
+	}
 	posted, err := s.rows.Outbox(first-1, edges.MaxRecordsBytes)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the outbox: %w", err)
 	}
 	ask := &edges.Ask{
 		Key: clusterlog.FingerprintOf(s.rows.Store().Identity().VisitorKey).String(), Log: id.String(), At: at.String(),
-		Outbox: hex.EncodeToString(outbox[:]), First: posted.First, Program: version.Text(), Applied: at.Sequence,
+		Outbox: hex.EncodeToString(outbox[:]), First: posted.First, Before: before.String(), Program: version.Text(), Applied: at.Sequence,
 	}
 	records := posted.Records[:min(len(posted.Records), edges.MaxParts)]
 	s.describe(ask, records)
@@ -238,10 +260,16 @@ func (s *source) describe(ask *edges.Ask, records [][]byte) {
 // has taken less than this edge has dropped.
 func (s *source) taken(a *edges.Answer) (left bool, err error) {
 	m := s.rows.Metrics()
-	if a.Taken >= m.OutboxNext {
-		s.log.Error("this data folder was rolled back: the writer has more hits of this edge than its outbox ever had; it begins another outbox, without those that were counted since",
-			"taken", a.Taken, "next", m.OutboxNext)
-		return false, s.rows.RenewOutbox()
+	fits, err := s.fits(a)
+	if err != nil {
+		return false, err
+	}
+	if !fits {
+		s.log.Error("the data folder of this edge is older than what its writer knows of it: it was rolled back, such as by a snapshot of its machine, or copied. "+
+			"It begins another outbox, with the hits that it has counted since its start", "taken", a.Taken, "next", m.OutboxNext)
+		began := s.began
+		s.began = 1 // all hits of the other outbox are of this process
+		return true, s.rows.RenewOutboxFrom(began)
 	}
 	for more := true; more; {
 		if more, err = s.rows.DropOutbox(a.Taken); err != nil {

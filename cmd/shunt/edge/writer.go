@@ -109,7 +109,7 @@ func (w *Writer) follow(ctx context.Context, name string, ask *edges.Ask, record
 		return a, nil, err
 	}
 	a = edges.Answer{Version: edges.Version}
-	if err := w.take(ctx, name, place.outbox, ask, records, &a); err != nil {
+	if err := w.take(ctx, name, &place, ask, records, &a); err != nil {
 		return a, nil, err
 	}
 	for began := time.Now(); ; {
@@ -134,6 +134,7 @@ type place struct {
 	log    clusterlog.ID
 	at     clusterlog.Position
 	outbox clusterlog.OutboxID
+	before replicate.RecordHash // of the record before ask.First
 }
 
 // readPlace reads where an edge says that it is. Errors are problems.
@@ -148,6 +149,9 @@ func (w *Writer) readPlace(ask *edges.Ask) (p place, err error) {
 	if err == nil {
 		err = p.outbox.UnmarshalText([]byte(ask.Outbox))
 	}
+	if err == nil {
+		err = p.before.UnmarshalText([]byte(ask.Before))
+	}
 	switch {
 	case err != nil:
 		return p, problem.New(problem.BadRequest, "the edge says where it is in another way: %v", err)
@@ -157,44 +161,63 @@ func (w *Writer) readPlace(ask *edges.Ask) (p place, err error) {
 	return p, nil
 }
 
-// take applies records of an edge's outbox, and says how far it got.
-func (w *Writer) take(ctx context.Context, name string, outbox [16]byte, ask *edges.Ask, records [][]byte, a *edges.Answer) error {
-	kept, err := w.rows.MeetEdge(name, outbox)
+// given is what an edge gives of its outbox.
+type given struct {
+	edge    string   // its name
+	kept    [16]byte // see replicate.Rows.MeetEdge
+	first   uint64   // position of the first record
+	before  replicate.RecordHash
+	records [][]byte
+}
+
+// take applies records of an edge's outbox, and says how far it got. If the edge has another record than was applied
+// last, none of them counts: the edge sees it in the answer, and begins another outbox.
+func (w *Writer) take(ctx context.Context, name string, p *place, ask *edges.Ask, records [][]byte, a *edges.Answer) error {
+	kept, err := w.rows.MeetEdge(name, p.outbox)
 	if errors.Is(err, replicate.ErrTooManyEdges) {
 		return problem.New(problem.Invalid, "%v", replicate.ErrTooManyEdges) // not forbidden, which would mean that it was revoked
 	}
 	if err != nil {
 		return err
 	}
-	next, err := w.rows.PulledNext(kept)
-	if err != nil {
-		return err
+	through, last, err := w.rows.PulledThrough(kept)
+	if err == nil && len(records) > 0 && through+1 < ask.First+uint64(len(records)) {
+		if err = w.apply(ctx, &given{name, kept, ask.First, p.before, records}, a); err == nil {
+			through, last, err = w.rows.PulledThrough(kept)
+		}
 	}
-	for last := ask.First + uint64(len(records)); next < last && len(records) > 0; {
+	a.Taken, a.Last = through, last.String()
+	return err
+}
+
+// apply applies records of an edge's outbox.
+func (w *Writer) apply(ctx context.Context, g *given, a *edges.Answer) error {
+	for next, end := uint64(0), g.first+uint64(len(g.records)); next < end; {
 		var lost uint64
 		err := w.engine.Pulled(func() ([]engine.PulledHits, error) {
-			p, l, err := w.rows.ApplyEdge(kept, ask.First, records)
+			p, l, err := w.rows.ApplyEdge(g.kept, g.first, g.before, g.records)
 			next, lost = max(next, p.Next), l
 			return p.Hits, err
 		})
 		if lost > 0 {
 			a.Lost = lost
-			w.log.Error("hits that an edge has counted are lost: this server was restored from a backup that lacks them, or knows the outbox no more", "edge", name, "records", lost)
+			w.log.Error("hits that an edge has counted are lost: this server was restored from a backup that lacks them, or knows the outbox no more", "edge", g.edge, "records", lost)
 		}
 		switch {
 		case errors.Is(err, engine.ErrBehind), errors.Is(err, engine.ErrLoading):
 			if ctx.Err() != nil {
-				a.Busy, a.Taken = true, next-1
+				a.Busy = true
 				return nil
 			}
 			time.Sleep(busyPause)
+		case errors.Is(err, replicate.ErrOutboxDiffers):
+			return nil
 		case errors.Is(err, replicate.ErrCorrupt):
 			return problem.New(problem.BadRequest, "a record of the edge's outbox: %v", err)
 		case err != nil:
 			return err
 		}
 	}
-	a.Taken = next - 1
 	return nil
 }
 

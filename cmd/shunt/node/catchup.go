@@ -82,46 +82,76 @@ func sendersOf(members []clusterlog.Member, to string, floor uint64) (all []clus
 
 // copyFrom takes a copy from a node.
 func (n *Node) copyFrom(ctx context.Context, m *clusterlog.Member) error {
-	address, err := addressOf(m.Advertise)
+	body, err := n.askCopy(ctx, m, cluster.SharedPath)
 	if err != nil {
 		return err
 	}
-	client := newClient(n.gate, cluster.FromFull(n.identity.client(), m.Name), 0)
-	defer client.CloseIdleConnections()
-	ctx, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
-	silent := time.AfterFunc(copySilent, func() { giveUp(errSilent) })
-	defer silent.Stop()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+cluster.SharedPath, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set(cluster.ProofHeader, cluster.ProofOf(n.visitorKey(), n.settings.Name))
-	resp, err := do(client, req, m.Name, http.StatusOK)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	read := readerFunc(func(p []byte) (int, error) {
-		read, err := resp.Body.Read(p)
-		if read > 0 {
-			silent.Reset(copySilent)
-		}
-		return read, err
-	})
+	defer body.Close()
 	defer n.catchingUp.Copies()()
-	err = n.store.MirrorShared(ctx, read, n, func(ctx context.Context) error {
-		silent.Stop()
+	return n.store.MirrorShared(ctx, body, n, func(ctx context.Context) error {
+		body.silent.Stop()
 		return n.engine.FlushRecorded(ctx)
 	})
-	return errors.Join(err, context.Cause(ctx))
+}
+
+// copyBody is a copy that comes from another node.
+type copyBody struct {
+	body   io.ReadCloser
+	asking context.Context
+	silent *time.Timer // ends asking
+	end    func()
+}
+
+// askCopy asks a node for the copy at a path, and proves that this node has the data of the cluster as of some time
+// ago.
+func (n *Node) askCopy(ctx context.Context, m *clusterlog.Member, path string) (*copyBody, error) {
+	address, err := addressOf(m.Advertise)
+	if err != nil {
+		return nil, err
+	}
+	asking, giveUp := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(asking, http.MethodGet, "https://"+address+path, nil)
+	if err != nil {
+		giveUp(nil)
+		return nil, err
+	}
+	req.Header.Set(cluster.ProofHeader, cluster.ProofOf(n.visitorKey(), n.settings.Name))
+	client := newClient(n.gate, cluster.FromFull(n.identity.client(), m.Name), 0)
+	c := &copyBody{asking: asking, silent: time.AfterFunc(copySilent, func() { giveUp(errSilent) })}
+	c.end = func() {
+		c.silent.Stop()
+		giveUp(nil)
+		client.CloseIdleConnections()
+	}
+	resp, err := do(client, req, m.Name, http.StatusOK)
+	if err != nil {
+		err = errors.Join(err, context.Cause(asking))
+		c.end()
+		return nil, err
+	}
+	c.body = resp.Body
+	return c, nil
 }
 
 var errSilent = errors.New("nothing came for too long")
 
-type readerFunc func(p []byte) (int, error)
+// Read implements io.Reader.
+func (c *copyBody) Read(p []byte) (int, error) {
+	read, err := c.body.Read(p)
+	if read > 0 {
+		c.silent.Reset(copySilent)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = errors.Join(err, context.Cause(c.asking))
+	}
+	return read, err
+}
 
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+// Close ends the copy.
+func (c *copyBody) Close() error {
+	defer c.end()
+	return c.body.Close()
+}
 
 func (n *Node) visitorKey() [16]byte { return n.store.Store().Identity().VisitorKey }
 

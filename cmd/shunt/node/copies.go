@@ -42,11 +42,12 @@ func (n *Node) saveCopies() error {
 
 // HoldForCopy keeps the records from now on, which a copy of the data that is about to be made will lack,
 // and has the other nodes keep theirs. It ends when the node of that name asks for itself: from then on
-// all nodes know that it may lack everything.
+// all nodes know that it may lack everything. A copy that it took before is of no use any more.
 func (n *Node) HoldForCopy(name string) error {
 	next := n.store.Metrics().OutboxNext
 	p := n.pulls
 	p.mu.Lock()
+	p.copies = slices.DeleteFunc(p.copies, func(c replicate.Copy) bool { return c.Name == name && !c.Lost })
 	p.copies = append(p.copies, replicate.Copy{Name: name, BegunMs: time.Now().UnixMilli(), Own: next - 1, Others: maps.Clone(p.asked)})
 	p.mu.Unlock()
 	return n.saveCopies()

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func TestANodeThatWasRolledBackBeginsAnotherOutbox(t *testing.T) {
 		}
 		old, _ := s.OutboxID()
 		n.acknowledge("b", 3)
-		if part, err := n.Outbox("b", cluster.OutboxQuery{Known: old, After: 4, Kept: 4}); err != nil || part.ID != old || len(part.Records) != 1 {
+		if part, err := n.Outbox("b", cluster.OutboxQuery{Known: old, After: 4, Hash: hashOf(t, s, 4), Kept: 4}); err != nil || part.ID != old || len(part.Records) != 1 {
 			t.Errorf("%s: the outbox as it was: %d records, %v", name, len(part.Records), err)
 		}
 		part, err := n.Outbox("b", cluster.OutboxQuery{Known: old, After: 9, Kept: 9})
@@ -98,7 +99,91 @@ func TestANodeThatWasRolledBackBeginsAnotherOutbox(t *testing.T) {
 		expect.Equal(t, n.pulledByAll(members), 0, "%s: it drops records of the new outbox through", name)
 		again, err := n.Outbox("b", cluster.OutboxQuery{Known: old, After: 9, Kept: 9})
 		expect.That(t, err == nil && again.ID == renewed, "%s: a node that asks late gets yet another outbox, %v", name, err)
-		expect.OK(t, expect.Err(n.Outbox("b", cluster.OutboxQuery{Known: renewed, After: uint64(want), Kept: uint64(want)})))
+		expect.That(t, s.LacksHits(), "%s: the next start takes no copy", name)
+		expect.OK(t, expect.Err(n.Outbox("b", cluster.OutboxQuery{Known: renewed, After: uint64(want), Hash: hashOf(t, s, uint64(want)), Kept: uint64(want)})))
 		expect.Equal(t, n.pulledByAll(members), uint64(want), "%s: when the other node has all, it drops through", name)
 	}
+}
+
+// hashOf returns the hash of a record of a store's outbox.
+func hashOf(t *testing.T, s *replicate.Rows, position uint64) [8]byte {
+	t.Helper()
+	h, err := s.RecordHash(position)
+	expect.OK(t, err)
+	return h
+}
+
+// TestARecordThatIsAnotherOneBeginsAnotherOutbox has another node ask with the hash of a record that this node has
+// otherwise: its folder was rolled back, and has counted as much since. So it is with the last record that was dropped.
+func TestARecordThatIsAnotherOneBeginsAnotherOutbox(t *testing.T) {
+	for name, dropped := range map[string]uint64{"none is dropped": 0, "those before are dropped": 2, "it is dropped": 3} {
+		for _, role := range []string{Full, Edge} {
+			s := memberStore(t)
+			n := restarted(s)
+			n.settings.Role = role
+			flushFive(t, s)
+			_, err := s.DropOutbox(dropped)
+			expect.OK(t, err)
+			old, _ := s.OutboxID()
+			part, err := n.Outbox("b", cluster.OutboxQuery{Known: old, After: 3, Hash: hashOf(t, s, 3)})
+			expect.That(t, err == nil && part.ID == old && len(part.Records) == 2, "%s: the same record: %d records, %v", name, len(part.Records), err)
+			other := hashOf(t, s, 3)
+			other[7] ^= 1
+			part, err = n.Outbox("b", cluster.OutboxQuery{Known: old, After: 3, Hash: other})
+			expect.That(t, err == nil && part.ID != old && part.First == 1 && len(part.Records) == int(5-dropped), "%s: another record: %d records, %v", name, len(part.Records), err)
+			expect.Equal(t, s.LacksHits(), role == Full, "%s, as %s: figures lack hits", name, role)
+		}
+	}
+}
+
+// TestARestartedNodeIsAskedAnew for what it has: its folder may be an older one.
+func TestARestartedNodeIsAskedAnew(t *testing.T) {
+	s := memberStore(t)
+	flushFive(t, s)
+	n := restarted(s)
+	b := clusterlog.Member{Node: clusterlog.Node{Name: "b", Role: clusterlog.Full, SinceMs: 1}}
+	n.pulledByAll([]clusterlog.Member{b})
+	n.acknowledge("b", 4)
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{b}), 4, "it drops through")
+	b.SinceMs = 2
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{b}), 0, "after a restart of the other node it drops through")
+	n.acknowledge("b", 3)
+	expect.Equal(t, n.pulledByAll([]clusterlog.Member{b}), 3, "when that has asked, it drops through")
+}
+
+// TestANodeIsAnnouncedWhenEtcdSaysWhatItIs and not what an earlier process was.
+func TestANodeIsAnnouncedWhenEtcdSaysWhatItIs(t *testing.T) {
+	s := memberStore(t)
+	n := restarted(s)
+	n.sinceMs = 7
+	id, _ := s.OutboxID()
+	for _, c := range []struct {
+		said clusterlog.Node
+		want bool
+	}{
+		{clusterlog.Node{Name: "me", Outbox: id, SinceMs: 7}, true}, {clusterlog.Node{Name: "me", Outbox: id, SinceMs: 6}, false},
+		{clusterlog.Node{Name: "me", Outbox: [16]byte{1}, SinceMs: 7}, false}, {clusterlog.Node{Name: "b", Outbox: id, SinceMs: 7}, false},
+	} {
+		expect.Equal(t, n.isAnnounced([]clusterlog.Member{{Node: clusterlog.Node{Name: "c"}}, {Node: c.said}}), c.want, "%+v", c.said)
+	}
+}
+
+// TestOnlyWholeFiguresAreCopied from a full node that runs, and has read the log as far.
+func TestOnlyWholeFiguresAreCopied(t *testing.T) {
+	member := func(name string, applied uint64, change func(*clusterlog.Member)) clusterlog.Member {
+		m := clusterlog.Member{Node: clusterlog.Node{Name: name, Role: clusterlog.Full, Applied: applied}, Live: true}
+		change(&m)
+		return m
+	}
+	as := func(*clusterlog.Member) {}
+	unfit := []clusterlog.Member{
+		member("me", 99, as), member("down", 99, func(m *clusterlog.Member) { m.Live = false }),
+		member("edge", 99, func(m *clusterlog.Member) { m.Role = clusterlog.Edge }), member("lacks", 99, func(m *clusterlog.Member) { m.LacksHits = true }),
+	}
+	found, err := wholeOf(unfit, "me", 7)
+	expect.That(t, len(found) == 0 && errors.Is(err, errAlone), "of none that can: %v, %v", found, err)
+	found, err = wholeOf(append(unfit, member("behind", 6, as)), "me", 7)
+	expect.That(t, len(found) == 0 && err != nil && !errors.Is(err, errAlone), "of one that can soon: %v, %v", found, err)
+	found, err = wholeOf(append(unfit, member("b", 7, as), member("behind", 6, as), member("c", 9, as)), "me", 7)
+	expect.That(t, err == nil && len(found) == 2 && found[0].Name == "c" && found[1].Name == "b", "of two: %v, %v", found, err)
 }

@@ -145,7 +145,7 @@ func TestAnotherNodeOfANameHasAcknowledgedNothing(t *testing.T) {
 	n.pulledByAll([]clusterlog.Member{member})
 	id, _ := s.OutboxID()
 	ask := func(after uint64) error {
-		_, err := n.Outbox("f", cluster.OutboxQuery{Known: id, After: after, Kept: after})
+		_, err := n.Outbox("f", cluster.OutboxQuery{Known: id, After: after, Hash: hashOf(t, s, after), Kept: after})
 		return err
 	}
 	expect.OK(t, ask(4))

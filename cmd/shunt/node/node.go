@@ -27,6 +27,7 @@ import (
 type Node struct {
 	settings *Settings
 	log      *slog.Logger
+	sinceMs  int64 // start of this process, in Unix ms
 	identity identity
 	files    *certs.Files // of the certificate
 	etcd     etcdlog.Options
@@ -43,6 +44,7 @@ type Node struct {
 	pulls        *pulls
 	members      members
 	fulls        atomic.Pointer[[]cluster.Place] // full nodes, of an edge
+	replaced     bool                            // this process has put a copy of another node's data in the place of its own
 	announcement clusterlog.Announcement         // nil until the name is claimed; Check's, then Run's
 	lost         atomic.Pointer[replica.Replica] // it found that the servers have lost the log: see logLost; nil: they have it
 }
@@ -54,7 +56,7 @@ var (
 
 // Open reads the certificates of a node with settings that Check accepts. It connects to nobody yet.
 func Open(s *Settings, log *slog.Logger) (*Node, error) {
-	n := &Node{settings: s, log: log, gate: cluster.NewGate(), catchingUp: replica.CatchingUp{Patience: s.StaleAfter}}
+	n := &Node{settings: s, log: log, sinceMs: time.Now().UnixMilli(), gate: cluster.NewGate(), catchingUp: replica.CatchingUp{Patience: s.StaleAfter}}
 	n.initPulls()
 	var err error
 	if n.identity, n.files, err = s.readIdentity(log); err != nil {
@@ -79,7 +81,6 @@ const joinTimeout = 10 * time.Second
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.store = replicate.Of(store)
 	n.readCopies()
-	n.pulls.began = n.store.Metrics().OutboxNext
 	if err := n.checkFolder(); err != nil {
 		return err
 	}
@@ -119,14 +120,29 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	return err
 }
 
-// Check refuses servers of etcd that are too old, or have the log of another cluster, if they answer.
-func (n *Node) Check(ctx context.Context) error {
+// Check refuses servers of etcd that are too old, or have the log of another cluster, if they answer, and claims the
+// name of this node. Then it does what a folder that was rolled back needs: replaced reports that the store is to be
+// opened again, because it is another one now, and Join and Check called for it.
+func (n *Node) Check(ctx context.Context, f *Folder) (replaced bool, err error) {
+	answers, err := n.checkLog(ctx)
+	if err == nil && answers {
+		replaced, err = n.checkRollBack(ctx, f)
+	}
+	if err != nil {
+		err, _ = withVerdict(err)
+		return false, fmt.Errorf("--cluster: %w", err)
+	}
+	return replaced, nil
+}
+
+// checkLog is Check without what a folder that was rolled back needs; answers is false if etcd does not answer.
+func (n *Node) checkLog(ctx context.Context) (answers bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
-	err := n.clusterLog.Check(ctx)
+	err = n.clusterLog.Check(ctx)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
 		n.log.Warn("the log of the cluster does not answer; redirects work, and the rest waits for it", "error", err)
-		return nil
+		return false, nil
 	}
 	if err == nil {
 		err = n.checkPosition(ctx)
@@ -135,16 +151,9 @@ func (n *Node) Check(ctx context.Context) error {
 		err = n.checkClockAtStart(ctx)
 	}
 	if err == nil {
-		err = n.checkRollBack(ctx)
-	}
-	if err == nil {
 		err = n.claim(ctx)
 	}
-	if err != nil {
-		err, _ = withVerdict(err)
-		return fmt.Errorf("--cluster: %w", err)
-	}
-	return nil
+	return err == nil, err
 }
 
 // checkPosition compares the store with the log, so that a start fails at once if the node could never follow. A node
@@ -170,7 +179,7 @@ func (n *Node) claim(ctx context.Context) error {
 	outbox, _ := n.store.OutboxID()
 	n.announcement, err = n.clusterLog.Announce(ctx, clusterlog.Node{
 		Name: n.settings.Name, Advertise: n.settings.Advertise, Role: clusterlog.Role(n.settings.Role), Outbox: outbox, Reads: replicate.ReadsEntries,
-		Applied: n.Applied(), SinceMs: time.Now().UnixMilli(),
+		Applied: n.Applied(), SinceMs: n.sinceMs, LacksHits: n.store.LacksHits(),
 	}, id)
 	if errors.Is(err, clusterlog.ErrUnavailable) {
 		return nil
@@ -186,9 +195,10 @@ func (n *Node) Close() error {
 	return n.clusterLog.Close()
 }
 
-// Use gives the node the parts that it keeps up to date.
+// Use gives the node the parts that it keeps up to date. The hits of the last journal are in the outbox.
 func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
 	n.engine, n.accounts = e, a
+	n.pulls.began = n.store.Metrics().OutboxNext
 	a.ShareUses(n.sendUses)
 }
 

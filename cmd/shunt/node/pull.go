@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,9 +31,9 @@ const (
 // pulls is what a node knows of the outboxes of others, and of those who pull its own.
 type pulls struct {
 	mu       sync.Mutex
-	began    uint64                         // position of the first record of this process
+	began    uint64                         // position of the first record with hits of this process
 	acked    map[string]uint64              // by node: through which position it has applied our records
-	nodes    map[string][16]byte            // by node: the outbox that it had when acked was begun
+	nodes    map[string]puller              // by node: which process it was when acked was begun
 	copies   []replicate.Copy               // of our data, which may become nodes
 	saving   sync.Mutex                     // of the file that has copies; comes before mu
 	renewing sync.RWMutex                   // read while records are given, held while another outbox begins; comes after dropping
@@ -40,9 +41,16 @@ type pulls struct {
 	asked    map[clusterlog.OutboxID]uint64 // by outbox of another node: through which position it is applied here, durably
 	complete map[string]time.Time           // by node: when everything that it had was applied here
 	running  map[string]pullingOne          // by node
+	patient  time.Time                      // until then nothing is pulled before etcd says what this process is
 	behind   map[string]behind              // by node that is pulled from
 	settled  map[[16]byte]uint64            // by outbox: an entry of the log; all hits from before it are in the engine's counters (cluster.Outbox.Settled)
 	wanted   uint64                         // settled should be
+}
+
+// puller is a process of a node. Another one may have begun with an older state of its folder.
+type puller struct {
+	outbox  [16]byte
+	sinceMs int64
 }
 
 type pullingOne struct {
@@ -54,7 +62,7 @@ type pullingOne struct {
 func (n *Node) initPulls() {
 	n.members.asking = make(chan struct{}, 1)
 	n.pulls = &pulls{
-		acked: make(map[string]uint64), nodes: make(map[string][16]byte), asked: make(map[clusterlog.OutboxID]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
+		acked: make(map[string]uint64), nodes: make(map[string]puller), asked: make(map[clusterlog.OutboxID]uint64), complete: make(map[string]time.Time), running: make(map[string]pullingOne),
 		behind:  make(map[string]behind),
 		settled: make(map[[16]byte]uint64),
 	}
@@ -65,6 +73,9 @@ func (n *Node) initPulls() {
 func (n *Node) followMembers(ctx context.Context) {
 	defer n.stopPulls(func(string) bool { return true })
 	var clock clockWatch
+	if n.replaced {
+		n.pulls.patient = time.Now().Add(announcePatience)
+	}
 	for {
 		err := n.clusterLog.Members(ctx, func(members []clusterlog.Member) {
 			n.hear(ctx, &clock, members)
@@ -77,13 +88,26 @@ func (n *Node) followMembers(ctx context.Context) {
 	}
 }
 
+// announcePatience is how long a node with a copy of another one's data pulls nothing while etcd does not say what this
+// process is.
+const announcePatience = 10 * time.Second
+
+// isAnnounced reports whether etcd says what this process is. Until then other nodes may drop hits that an earlier
+// process had, and the copy in the place of its folder has not: see pulledByAll.
+func (n *Node) isAnnounced(members []clusterlog.Member) bool {
+	outbox, _ := n.store.OutboxID()
+	return slices.ContainsFunc(members, func(m clusterlog.Member) bool {
+		return m.Name == n.settings.Name && m.SinceMs == n.sinceMs && m.Outbox == outbox
+	})
+}
+
 // hear takes the list of all nodes from the registry.
 func (n *Node) hear(ctx context.Context, clock *clockWatch, members []clusterlog.Member) {
 	clock.look(n, time.Now(), members)
 	n.members.learn(members)
 	if n.Edge() {
 		n.noteFulls(members)
-	} else {
+	} else if time.Now().After(n.pulls.patient) || n.isAnnounced(members) {
 		n.pullFrom(ctx, members)
 	}
 }
@@ -142,8 +166,10 @@ func (n *Node) pullOne(ctx context.Context, m clusterlog.Member) {
 			return
 		case errors.Is(err, errLost) && !failing:
 			failing = true
-			n.log.Error("hits that another node has counted are lost here: it no longer keeps them. Start this node again from a copy of another node's data: "+
-				"move its data folder away and run 'shunt join'", "node", m.Name)
+			n.log.Error("hits that another node has counted are lost here: it no longer keeps them. The next start of this node takes a copy of another node's data, which has them", "node", m.Name)
+			if err := n.store.NoteLacksHits(); err != nil {
+				n.log.Error("it cannot be noted that the next start takes a copy", "error", err)
+			}
 		case err != nil && !failing:
 			failing = true
 			n.log.Warn("the hits of another node cannot be pulled; retrying", "node", m.Name, "error", err)
@@ -169,11 +195,11 @@ var errLost = errors.New("the records that come next are lost")
 
 // pull asks a node once and applies what it gives. It remembers the id of the node's outbox.
 func (n *Node) pull(ctx context.Context, client *http.Client, name, address string, outbox *[16]byte) (more bool, err error) {
-	next, err := n.store.PulledNext(*outbox)
+	through, last, err := n.store.PulledThrough(*outbox)
 	if err != nil {
 		return false, err
 	}
-	query := cluster.OutboxQuery{Known: *outbox, After: next - 1, Kept: n.kept(*outbox, next-1), Settle: n.wantsSettled(*outbox), Lost: n.logLost()}
+	query := cluster.OutboxQuery{Known: *outbox, After: through, Hash: last, Kept: n.kept(*outbox, through), Settle: n.wantsSettled(*outbox), Lost: n.logLost()}
 	asked := time.Now()
 	resp, err := ask(ctx, client, name, http.MethodGet, "https://"+address+query.String(), nil, http.StatusOK)
 	if said, answered := errors.AsType[*answerError](err); answered && said.status == http.StatusGone {
@@ -260,7 +286,7 @@ func (n *Node) Outbox(name string, q cluster.OutboxQuery) (cluster.Outbox, error
 	}
 	part, err := n.records(name, q)
 	if errors.Is(err, replicate.ErrOutboxUnknown) { // so it knows this outbox
-		if err := n.beginOutbox(q.Known, "node", name, "has_applied_record", q.After); err != nil {
+		if err := n.beginAnother(q.Known, "node", name, "has_applied_record", q.After, "error", err); err != nil {
 			return cluster.Outbox{}, err
 		}
 		part, err = n.records(name, q)
@@ -285,9 +311,16 @@ func (n *Node) records(name string, q cluster.OutboxQuery) (part replicate.Poste
 	if !ok {
 		return part, errors.New("this node has no outbox")
 	}
-	after := q.After
+	after, hash := q.After, replicate.RecordHash(q.Hash)
 	if q.Known != id {
-		after = 0 // it knows another history of this node, or none
+		after, hash = 0, replicate.RecordHash{} // it knows another history of this node, or none
+	}
+	has, err := n.store.RecordHash(after)
+	if err == nil && has != hash {
+		err = fmt.Errorf("record %d is another one: %w", after, replicate.ErrOutboxUnknown)
+	}
+	if err != nil {
+		return part, err
 	}
 	part, err = n.store.Outbox(after, cluster.MaxOutboxBytes)
 	if err == nil && q.Known == part.ID {
@@ -342,8 +375,8 @@ func (n *Node) pulledByAll(members []clusterlog.Member) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range members {
-		if p.nodes[m.Name] != m.Outbox { // it is another node of that name
-			p.nodes[m.Name], p.acked[m.Name] = m.Outbox, 0
+		if now := (puller{m.Outbox, m.SinceMs}); p.nodes[m.Name] != now { // it may be another node of that name
+			p.nodes[m.Name], p.acked[m.Name] = now, 0
 		}
 		if m.Name != n.settings.Name && m.Role == clusterlog.Full {
 			through, pulled = min(through, p.acked[m.Name]), true

@@ -139,6 +139,7 @@ func (n *Node) announce(ctx context.Context) error {
 	}
 	telling, stop := context.WithCancel(ctx)
 	defer stop()
+	n.tellState()
 	go n.tellApplied(telling)
 	err := n.announcement.Run(ctx)
 	if ctx.Err() != nil {
@@ -150,10 +151,15 @@ func (n *Node) announce(ctx context.Context) error {
 // tellApplied tells the other nodes how far this one is, and which outbox it has, until ctx is done.
 func (n *Node) tellApplied(ctx context.Context) {
 	for sleep(ctx, time.Second) {
-		n.announcement.Applied(n.Applied())
-		if outbox, ok := n.store.OutboxID(); ok {
-			_ = n.announcement.Update(func(said *clusterlog.Node) { said.Outbox = outbox }) // any outbox is valid
-		}
+		n.tellState()
+	}
+}
+
+func (n *Node) tellState() {
+	n.announcement.Applied(n.Applied())
+	if outbox, ok := n.store.OutboxID(); ok {
+		lacks := n.store.LacksHits()
+		_ = n.announcement.Update(func(said *clusterlog.Node) { said.Outbox, said.LacksHits = outbox, lacks }) // any are valid
 	}
 }
 

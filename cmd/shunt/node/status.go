@@ -36,6 +36,7 @@ type Member struct {
 	Behind    uint64    `json:"behind"`     // entries
 	Since     time.Time `json:"since"`      // start of its process
 	NeedsCopy bool      `json:"needs_copy"` // the log was trimmed past it: it takes a copy of what it missed, by itself
+	LacksHits bool      `json:"lacks_hits"` // its folder was rolled back: its next start takes a copy of another node's data
 }
 
 // BadRow is a key in etcd among those of nodes that no node wrote. It is skipped.
@@ -82,7 +83,7 @@ func newStatus(status *clusterlog.Status, members []clusterlog.Member) *Status {
 		st.Nodes = append(st.Nodes, Member{
 			Name: m.Name, Advertise: m.Advertise, Role: string(m.Role), Live: m.Live, Leads: m.Live && m.Name == st.Leader,
 			Applied: m.Applied, Behind: st.Head - min(m.Applied, st.Head), Since: time.UnixMilli(m.SinceMs).UTC(),
-			NeedsCopy: m.Applied+1 < st.Floor,
+			NeedsCopy: m.Applied+1 < st.Floor, LacksHits: m.LacksHits,
 		})
 	}
 	for _, server := range status.Servers {

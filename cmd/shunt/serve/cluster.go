@@ -32,7 +32,8 @@ type NodeSettings interface {
 	Open(log *slog.Logger) (Node, error)
 }
 
-// A Node is a server's part in its cluster. A server calls the methods below Edge once, in their order.
+// A Node is a server's part in its cluster. A server calls the methods below Edge in their order, once each but for
+// Join, Check and Close.
 type Node interface {
 	// Edge reports whether the node has links only.
 	Edge() bool
@@ -40,8 +41,9 @@ type Node interface {
 	Listener(prepare func(net.Listener)) (net.Listener, error)
 	// Join adds the store, which is not in use yet, to the cluster, unless it is of it.
 	Join(ctx context.Context, store *storage.Store) error
-	// Check refuses a log that this node could not follow.
-	Check(ctx context.Context) error
+	// Check refuses a log that this node could not follow. replaced reports that the store is to be closed and opened
+	// again, because another one is in the place of it, and that Join comes next.
+	Check(ctx context.Context, c *core.Core, data *core.Data) (replaced bool, err error)
 	// Use gives the node the parts that it keeps up to date.
 	Use(e *engine.Engine, a *account.Accounts)
 	// Answer adds to o what other nodes may ask for.
@@ -86,14 +88,32 @@ func (s *server) openStore(ctx context.Context) error {
 	return s.core.OpenStore(s.parts, &s.cfg.data, true, s.say.Log)
 }
 
-// joinCluster makes the store, which nobody uses yet, one of the cluster.
-func (s *server) joinCluster(ctx context.Context) error {
+// openJoined opens the store, and makes it, before anybody uses it, one of the cluster.
+func (s *server) openJoined(ctx context.Context) error {
+	for before := s.parts.Len(); ; {
+		if err := s.openStore(ctx); err != nil {
+			return err
+		}
+		if err := s.fixZone(); err != nil {
+			return err
+		}
+		if replaced, err := s.joinCluster(ctx); err != nil || !replaced {
+			return err
+		}
+		if err := s.parts.StopAfter(before); err != nil {
+			return err
+		}
+	}
+}
+
+// joinCluster makes the store one of the cluster; replaced: see Node.
+func (s *server) joinCluster(ctx context.Context) (replaced bool, err error) {
 	if s.node == nil {
-		return s.core.RefuseMember(&s.cfg.data, s.cfg.addNode != nil)
+		return false, s.core.RefuseMember(&s.cfg.data, s.cfg.addNode != nil)
 	}
 	if err := s.node.Join(ctx, s.core.Store); err != nil {
-		return err
+		return false, err
 	}
 	s.parts.OnStop("cluster's log", s.node.Close)
-	return s.node.Check(ctx)
+	return s.node.Check(ctx, &s.core, &s.cfg.data)
 }

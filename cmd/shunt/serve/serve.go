@@ -232,13 +232,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 		return err
 	}
 	s.chooseMemory()
-	if err := s.openStore(ctx); err != nil {
-		return err
-	}
-	if err := s.fixZone(); err != nil {
-		return err
-	}
-	if err := s.joinCluster(ctx); err != nil {
+	if err := s.openJoined(ctx); err != nil {
 		return err
 	}
 	s.parts.Run("heap", memory.NewHeapKeeper(s.core.Store.Metrics).Run)
