@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"shunt/engine/expect"
@@ -48,16 +47,12 @@ func (m *nemesis) visitAll(times int) {
 // and the hits that it lacks.
 func (m *nemesis) rollBack(n *siteNode) {
 	snapshot := filepath.Join(m.dir, "snapshot")
-	n.terminate()
-	expect.OK(m.t, os.CopyFS(snapshot, os.DirFS(n.data)))
-	n.start()
+	n.snapshot(snapshot)
 	m.visitAll(50)
 	m.shorten(fmt.Sprint("accident-", m.accidents), hotTarget)
 	m.await(func() bool { return m.caughtUp() && m.edge.caughtUpWith(m.nodes[0]) }, "all nodes have what the folder will lack")
 	m.ledger("hot")
-	n.terminate()
-	expect.OK(m.t, os.RemoveAll(n.data))
-	expect.OK(m.t, os.Rename(snapshot, n.data))
+	n.rollBack(snapshot)
 	n.start()
 }
 
