@@ -16,8 +16,8 @@ const maxOutboxBytes = 1 << 30
 var (
 	// ErrOutboxDropped: the records after a position are not kept any more.
 	ErrOutboxDropped = errors.New("these records of the outbox are dropped")
-	// ErrOutboxUnknown: the outbox has never reached a position.
-	ErrOutboxUnknown = errors.New("the outbox has no such position")
+	// ErrOutboxUnknown: the outbox has never reached a position, or has another record there.
+	ErrOutboxUnknown = errors.New("the outbox has no such record")
 )
 
 // RecordHash is the hash of a record.

@@ -210,6 +210,7 @@ func TestAFolderThatWasRolledBackLosesNoHit(t *testing.T) {
 			says(copied)
 		} else {
 			says(older)
+			expect.That(t, !c.beyond || strings.Contains(b.stderr(), "is another one"), "round %d: it was not seen by another record: %s", round, b.stderr())
 			s.await(func() bool { _, location, _ := b.redirect("hot"); return location == target }, "b has the links of now")
 			follow(25)
 			if c.alone {
