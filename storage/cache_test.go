@@ -129,6 +129,7 @@ func (c *cachedStore) wantCached(t *testing.T) {
 }
 
 func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
+	expect.OneGoroutine(t)
 	c := newCached(t)
 	defer closeStore(t, c.Store)
 	c.fillMemTables(t)
@@ -138,6 +139,7 @@ func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
 }
 
 func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
+	expect.OneGoroutine(t)
 	c := newCached(t)
 	c.fillMemTables(t)
 	c.space.readOnly.Store(true) // so that Close leaves the log as it is

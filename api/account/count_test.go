@@ -9,6 +9,7 @@ import (
 )
 
 func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
+	expect.OneGoroutine(t)
 	f := newFolder(t)
 	u := f.withPassword(t, "ann@example.com")
 	want := func(when string, n uint64) {

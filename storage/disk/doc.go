@@ -31,5 +31,5 @@
 // before the first release, when layouts had other numbers: its format file begins with "shunt
 // store, format", or "shunt backup, format" (ErrOldFormat).
 //
-// Files, leaves first: errors.go, folder.go, backup.go, replacement.go, acked.go, lock.go, readonly.go, patient.go.
+// Files, leaves first: errors.go, folder.go, backup.go, acked.go, lock.go, readonly.go, patient.go, replacement.go.
 package disk

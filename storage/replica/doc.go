@@ -24,5 +24,5 @@
 // Elections do not protect the log, which refuses the entries of a leader that was replaced (see
 // clusterlog). They decide who is asked to write.
 //
-// Files, leaves first: replica.go, trim.go, run.go, catchingup.go.
+// Files, leaves first: replica.go, catchingup.go, trim.go, run.go.
 package replica

@@ -1,0 +1,5 @@
+//go:build race
+
+package expect
+
+const raceDetector = true
