@@ -83,7 +83,6 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 // TestASelectionHasEveryLinkThatStaysSelected edits links while lists are read: every third link is
 // disabled all the time, and others go to and fro.
 func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
-	expect.OneGoroutine(t)
 	e := newTestEngine(t, engine.Options{})
 	var stay []string
 	for i := range 90 {

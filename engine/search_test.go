@@ -216,7 +216,6 @@ func TestASearchFindsWhatAPlainScanFinds(t *testing.T) {
 
 // TestASearchOfTheNewestReadsNoMoreThanItNeeds counts the turns in which 40,000 rows are read.
 func TestASearchOfTheNewestReadsNoMoreThanItNeeds(t *testing.T) {
-	expect.OneGoroutine(t)
 	e := newTestEngine(t, engine.Options{})
 	e.fill(t, 1, 40_000, 40_000)
 	for words, links := range map[string]int{"title": 50, "no link has this": 0} {
