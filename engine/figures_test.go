@@ -560,7 +560,6 @@ func (f *figures) drawQuery(rt *rapid.T) engine.Query {
 // TestWindowsOfManyVisitorsAreWithinThreeStandardErrors has more visitors than are counted exactly,
 // with a fixed seed.
 func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
-	expect.OneGoroutine(t)
 	f := newFigures(t)
 	defer f.close()
 	rng := rand.New(rand.NewPCG(3, 4))

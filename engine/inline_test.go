@@ -43,7 +43,6 @@ var inlined = []struct {
 var able = []string{"(*Links).Resolve", "Link.Flags", "Link.Expired", "Link.Release", "Flags.RedirectStatus", "ValidCode"}
 
 func TestTheRedirectPathIsInlined(t *testing.T) {
-	expect.OneGoroutine(t)
 	if bits.UintSize == 32 {
 		t.Skip("a 64-bit word takes two instructions each, and functions become too long")
 	}

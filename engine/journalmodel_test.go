@@ -25,7 +25,6 @@ import (
 // hits in the bytes of the files by their visitor, which is different for each hit. Time is faked,
 // because a full ring waits.
 func TestTheJournalLosesOnlyDamagedHits(t *testing.T) {
-	expect.OneGoroutine(t)
 	fewerChecks(t, 10)
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(undated{t}, func(rt *rapid.T) {

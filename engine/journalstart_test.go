@@ -36,7 +36,6 @@ func TestHitsOutliveAnotherNumberAndSizeOfRings(t *testing.T) {
 // TestALostJournalFileIsReportedOnce spoils one of two files, in an epoch with committed records
 // and in one without, and leaves the hits of the other file.
 func TestALostJournalFileIsReportedOnce(t *testing.T) {
-	expect.OneGoroutine(t)
 	for name, spoil := range map[string]func(path string) error{
 		"missing":         os.Remove,
 		"truncated":       func(path string) error { return os.Truncate(path, 4096) },

@@ -44,7 +44,6 @@ type deletedCode struct {
 // except its former owner. In the end, when all purges are due, no row of a deleted link is in the
 // store.
 func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		d := &deletedCodes{figures: newFigures(t), codes: map[string]*deletedCode{}, purged: map[uint64]bool{}}

@@ -206,7 +206,6 @@ func TestTwoRestoresOfOneBackupHaveTwoHistories(t *testing.T) {
 // TestACrashedRestoreIsRefusedUntilItIsRunAgain crashes before each write of a restore, and lets
 // the second one run to its end.
 func TestACrashedRestoreIsRefusedUntilItIsRunAgain(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	for _, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1)} {
 		mem, rows := memBackup(t)

@@ -129,7 +129,6 @@ func (c *cachedStore) wantCached(t *testing.T) {
 }
 
 func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
-	expect.OneGoroutine(t)
 	c := newCached(t)
 	defer closeStore(t, c.Store)
 	c.fillMemTables(t)
@@ -139,7 +138,6 @@ func TestLargeMemtablesLeaveTheBlockCacheItsRoom(t *testing.T) {
 }
 
 func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
-	expect.OneGoroutine(t)
 	c := newCached(t)
 	c.fillMemTables(t)
 	c.space.readOnly.Store(true) // so that Close leaves the log as it is

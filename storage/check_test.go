@@ -131,7 +131,6 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 }
 
 func TestEachFaultOfARowIsFound(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)

@@ -189,7 +189,6 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 }
 
 func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
-	expect.OneGoroutine(t)
 	const links, owners, pageRows = 100_000, 4, 10_000
 	s := openTempStopped(t)
 	pending := s.db.NewBatch()

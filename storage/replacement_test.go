@@ -77,7 +77,6 @@ func sameLinks(a, b map[string]string) bool {
 // TestAStoreIsReplacedWholeOrNotAtAll crashes at each write while a store is replaced by another one, which has more
 // acknowledged writes, as many, or fewer; and again at each write of the start after that.
 func TestAStoreIsReplacedWholeOrNotAtAll(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	for k, cfg := range []func() vfs.CrashCloneCfg{loseAll, loseNothing, loseSome(1), loseSome(2)} {
 		more := []int{5, -5, 0, 5}[k]

@@ -169,7 +169,6 @@ func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 // TestRollUpResumesAfterACrashBetweenAnyTwoChunks rolls up two hours of 9,000 links in ten chunks,
 // and their summaries in five, and crashes after each.
 func TestRollUpResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()

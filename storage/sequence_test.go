@@ -99,7 +99,6 @@ func setSequence(t *testing.T, dir string, q row.Sequence) {
 }
 
 func TestLostWritesAreRefusedUnlessTheLossIsAccepted(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	for name, lose := range map[string]func(row.Sequence) row.Sequence{
 		"the last one":  func(q row.Sequence) row.Sequence { return row.Sequence{Count: q.Count - 1, Last: q.Last - 1} },

@@ -44,7 +44,6 @@ func addDay(f *rowtest.Flush, day uint32, links uint64) {
 // TestASweepResumesAfterACrashBetweenAnyTwoChunks has links with one, with several and without old
 // rows.
 func TestASweepResumesAfterACrashBetweenAnyTwoChunks(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	const links = 9000
 	mem := vfs.NewCrashableMem()
@@ -112,7 +111,6 @@ func TestDaysAreSweptOnceForEachFirstDay(t *testing.T) {
 
 // TestASweepUnderWayIsFinishedFirst changes the kept days in the middle of a sweep.
 func TestASweepUnderWayIsFinishedFirst(t *testing.T) {
-	expect.OneGoroutine(t)
 	const links = sweepIDs + 1
 	for name, c := range map[string]struct {
 		next          uint32

@@ -9,7 +9,6 @@ import (
 )
 
 func TestSessionsAreCountedOverEveryWriteAndRestart(t *testing.T) {
-	expect.OneGoroutine(t)
 	f := newFolder(t)
 	u := f.withPassword(t, "ann@example.com")
 	want := func(when string, n uint64) {

@@ -5,7 +5,5 @@
 // nothing, a text, or a format with its arguments. A name that begins with Must ends the test; after the others the
 // test goes on, so that one run shows all that is wrong.
 //
-// OneGoroutine keeps a test out of the short form under the race detector.
-//
-// Files, leaves first: expect.go, lines.go, norace.go, onegoroutine.go.
+// Files, leaves first: expect.go, lines.go.
 package expect

@@ -98,7 +98,6 @@ func TestAFewTargetsStayPlain(t *testing.T) {
 }
 
 func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
-	expect.OneGoroutine(t)
 	x := newIndex()
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	first := trained(t, x, nil)
@@ -141,7 +140,6 @@ func TestALargeShardKeepsItsTableWhenItIsRewritten(t *testing.T) {
 // Every third target goes out percent-encoded. Some are put plain and coded later, some are coded at once,
 // some by another table, and some are edited from one kind to the other.
 func TestTheIndexKnowsWhichTargetsGoOutEncoded(t *testing.T) {
-	expect.OneGoroutine(t)
 	const n = 2 * symbols.MaxSamples
 	shift := 0
 	target := func(i int) string {
@@ -179,7 +177,6 @@ func TestTheIndexKnowsWhichTargetsGoOutEncoded(t *testing.T) {
 }
 
 func TestRandomTargetsTakeOneByteMoreAtMost(t *testing.T) {
-	expect.OneGoroutine(t)
 	const n = 4 * symbols.MaxSamples
 	rng := rand.New(rand.NewPCG(9, 9))
 	targets := make([]string, n)

@@ -137,7 +137,6 @@ func (x *Index) checkWhole(t *testing.T, id uint64) bool {
 // TestALoadThatIsExpectedMakesNoLargerTables compares an index that expects its records with one that does
 // not. Keys differ, so the sizes of shards differ a little.
 func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
-	expect.OneGoroutine(t)
 	const records = 100_000
 	indexBytes := func(expected uint64) uint64 {
 		x := newIndex()

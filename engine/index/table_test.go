@@ -11,7 +11,6 @@ import (
 
 // TestTheIndexIsDenseAtAnyNumberOfLinks puts links one by one and looks at the index of each size.
 func TestTheIndexIsDenseAtAnyNumberOfLinks(t *testing.T) {
-	expect.OneGoroutine(t)
 	const from, to = 50_000, 120_000
 	x := newIndex()
 	rng := rand.New(rand.NewPCG(5, 6))

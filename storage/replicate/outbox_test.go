@@ -194,7 +194,6 @@ func denseFlush(hour uint32, links uint64) *rowtest.Flush {
 }
 
 func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
-	expect.OneGoroutine(t)
 	nodes := openCluster(t, newLog(), 2)
 	s := nodes[0]
 	for hour := range uint32(20) {
@@ -279,7 +278,6 @@ func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
 }
 
 func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
-	expect.OneGoroutine(t)
 	s := openCluster(t, newLog(), 1)[0]
 	for seq := range uint64(100) {
 		flush(t, s, seq+1, denseFlush(100, clusterLinks)) // 200 KB
@@ -450,7 +448,6 @@ func TestAStoreThatLeavesItsClusterHasNoOutbox(t *testing.T) {
 }
 
 func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
-	expect.OneGoroutine(t)
 	t.Parallel()
 	disks := newCluster(t, newLog(), 2)
 	s, other := openMem(t, disks[0]), openMem(t, disks[1])

@@ -23,7 +23,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"shunt/cmd/shunt/offsite/s3test"
 	"shunt/engine/expect"
 )
 
@@ -69,7 +68,6 @@ func buildAndRun(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	defer s3test.Remove()
 	for _, variable := range os.Environ() { // only the tests set variables
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, envPrefix) {
 			os.Unsetenv(name)

@@ -1,3 +1,3 @@
-// Package s3test starts a real S3 server for tests: that of the module in server/, which is built at the first use, or
-// the program that SHUNTTEST_S3 names.
+// Package s3test starts a real S3 server for tests, the program that SHUNTTEST_S3 names: make s3 builds it, of the module
+// in server/.
 package s3test

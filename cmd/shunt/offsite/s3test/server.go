@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,11 +38,13 @@ type Server struct {
 	data     string // its folder: each folder in it is a bucket, each file in that an object
 }
 
-// Start starts a server, and ends it with the test. It skips short tests, and those of a machine that cannot build the
-// server, unless CI is set.
+// Start starts the server that Env names, and ends it with the test. It skips the test if Env names none.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	program := built(t)
+	program := os.Getenv(Env)
+	if program == "" {
+		t.Skip("make s3 runs this test: it needs an S3 server, which takes two minutes to build")
+	}
 	dir := t.TempDir()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,51 +149,6 @@ func (s *Server) Objects(t testing.TB, below string) map[string]int64 {
 		t.Fatal(err)
 	}
 	return found
-}
-
-var build struct {
-	sync.Once
-	program string
-	said    string
-	err     error
-}
-
-// built returns the program of the server.
-func built(t testing.TB) string {
-	t.Helper()
-	if program := os.Getenv(Env); program != "" {
-		return program
-	}
-	if testing.Short() {
-		t.Skip("it needs an S3 server, which takes a while to build")
-	}
-	build.Do(func() {
-		_, here, _, _ := runtime.Caller(0)
-		dir, err := os.MkdirTemp("", "s3test")
-		if err != nil {
-			build.err = err
-			return
-		}
-		build.program = filepath.Join(dir, "server")
-		cmd := exec.Command("go", "build", "-C", filepath.Join(filepath.Dir(here), "server"), "-o", build.program, ".")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		said, err := cmd.CombinedOutput()
-		build.said, build.err = string(said), err
-	})
-	if build.err != nil {
-		if os.Getenv("CI") == "" {
-			t.Skipf("the S3 server cannot be built here: %v: %s", build.err, build.said)
-		}
-		t.Fatalf("building the S3 server: %v: %s", build.err, build.said)
-	}
-	return build.program
-}
-
-// Remove removes the program that was built. A TestMain calls it at its end.
-func Remove() {
-	if build.program != "" {
-		_ = os.RemoveAll(filepath.Dir(build.program))
-	}
 }
 
 // A Narrow is a connection to a server that passes a limited number of bytes, and then stalls until Open.

@@ -1,5 +1,0 @@
-//go:build race
-
-package expect
-
-const raceDetector = true
