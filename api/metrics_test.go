@@ -36,7 +36,7 @@ last_reload_timestamp_seconds reload_failures_total journal_unprotected_records 
 
 cluster_role{role} cluster_epoch cluster_sequence{which} cluster_lag_seconds cluster_stale cluster_append_seconds cluster_outbox_bytes
 cluster_outbox_age_seconds cluster_pull_behind_records{node} cluster_pull_behind_bytes{node} cluster_pull_behind_seconds{node}
-cluster_etcd_bytes{which} cluster_writes_refused
+cluster_lacks_hits cluster_etcd_bytes{which} cluster_writes_refused
 storage_free_bytes storage_min_free_bytes storage_write_stalled storage_write_stalls_total
 storage_commit_wait_seconds storage_compaction_debt_bytes storage_l0_sublevels storage_cache_room_bytes storage_cache_hits_total
 storage_cache_misses_total storage_commit_duration_seconds storage_commit_mutations
@@ -66,7 +66,7 @@ func allSources(t *testing.T) func(*Options) {
 				return admin.Cluster{
 					Role: "leader", Epoch: 2, Applied: 3, Head: 4, Lag: 5, Append: admin.Buckets{Bounds: []float64{1}, Counts: []uint64{1, 2}, Sum: 3},
 					OutboxBytes: 7, OutboxAge: 8, Pulls: []admin.ClusterPull{{Node: "b", Records: 9, Bytes: 10, Seconds: 11}},
-					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true, CertificateEnds: at,
+					Etcd: &admin.ClusterServer{Used: 12, Size: 13, Quota: 14}, WritesRefused: true, LacksHits: true, CertificateEnds: at,
 				}
 			},
 			Edges: func() []admin.Edge {

@@ -66,6 +66,7 @@ type Cluster struct {
 
 	OutboxBytes   uint64         // of counted hits that some full node has not pulled
 	OutboxAge     float64        // seconds since the oldest of them were written; 0: there are none
+	LacksHits     bool           // the folder of this full node was rolled back: it lacks hits that others have until it is restarted
 	Pulls         []ClusterPull  // of a full node: each node whose hits it pulls
 	Etcd          *ClusterServer // the fullest server of etcd; nil: this node does not lead, or has not asked yet
 	WritesRefused bool           // it leads, and refuses writes because etcd fills up

@@ -70,6 +70,11 @@ var clusterMetrics = []metric{
 		send: ofPulls(func(p *ClusterPull) float64 { return p.Seconds }),
 	},
 	{
+		name: "shunt_cluster_lacks_hits", help: "1 while the figures of this node lack hits that others have, because its folder was rolled back: its next start takes a copy.",
+		words: "It lacks hits, and is to be restarted", unit: YesNo,
+		send: clusterSender(func(c Cluster, out sender) { out.gauge(oneIf(c.LacksHits)) }),
+	},
+	{
 		name: "shunt_cluster_etcd_bytes", help: "Of the fullest server of etcd: bytes in use, size of its file, and its quota. Only on the node that leads.", labels: []string{"which"},
 		words: "The fullest server of etcd", unit: Bytes, values: []wording{{"used", "in use"}, {"size", "size of its file"}, {"quota", "quota"}},
 		send: clusterSender(func(c Cluster, out sender) {

@@ -55,7 +55,7 @@ func (n *Node) countLeft(o *cluster.Outbox) {
 // outboxFigures fills in the figures of outboxes.
 func (n *Node) outboxFigures(c *admin.Cluster) {
 	m := n.store.Metrics()
-	c.OutboxBytes, c.Append = m.OutboxBytes, admin.Buckets(m.Append)
+	c.OutboxBytes, c.Append, c.LacksHits = m.OutboxBytes, admin.Buckets(m.Append), n.store.LacksHits()
 	if !m.OutboxOldest.IsZero() {
 		c.OutboxAge = max(0, time.Since(m.OutboxOldest).Seconds())
 	}
