@@ -12,19 +12,14 @@ import (
 	"shunt/engine/expect"
 )
 
-// ledger is the owner of links in domain 1 in these tests; owner 1 has links in the default domain.
-const ledger, elsewhere = 101, engine.Domain(1)
+const elsewhere = engine.Domain(1)
 
-func newTwoDomains(t *testing.T, o engine.Options) *testEngine {
-	t.Helper()
-	e := newTestEngine(t, o)
-	e.PutLedger(ledger, elsewhere)
-	return e
-}
+// ownElsewhere is user 1 in the other domain.
+var ownElsewhere = engine.OwnerIn(elsewhere, 1)
 
 func inTwoDomains(codes ...string) (all []engine.BulkItem) {
 	for _, code := range codes {
-		for _, d := range []engine.Draft{{Domain: engine.DefaultDomain, Owner: 1}, {Domain: elsewhere, Owner: ledger}} {
+		for _, d := range []engine.Draft{{Domain: engine.DefaultDomain, Owner: 1}, {Domain: elsewhere, Owner: ownElsewhere}} {
 			d.Alias, d.Target = code, fmt.Sprintf("https://%d.example/%s", d.Domain, code)
 			all = append(all, engine.BulkItem{Draft: d})
 		}
@@ -35,7 +30,7 @@ func inTwoDomains(codes ...string) (all []engine.BulkItem) {
 // TestABulkOverTwoDomainsRacesItsReverse makes equal codes in two domains by one request, and again by one with its
 // items in the other order. If the locks had no order, one would wait for the other until its deadline.
 func TestABulkOverTwoDomainsRacesItsReverse(t *testing.T) {
-	e := newTwoDomains(t, engine.Options{})
+	e := newTestEngine(t, engine.Options{})
 	for round := range 40 {
 		forth := inTwoDomains(fmt.Sprint("a", round), fmt.Sprint("B", round), fmt.Sprint("a-longer-code-", round))
 		back := slices.Clone(forth)
@@ -79,7 +74,6 @@ func (e *testEngine) wantTarget(t *testing.T, k engine.Key, want string) {
 
 func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 	e, now := atClock(t, -1)
-	e.PutLedger(ledger, elsewhere)
 	codes := []string{"a", "eight_by", "nine_byte"}
 	_, err := e.CreateBulk(context.Background(), inTwoDomains(codes...))
 	expect.OK(t, err)
@@ -105,7 +99,7 @@ func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 }
 
 func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
-	e := newTwoDomains(t, engine.Options{})
+	e := newTestEngine(t, engine.Options{})
 	bulk := func() []engine.BulkResult {
 		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
 		expect.OK(t, err)
@@ -113,7 +107,7 @@ func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 	}
 	one := func() engine.Detail {
 		d, _, err := e.CreateOnce(context.Background(), request("one"), func() (engine.Draft, error) {
-			return engine.Draft{Domain: elsewhere, Owner: ledger, Target: "https://1.example/"}, nil
+			return engine.Draft{Domain: elsewhere, Owner: ownElsewhere, Target: "https://1.example/"}, nil
 		})
 		expect.MustThat(t, err == nil && d.Domain == elsewhere, "%+v, %v", d, err)
 		return d
@@ -128,15 +122,15 @@ func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 }
 
 func TestAnOwnerGetsNoLinkInADomainOfOthers(t *testing.T) {
-	e := newTwoDomains(t, engine.Options{})
-	for _, d := range []engine.Draft{{Domain: elsewhere, Owner: 1}, {Domain: engine.DefaultDomain, Owner: ledger}} {
+	e := newTestEngine(t, engine.Options{})
+	for _, d := range []engine.Draft{{Domain: elsewhere, Owner: 1}, {Domain: engine.DefaultDomain, Owner: ownElsewhere}} {
 		d.Alias, d.Target = "code", "https://x.example/"
 		_, _, err := e.Create(context.Background(), d)
 		expect.That(t, err != nil, "owner %d has a link in domain %d", d.Owner, d.Domain)
 	}
 	e.create(t, "code").Release()
 	none := func(*engine.Record) error { return nil }
-	expect.That(t, expect.Err(e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ledger, none)) != nil,
-		"a link is given to a ledger of another domain")
+	expect.That(t, expect.Err(e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ownElsewhere, none)) != nil,
+		"a link is given to its owner in another domain")
 	e.wantTarget(t, keyOf("code"), "https://example.com/code")
 }

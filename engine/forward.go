@@ -303,6 +303,7 @@ const (
 	DurableFlags     = index.DurableFlags
 
 	DefaultDomain  = index.DefaultDomain
+	MaxUser        = index.MaxUser
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
 
@@ -311,6 +312,9 @@ func TextNamed(name string) Text { return link.TextNamed(name) }
 
 // AppendSearched is link.AppendSearched.
 func AppendSearched(dst []byte, h *Hot, c *Cold) []byte { return link.AppendSearched(dst, h, c) }
+
+// OwnerIn is index.OwnerIn.
+func OwnerIn(d Domain, user uint32) uint32 { return index.OwnerIn(d, user) }
 
 // StatusFlags is index.StatusFlags.
 func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -120,7 +119,7 @@ func (l *writeLock) addUser(by Caller, u userRecord) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	if last == math.MaxUint32 {
+	if last >= engine.MaxUser {
 		return User{}, errors.New("no user numbers are left")
 	}
 	if err := a.checkUserCount(last); err != nil {

@@ -84,9 +84,6 @@ func (a *arena) at(offset uint32) unsafe.Pointer {
 	return unsafe.Add(a.bases[offset>>chunkOffsetBits%maxChunks], offset&(maxChunkBytes-1))
 }
 
-// domainOf returns the domain of the record at r.
-func (a *arena) domainOf(r unsafe.Pointer) Domain { return Link{record: r, arena: a}.Domain() }
-
 // record returns the bytes from offset to the end of its chunk.
 func (a *arena) record(offset uint32) []byte {
 	return a.chunks[offset>>chunkOffsetBits][offset&(maxChunkBytes-1):]

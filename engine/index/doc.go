@@ -5,8 +5,8 @@
 // # Terminology
 //
 // A code is what follows the slash of a short address. An alias is a code that a person chose. A
-// target is where a link leads. A key is a domain and a code: it names a link. A ledger is an owner in one
-// domain: here "owner" always means one. A tombstone is the record of a deleted key. A variant of a key
+// target is where a link leads. A key is a domain and a code: it names a link. An owner is a user in one
+// domain: OwnerIn makes one number of both. A tombstone is the record of a deleted key. A variant of a key
 // differs from it only by the case of its code.
 //
 // # Memory layout
@@ -14,7 +14,7 @@
 //	key ───hash──┬─ 6 bits ─▶ shard ──atomic──▶ table ─▶ groups ─ 24 bits ─▶ group ─▶ slot: tag 32 │ offset 32
 //	             └──────────────────────────────▶ arena ◀───────────────────────────────────────────────┘
 //	                                               record: code and flags, id, owner, expiry, cap, target
-//	             owner ──▶ ledgers ─ domain, if the record has the flag elsewhere
+//	             owner ─ domain and user
 //	             id ──▶ counters ─ slab ─ 8 bytes of hits
 //
 // The domain and the case-folded code are hashed under a random key of the process. So codes that differ only by
@@ -24,7 +24,7 @@
 // no branch that the processor mispredicts more often than once in ten.
 //
 // Equal codes in two domains are two links, and a link takes as many bytes in any domain: its record has one flag
-// more, *elsewhere*, if it is not in the default domain, and its owner says in which (ledger.go). The flag is
+// more, *elsewhere*, if it is not in the default domain, and its owner says in which (owner.go). The flag is
 // among the bits that a look-up compares with the code, so one in the default domain never finds such a link, and
 // pays nothing for them but a comparison of the domain it asks for. It took the bit of links that are about to get
 // a cap: these have wide records until they have it. Rejected: the domain in the record, which is 2 bytes a link.
@@ -141,5 +141,5 @@
 //     and never used costs 8 bytes of address space.
 //
 // Files, leaves first: memory.go, code.go, counter.go, flags.go, key.go, arena.go, coder.go, link.go, record.go,
-// table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, ledger.go, codelock.go.
+// table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, owner.go, codelock.go.
 package index

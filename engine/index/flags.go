@@ -16,7 +16,7 @@ const (
 	// added here must not need a field that hot records of the present format lack.
 	DurableFlags = flagStatusMask | FlagForwardQuery | FlagExpires | FlagCapped | FlagTombstone | FlagDisabled
 
-	// flagElsewhere is in records in memory only: the link is not in the default domain (see ledgers).
+	// flagElsewhere is in records in memory only: the link is not in the default domain (see OwnerIn).
 	flagElsewhere Flags = 1 << 7
 )
 

@@ -74,7 +74,7 @@ func (x *Index) Put(h *HotView) error {
 
 // ensure prepares for the record of h.
 func (x *Index) ensure(h *HotView) error {
-	if err := x.memory.ledgers.check(h); err != nil {
+	if err := checkOwner(h); err != nil {
 		return err
 	}
 	return x.counters.ensure(h.ID)

@@ -15,16 +15,8 @@ import (
 
 const domains = 3
 
-// ledgerOf is the owner of all links of these tests in a domain.
-func ledgerOf(d Domain) uint32 { return 100 + uint32(d) }
-
-func indexOfDomains() *Index {
-	x := newIndex()
-	for d := range Domain(domains) {
-		x.PutLedger(ledgerOf(d), d)
-	}
-	return x
-}
+// ownerIn is the owner of all links of these tests in a domain.
+func ownerIn(d Domain) uint32 { return OwnerIn(d, 100) }
 
 // equalCodes are codes of the lengths that a look-up tells apart, which are equal in all domains.
 var equalCodes = func() (codes []string) {
@@ -38,7 +30,7 @@ var equalCodes = func() (codes []string) {
 
 // linkAt is the link of a key, which says in its target where it belongs.
 func linkAt(k Key, id uint64) HotView {
-	return HotView{KeyView: k.View(), Target: fmt.Appendf(nil, "https://%d.example/%s/%d", k.Domain, k.Code, id), ID: id, Owner: ledgerOf(k.Domain)}
+	return HotView{KeyView: k.View(), Target: fmt.Appendf(nil, "https://%d.example/%s/%d", k.Domain, k.Code, id), ID: id, Owner: ownerIn(k.Domain)}
 }
 
 // modelOfDomains is an index, and a plain map of what it must have.
@@ -52,7 +44,7 @@ type modelOfDomains struct {
 // TestEqualCodesInThreeDomainsAreThreeLinks puts, deletes, purges and looks up random keys while their shards
 // grow and are rewritten.
 func TestEqualCodesInThreeDomainsAreThreeLinks(t *testing.T) {
-	m := &modelOfDomains{x: indexOfDomains(), rng: rand.New(rand.NewPCG(5, 6)), all: make(map[Key]HotView), next: 1}
+	m := &modelOfDomains{x: newIndex(), rng: rand.New(rand.NewPCG(5, 6)), all: make(map[Key]HotView), next: 1}
 	for step := range 40_000 {
 		m.step(t)
 		m.check(t, m.key())
@@ -132,7 +124,7 @@ func (m *modelOfDomains) check(t *testing.T, k Key) {
 // TestRacingWritersOfEqualCodesNeverMixDomains has 64 writers of equal codes in three domains, and readers that
 // must never find the target of another domain.
 func TestRacingWritersOfEqualCodesNeverMixDomains(t *testing.T) {
-	x := indexOfDomains()
+	x := newIndex()
 	var ids atomic.Uint64
 	var writing, reading sync.WaitGroup
 	var stop atomic.Bool
@@ -175,18 +167,31 @@ func TestRacingWritersOfEqualCodesNeverMixDomains(t *testing.T) {
 }
 
 func TestALinkWhoseOwnerHasItsLinksInAnotherDomainIsRefused(t *testing.T) {
-	x := indexOfDomains()
+	x := newIndex()
 	for _, h := range []HotView{
-		{KeyView: KeyView{Domain: 2, Code: []byte("code")}, ID: 1, Owner: ledgerOf(1)},
+		{KeyView: KeyView{Domain: 2, Code: []byte("code")}, ID: 1, Owner: ownerIn(1)},
 		{KeyView: KeyView{Domain: 2, Code: []byte("code")}, ID: 1, Owner: 5},
-		{KeyView: keyOf("code").View(), ID: 1, Owner: ledgerOf(1)},
+		{KeyView: keyOf("code").View(), ID: 1, Owner: ownerIn(1)},
 	} {
 		if err := x.Put(&h); err == nil {
 			t.Errorf("%v of owner %d is put", h.Own(), h.Owner)
 		}
 	}
-	x.PutLedger(1<<32-1, 9)
-	expect.That(t, x.DomainOf(1<<32-1) == 9 && x.DomainOf(1<<31) == DefaultDomain && x.DomainOf(1<<32-2) == DefaultDomain, "the domain of an owner is another one")
+}
+
+// maxDomain is the highest that an owner has room for.
+const maxDomain Domain = 1<<(32-userBits) - 1
+
+func TestAnOwnerIsADomainAndAUser(t *testing.T) {
+	for _, d := range []Domain{DefaultDomain, 1, narrowDomains - 1, narrowDomains, maxDomain} {
+		for _, user := range []uint32{0, 1, narrowUserMask, narrowUserMask + 1, MaxUser} {
+			owner := OwnerIn(d, user)
+			expect.That(t, DomainOf(owner) == d && owner&MaxUser == user, "user %d in domain %d is owner %#x", user, d, owner)
+			bits, narrow := narrowOwner(owner)
+			expect.That(t, bits <= narrowOwnerMask || !narrow, "user %d in domain %d: %x does not fit into a narrow record", user, d, bits)
+			expect.Equal(t, narrow, d == DefaultDomain || d < narrowDomains && user <= narrowUserMask, "user %d in domain %d", user, d)
+		}
+	}
 }
 
 func TestEqualCodesOfTwoDomainsHaveTwoLocksInOneOrder(t *testing.T) {

@@ -42,7 +42,7 @@ func (l Link) Domain() Domain {
 	if l.word()&elsewhereBit == 0 {
 		return DefaultDomain
 	}
-	return l.arena.memory.ledgers.of(l.Owner())
+	return DomainOf(l.Owner())
 }
 
 // Key returns the link's key. The code is appended to room, which may be nil, as by AppendCode.
@@ -66,12 +66,16 @@ func (l Link) AppendCode(dst []byte) []byte {
 // Flags returns the link's flags.
 func (l Link) Flags() Flags { return gather(l.word() &^ (wideMark | elsewhereBit)) }
 
-// Owner returns the owner's number.
+// Owner returns the owner's number: see OwnerIn.
 func (l Link) Owner() uint32 {
 	if l.wide() {
 		return *(*uint32)(unsafe.Add(l.record, 16))
 	}
-	return *(*uint32)(unsafe.Add(l.record, 12)) & narrowOwnerMask
+	owner := *(*uint32)(unsafe.Add(l.record, 12)) & narrowOwnerMask
+	if l.word()&elsewhereBit != 0 {
+		owner = owner>>narrowUserBits<<userBits | owner&narrowUserMask
+	}
+	return owner
 }
 
 // ID returns the link's id: 16 bits node, 48 bits counter; never reused.

@@ -10,8 +10,7 @@ import (
 
 // memory has the memory of tables, and counts what the index holds. The counts are atomic.
 type memory struct {
-	tables  *mmap.Shared // has the memory of tables
-	ledgers ledgers
+	tables *mmap.Shared // has the memory of tables
 
 	arenaBytes   atomic.Int64  // of all live arenas; for metrics
 	retiredBytes atomic.Int64  // given up since the last collection that retire began

@@ -34,8 +34,8 @@ const (
 //
 // The first word is the code, filled up with zeros, whose characters leave the high bit of each byte
 // free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
-// marks a wide record. The last one is that of a link elsewhere: its domain is that of its owner's ledger. High halves
-// of ids are those of the arena's first record. What has no room there, a tombstone, a longer code, a target that goes
+// marks a wide record. The last one is that of a link elsewhere: the 22 bits of its owner are 10 of the domain and 12
+// of the user then. High halves of ids are those of the arena's first record. What has no room there, a tombstone, a longer code, a target that goes
 // out percent-encoded or a link that is about to get a cap gets a wide record:
 //
 //	 0              8        16      20
@@ -87,7 +87,7 @@ type HotView struct {
 	ExpiresAtMs int64
 	MaxHits     uint64
 	DeletedAtMs int64
-	Owner       uint32 // whose links are all in the domain of the key; see PutLedger
+	Owner       uint32 // in the domain of the key: see OwnerIn
 	Flags       Flags
 
 	CountsAtOnce bool // a hit raises the counter itself, as hits of capped links do; in memory only
@@ -128,8 +128,9 @@ func wordOf(code []byte) (word uint64) {
 
 // narrow reports whether h gets a narrow record in an arena with these high halves of ids.
 func (h *HotView) narrow(idHigh uint64) bool {
-	return len(h.Code) <= wordBytes && !h.encoded && !h.CountsAtOnce && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
-		h.Owner <= narrowOwnerMask && len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
+	_, ok := narrowOwner(h.Owner)
+	return ok && len(h.Code) <= wordBytes && !h.encoded && !h.CountsAtOnce && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
+		len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
 }
 
 // headBytes is the size of h's record up to the fields that not all records have.
@@ -194,7 +195,8 @@ func (a *arena) appendAs(h *HotView) (offset uint32, sizeBytes int, ok bool) {
 func (h *HotView) putNarrow(b []byte) {
 	binary.LittleEndian.PutUint64(b, wordOf(h.Code)|spread(h.Flags)|elsewhere(h.Domain))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.ID))
-	binary.LittleEndian.PutUint32(b[12:], h.Owner|uint32(len(h.Target))<<narrowOwnerBits)
+	owner, _ := narrowOwner(h.Owner)
+	binary.LittleEndian.PutUint32(b[12:], owner|uint32(len(h.Target))<<narrowOwnerBits)
 }
 
 func (h *HotView) putWide(b []byte) {

@@ -24,12 +24,10 @@ func anyRecord(rng *rand.Rand) HotView {
 	target := strings.Repeat("t", []int{0, 1, 45, 1023, 1024, limits.MaxTargetBytes}[rng.IntN(6)])
 	h := HotView{
 		KeyView: viewOf(code), Target: []byte(target), ID: []uint64{0, 7, 8, 9, 1<<32 - 1, 1 << 32, 5 << 48, 1<<64 - 1}[rng.IntN(8)],
-		Owner: []uint32{1, narrowOwnerMask, narrowOwnerMask + 1, 1<<32 - 1}[rng.IntN(4)],
 		Flags: Flags(rng.UintN(256)) & DurableFlags &^ FlagTombstone,
 	}
-	if h.Domain = Domain(rng.UintN(3)); h.Domain != DefaultDomain {
-		h.Owner = 10 + uint32(h.Domain) // see memoryOfTests
-	}
+	h.Domain = []Domain{DefaultDomain, DefaultDomain, 1, narrowDomains - 1, narrowDomains, maxDomain}[rng.IntN(6)]
+	h.Owner = OwnerIn(h.Domain, []uint32{1, narrowUserMask, narrowUserMask + 1, MaxUser}[rng.IntN(4)])
 	h.CountsAtOnce = rng.IntN(8) == 0
 	h.encoded = target != "" && rng.IntN(4) == 0
 	if rng.IntN(4) == 0 {
@@ -49,18 +47,9 @@ func anyRecord(rng *rand.Rand) HotView {
 	return h
 }
 
-// memoryOfTests knows the owners of anyRecord.
-func memoryOfTests() *memory {
-	m := new(memory)
-	for d := range Domain(3) {
-		m.ledgers.put(10+uint32(d), d)
-	}
-	return m
-}
-
 func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	a := newArena(memoryOfTests(), nil)
+	a := newArena(new(memory), nil)
 	narrow := 0
 	for i := range 10_000 {
 		h := anyRecord(rng)
@@ -81,7 +70,7 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 		}
 		r := a.at(offset)
 		found := func(k KeyView) bool {
-			return keyIs(r, wordOf(k.Code)|elsewhere(k.Domain), k.Code) && a.domainOf(r) == k.Domain
+			return keyIs(r, wordOf(k.Code)|elsewhere(k.Domain), k.Code) && (Link{record: r}).Domain() == k.Domain
 		}
 		if !found(h.KeyView) || isTombstone(r) != (h.Flags&FlagTombstone != 0) {
 			t.Fatalf("%v, flags %#x: found %v, tombstone %v", h.Own(), h.Flags, found(h.KeyView), isTombstone(r))
@@ -107,7 +96,7 @@ func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
 	a := newArena(new(memory), nil)
 	for id := uint64(7 << 48); id < 7<<48+100; id++ {
 		k := Key{Domain: Domain(id % 2), Code: "a1b2c3d4"}
-		h := HotView{KeyView: k.View(), Target: make([]byte, 45), ID: id, Owner: 4_000_000, Flags: 1 | FlagForwardQuery | FlagDisabled}
+		h := HotView{KeyView: k.View(), Target: make([]byte, 45), ID: id, Owner: OwnerIn(k.Domain, narrowUserMask), Flags: 1 | FlagForwardQuery | FlagDisabled}
 		_, sizeBytes, _ := a.appendRecord(&h)
 		expect.MustEqual(t, sizeBytes, 16+45, "bytes")
 	}

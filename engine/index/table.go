@@ -163,7 +163,7 @@ func (t *table) find(tag uint64, k KeyView) (record unsafe.Pointer, slot *atomic
 			if offset == 0 || g.rest(i) != tag>>markBits { // 0: a mark too many
 				continue
 			}
-			if r := t.arena.at(offset); keyIs(r, word, k.Code) && (k.Domain == DefaultDomain || t.arena.domainOf(r) == k.Domain) {
+			if r := t.arena.at(offset); keyIs(r, word, k.Code) && (k.Domain == DefaultDomain || (Link{record: r}).Domain() == k.Domain) {
 				return r, &g.offsets[i]
 			}
 		}

@@ -115,12 +115,9 @@ func (ls *Links) checkNode(h *index.HotView) error {
 	return nil
 }
 
-// PutLedger is index.Index.PutLedger.
-func (ls *Links) PutLedger(owner uint32, d index.Domain) { ls.index.PutLedger(owner, d) }
-
-// checkLedger returns an error unless the links of an owner are in a domain.
-func (ls *Links) checkLedger(owner uint32, d index.Domain) error {
-	if of := ls.index.DomainOf(owner); of != d {
+// checkOwner returns an error unless the links of an owner are in a domain.
+func checkOwner(owner uint32, d index.Domain) error {
+	if of := index.DomainOf(owner); of != d {
 		return fmt.Errorf("a link in domain %d for owner %d, whose links are in domain %d", d, owner, of)
 	}
 	return nil
