@@ -35,8 +35,8 @@ const (
 // The first word is the code, filled up with zeros, whose characters leave the high bit of each byte
 // free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
 // marks a wide record. The last one is that of a link elsewhere: the 22 bits of its owner are 10 of the domain and 12
-// of the user then. High halves of ids are those of the arena's first record. What has no room there, a tombstone, a longer code, a target that goes
-// out percent-encoded or a link that is about to get a cap gets a wide record:
+// of the user then. High halves of ids are those of the arena's first record. What has no room there, a tombstone, a
+// longer code, a target that goes out percent-encoded or a link that is about to get a cap gets a wide record:
 //
 //	 0              8        16      20
 //	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬──────────┐
