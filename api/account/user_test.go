@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -174,6 +175,18 @@ func rows(t *testing.T, f *folder) (text string) {
 	})
 	expect.OK(t, err)
 	return text
+}
+
+func TestNoUserHasANumberThatAnOwnerHasNoRoomFor(t *testing.T) {
+	f := newFolder(t)
+	f.admin(t)
+	last := binary.BigEndian.AppendUint32(nil, engine.MaxUser-1)
+	done := make(chan error, 1)
+	f.store.Accounts().Write([][2][]byte{{lastUserKey, last}}, nil, nil, func(err error) { done <- err })
+	expect.OK(t, <-done)
+	expect.Equal(t, f.add(t, "ann@example.com", RoleMember).ID, engine.MaxUser, "the last user's number")
+	_, err := f.AddUser(UserDraft{Email: "ben@example.com", Role: RoleMember})
+	expect.That(t, err != nil && strings.Contains(err.Error(), "no user numbers are left"), "one more: %v", err)
 }
 
 func TestAnEditMakesAllItsChangesOrNone(t *testing.T) {

@@ -23,8 +23,9 @@
 // the eight slots. So a look-up waits for two cache misses, the group's and the record's, and has
 // no branch that the processor mispredicts more often than once in ten.
 //
-// Equal codes in two domains are two links, and a link takes as many bytes in any domain: its record has one flag
-// more, *elsewhere*, if it is not in the default domain, and its owner says in which (owner.go). The flag is
+// Equal codes in two domains are two links. The record of one that is not in the default domain has one flag more,
+// *elsewhere*, and its owner says in which it is (owner.go). So a link takes as many bytes in any domain up to number
+// 1,023, of a user up to number 4,095; beyond them it has a wide record. The flag is
 // among the bits that a look-up compares with the code, so one in the default domain never finds such a link, and
 // pays nothing for them but a comparison of the domain it asks for. It took the bit of links that are about to get
 // a cap: these have wide records until they have it. Rejected: the domain in the record, which is 2 bytes a link.
@@ -140,6 +141,6 @@
 //     bytes a link, and hit totals load without any map from id to index. An id that was allocated
 //     and never used costs 8 bytes of address space.
 //
-// Files, leaves first: memory.go, code.go, counter.go, flags.go, key.go, arena.go, coder.go, link.go, record.go,
-// table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, owner.go, codelock.go.
+// Files, leaves first: memory.go, code.go, counter.go, flags.go, key.go, owner.go, arena.go, coder.go, link.go,
+// record.go, table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, codelock.go.
 package index

@@ -74,7 +74,7 @@ func (x *Index) Put(h *HotView) error {
 
 // ensure prepares for the record of h.
 func (x *Index) ensure(h *HotView) error {
-	if err := checkOwner(h); err != nil {
+	if err := CheckOwner(h.KeyView, h.Owner); err != nil {
 		return err
 	}
 	return x.counters.ensure(h.ID)

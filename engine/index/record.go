@@ -18,6 +18,11 @@ const (
 	narrowTargetBits = 10
 	narrowOwnerMask  = 1<<narrowOwnerBits - 1
 
+	// The owner bits of a narrow record outside the default domain are a domain and a user.
+	narrowUserBits = 12
+	narrowUserMask = 1<<narrowUserBits - 1
+	narrowDomains  = 1 << (narrowOwnerBits - narrowUserBits)
+
 	// purgedAtMs as the deletion time of a tombstone in memory means that the store no longer has
 	// the record. The slot stays until its code is taken again or the shard is rewritten.
 	purgedAtMs = math.MinInt64
@@ -124,6 +129,15 @@ func wordOf(code []byte) (word uint64) {
 		word |= uint64(c) << (8 * i)
 	}
 	return word
+}
+
+// narrowOwner returns the owner bits of a narrow record; ok is false if the owner does not fit.
+func narrowOwner(owner uint32) (bits uint32, ok bool) {
+	d, user := owner>>userBits, owner&MaxUser
+	if d == uint32(DefaultDomain) {
+		return owner, true
+	}
+	return d<<narrowUserBits | user, d < narrowDomains && user <= narrowUserMask
 }
 
 // narrow reports whether h gets a narrow record in an arena with these high halves of ids.

@@ -63,7 +63,7 @@ func (ls *Links) edited(old *Record, owner uint32, edit func(*Record) error) (Re
 	}
 	rec.Cold.keep(&old.Cold)
 	rec.Hot.Key, rec.Hot.ID, rec.Hot.Owner = old.Hot.Key, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
-	if err := errors.Join(rec.normalize(), checkOwner(rec.Hot.Owner, rec.Hot.Domain)); err != nil {
+	if err := errors.Join(rec.normalize(), index.CheckOwner(rec.Hot.View(), rec.Hot.Owner)); err != nil {
 		return Record{}, err
 	}
 	if rec.Hot != old.Hot || !rec.Cold.equal(&old.Cold) {

@@ -115,13 +115,5 @@ func (ls *Links) checkNode(h *index.HotView) error {
 	return nil
 }
 
-// checkOwner returns an error unless the links of an owner are in a domain.
-func checkOwner(owner uint32, d index.Domain) error {
-	if of := index.DomainOf(owner); of != d {
-		return fmt.Errorf("a link in domain %d for owner %d, whose links are in domain %d", d, owner, of)
-	}
-	return nil
-}
-
 // ReadOnly reports whether links cannot be written at present because there is too little space.
 func (ls *Links) ReadOnly() bool { return ls.store.ReadOnly() }

@@ -107,7 +107,7 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	case ls.options.Full():
 		return Mutation{}, Detail{}, false, errs.ErrFull
 	}
-	if err := checkOwner(d.Owner, d.Domain); err != nil {
+	if err := index.CheckOwner(n.key.View(), d.Owner); err != nil {
 		return Mutation{}, Detail{}, false, err
 	}
 	n.rec.Hot.Key, n.rec.Cold.Key = n.key, n.key
