@@ -37,7 +37,7 @@ test: ## run all tests, including the end-to-end run on the sample of addresses
 race: ## run the short tests with the race detector and the invariants; needs a C compiler
 	@.ci/race
 
-# Only the engine is vetted for 32 bits: it counts bits, and imports little. The proof 386 compiles and tests the rest.
+# Only the engine is vetted for 32 bits: it counts bits, and imports little. The proof arm tests in 32 bits, and compiles all.
 .PHONY: lint
 lint: ## gofmt, go vet (the engine for 32 bits, too), staticcheck
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "these files need gofmt:"; echo "$$unformatted"; exit 1; }
