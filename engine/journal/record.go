@@ -76,14 +76,18 @@ func (r *Record) unpack(w *Words) {
 }
 
 // unpackIf unpacks the words of a slot if they prove to be the record with sequence number seq of
-// an epoch.
+// an epoch. An empty slot is none, although zeros are the checksum of zeros for one sequence number in 2^32: a start
+// reads up to two million empty slots.
 func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
-	if uint32(w[3]>>checksumShift) != checksum(w, epoch, seq) {
+	if !w.prove(epoch, seq) || w[0]|w[1]|w[2]|w[3] == 0 {
 		return false
 	}
 	r.unpack(w)
 	return true
 }
+
+// prove reports whether the words of a slot have the checksum of the record with a sequence number.
+func (w *Words) prove(epoch, seq uint64) bool { return uint32(w[3]>>checksumShift) == checksum(w, epoch, seq) }
 
 // checksum covers the record, the epoch and the full sequence number, so that a slot of an earlier
 // lap, of an earlier epoch, or half written is not taken for a record. It mixes by folded 64×64-bit

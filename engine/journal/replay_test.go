@@ -293,3 +293,26 @@ func FuzzReplay(f *testing.F) {
 		expect.That(t, res.Records+res.Invalid <= 2*r.size, "replay counts %d slots of %d", res.Records+res.Invalid, r.size)
 	})
 }
+
+// TestAnEmptySlotIsNoRecord has the sequence number for which zeros have the checksum of zeros.
+func TestAnEmptySlotIsNoRecord(t *testing.T) {
+	const seq = 1488815519
+	empty := Words{}
+	expect.MustThat(t, empty.prove(1, seq), "zeros have another checksum: the test shows nothing")
+	var rec Record
+	expect.That(t, !rec.unpackIf(&empty, 1, seq), "an empty slot is taken for the record %+v", rec)
+}
+
+// TestARecordOfTheLapBeforeIsNotReplayedByChance has a record whose checksum is the same one lap later.
+func TestARecordOfTheLapBeforeIsNotReplayedByChance(t *testing.T) {
+	r := oldRing{epoch: 1, size: 64, head: 6}
+	w := Words{7, 11406172685, 5 | 490000<<32, 0}
+	w[3] |= uint64(checksum(&w, 1, 5)) << checksumShift
+	for i, word := range w {
+		binary.LittleEndian.PutUint64(r.chunk[5*slotBytes+8*i:], word)
+	}
+	expect.MustThat(t, w.prove(1, 5+64), "the checksum of the next lap is another: the test shows nothing")
+	var rec Record
+	expect.That(t, r.read(5, &rec) && rec.LinkID == 7, "the record itself is not read")
+	expect.That(t, !r.read(5+64, &rec), "it is read again as that of the next lap")
+}
