@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -54,6 +56,11 @@ GET /stats/{code}/live                    200   404   404   200    401     401  
 GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403
 GET /stats                                200   200   200   200    401     401     401  401       200  200   403
 GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
+GET /domains                              200   200   200   200    401     401     401  401       200  200   403
+POST /domains                             403   403   201   403    401     401     401  401       403  403   403
+GET /domains/{host}                       200   200   200   200    401     401     401  401       200  200   403
+PATCH /domains/{host}                     403   403   200   403    401     401     401  401       403  403   403
+DELETE /domains/{host}                    403   403   204   403    401     401     401  401       403  403   403
 GET /edges                                403   403   200   403    401     401     401  401       403  403   403
 DELETE /edges/{name}                      403   403   204   403    401     401     401  401       403  403   403
 GET /misses                               403   403   200   403    401     401     401  401       403  403   403
@@ -76,6 +83,7 @@ GET /openapi-3.0.json                     200   200   200   200    200     200  
 var accessBodies = map[string]string{
 	"PATCH /links/{code}": `{"title":"t"}`, "PATCH /links/{code}?owner=all": `{"title":"t"}`,
 	"PATCH /tags/{tag}": `{"name":"renamed"}`, "PATCH /tags/{tag}?owner={owner}": `{"name":"renamed"}`,
+	"POST /domains": `{"host":"newN.test"}`, "PATCH /domains/{host}": `{"robots":"none"}`,
 	"POST /shorten":      `{"url":"https://a.example/"}`,
 	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
 	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
@@ -177,6 +185,10 @@ func (a *access) fresh(path string) (there, missing string) {
 		u, err := a.accounts.AddUser(account.UserDraft{Email: "secret" + n + "@example.com", Role: account.RoleMember})
 		expect.NoError(a.t, err)
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
+	}
+	if strings.Contains(path, "{host}") {
+		expect.NoError(a.t, expect.Err(a.domains.Add(account.CallerOf(a.admin), domain.Domain{Host: "secret" + n + ".test"}, engine.TargetPolicy{})))
+		replace("{host}", "secret"+n+".test", "none"+n+".test")
 	}
 	replace("{name}", "frankfurt", "none")
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))

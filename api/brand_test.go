@@ -83,6 +83,6 @@ func TestSignInIsOfferedOnlyWithADashboard(t *testing.T) {
 func TestABrandThatWasNotCheckedIsRefused(t *testing.T) {
 	st := newSite(t, nil)
 	for _, b := range []brand.Brand{{Name: "a\nb"}, {SupportURL: "javascript:alert(1)"}} {
-		expect.That(t, expect.Err(NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "https://sho.rt", Brand: b})) != nil, "%+v: taken", b)
+		expect.That(t, expect.Err(NewServer(Options{Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: "https://sho.rt", Brand: b})) != nil, "%+v: taken", b)
 	}
 }

@@ -103,7 +103,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageEdges, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -318,6 +318,33 @@ func manageTokens(t *tour) {
 	_, err = other.Link(ctx, "a")
 	t.wantError(err, client.ErrUnauthorized)
 	t.wantError(t.RevokeToken(ctx, made.ID), client.ErrNotFound)
+}
+
+func manageDomains(t *tour) {
+	ctx := t.Context()
+	made, err := t.AddDomain(ctx, client.DomainDraft{Host: "B.test", Aliases: []string{"www.b.test"}, RootURL: "https://example.org/"})
+	t.must(err)
+	t.want("made", inWords(made.Host, made.Aliases, made.BaseURL, made.RootURL, made.RedirectStatus), "b.test [www.b.test] http://b.test:8080 https://example.org/ 0")
+	_, err = t.AddDomain(ctx, client.DomainDraft{Host: "www.b.test"})
+	t.wantError(err, client.ErrHostTaken)
+	edited, err := t.EditDomain(ctx, "www.b.test", client.DomainEdit{RootURL: client.Reset[string](), RedirectStatus: client.Set(301)})
+	t.must(err)
+	t.want("edited", inWords(edited.Host, edited.RootURL == "", edited.RedirectStatus), "b.test true 301")
+	read, err := t.Domain(ctx, "b.test")
+	t.must(err)
+	t.want("read", read.RedirectStatus, 301)
+	all, err := t.Domains(ctx)
+	t.must(err)
+	t.want("all", inWords(len(all), all[0].Default, all[0].Host, all[1].Host), "2 true 127.0.0.1:8080 b.test")
+	link, err := t.Shorten(ctx, client.Draft{URL: "https://example.org/b", Alias: "of-b", Domain: "b.test"})
+	t.must(err)
+	t.want("a link", inWords(link.Domain, link.ShortURL, link.RedirectStatus), "b.test http://b.test:8080/of-b 301")
+	_, err = t.Link(ctx, "of-b")
+	t.wantError(err, client.ErrNotFound)
+	t.must(expect.Err(t.Link(ctx, "of-b", client.InDomain("b.test"))))
+	t.wantError(t.RemoveDomain(ctx, "b.test"), client.ErrDomainInUse)
+	t.must(t.Delete(ctx, "of-b", client.InDomain("b.test")))
+	t.must(t.RemoveDomain(ctx, "b.test"))
 }
 
 func manageUsers(t *tour) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -139,6 +140,9 @@ func (st *site) prepare(line string) string {
 	st.t.Helper()
 	if strings.Contains(line, "/hello") {
 		st.shorten(`{"url":"https://example.org/","alias":"hello"}`)
+	}
+	if strings.Contains(line, "/domains/go.example") {
+		st.addDomain(domain.Domain{Host: "go.example"})
 	}
 	if strings.Contains(line, "/tags/news") {
 		st.shorten(`{"url":"https://example.org/","tags":["news"]}`)

@@ -26,7 +26,7 @@ func answerFind(ctx *fasthttp.RequestCtx, e *engine.Engine, head func() uint64) 
 	}
 	f := absent.Found{Found: make([]bool, len(q.Codes))}
 	for i, code := range q.Codes {
-		if k := (engine.KeyView{Domain: engine.DefaultDomain, Code: []byte(code)}); k.Valid() {
+		if k := code.View(); k.Valid() {
 			l, ok := e.Resolve(k)
 			if f.Found[i] = ok; ok {
 				l.Release()

@@ -11,6 +11,7 @@ import (
 	"shunt/api/absent"
 	"shunt/api/accesslog"
 	"shunt/api/auth"
+	"shunt/api/domain"
 	"shunt/api/edges"
 	"shunt/api/exchange"
 	"shunt/api/problem"
@@ -40,7 +41,9 @@ type front struct {
 	redirects *redirect.Redirector
 	proxies   *http1.Proxies
 	limiter   *auth.Limiter
+	domains   *domain.Domains
 	pages     public.Pages
+	others    *public.Router // what domains but the default one have beside redirects
 	hsts      auth.HSTS
 	now       exchange.Clock
 	panics    *exchange.PanicLog
@@ -81,28 +84,34 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.Stale, Detail: "this edge was taken out of service"})
 		return
 	}
-	path, query := urlpath.Split(ctx.Request.Header.RequestURI())
+	uri := ctx.Request.Header.RequestURI()
+	in := f.domains.Of(urlpath.Authority(uri, ctx.Request.Header.Host()))
+	path, query := urlpath.Split(uri)
 	code := urlpath.Code(path)
 	if code == nil {
 		code, query = urlpath.SpoiltCode(path, query)
 	}
 	if code != nil {
-		f.serveCode(ctx, code, query)
+		f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query)
 		return
 	}
 	f.hsts.Demand(ctx)
 	exchange.NameRequest(ctx)
+	if in != engine.DefaultDomain {
+		f.others.ServeDomain(ctx, path)
+		return
+	}
 	f.routes(ctx)
 }
 
 // serveCode calls the redirector for fasthttp.
-func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
+func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []byte) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
 	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
 	sc.request = redirect.Request{
-		KeyView:   engine.KeyView{Domain: engine.DefaultDomain, Code: code},
+		KeyView:   key,
 		Query:     query,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),
@@ -117,7 +126,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, code, query []byte) {
 	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
 		d, sc.buf = f.redirects.DecideUnread(auth.StrangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
 	}
-	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(code, auth.StrangerKey(ctx, f.proxies).Network, now) {
+	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(key, auth.StrangerKey(ctx, f.proxies).Network, now) {
 		d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
 	}
 	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {

@@ -22,8 +22,10 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/storage"
@@ -37,8 +39,9 @@ type site struct {
 	store    *storage.Store
 	engine   *engine.Engine
 	accounts *account.Accounts
-	table    account.Table // of accounts
-	now      atomic.Int64  // Unix ms; the clock of server, engine and accounts
+	domains  *domain.Domains
+	table    table.Table  // of accounts
+	now      atomic.Int64 // Unix ms; the clock of server, engine and accounts
 	log      *syncBuffer
 	token    string // of the admin, all scopes
 
@@ -153,10 +156,10 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	expect.OK(t, err)
 	t.Cleanup(func() { expect.NoError(t, st.engine.Close()) })
 	st.table = store.Accounts()
-	st.accounts = account.New(st.table, clock)
+	st.accounts, st.domains = account.New(st.table, clock), domain.New(store.Domains(), clock)
 	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
 	o := Options{
-		Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
+		Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 		AdminHosts: []string{"any.example"}, // the Host of requestText
 		Edges: Edges{ // cmd/shunt/edge has the tests of edges
 			Met: func() ([]string, error) { return []string{"frankfurt"}, nil }, Forget: func(string) error { return nil }, Head: func() uint64 { return 0 },

@@ -22,6 +22,7 @@ import (
 	"shunt/api/brand"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/domain"
 	"shunt/api/limit"
 	"shunt/api/page"
 	"shunt/api/public"
@@ -33,6 +34,7 @@ import (
 type Options struct {
 	Engine   *engine.Engine    // required
 	Accounts *account.Accounts // required
+	Domains  *domain.Domains   // required
 	BaseURL  string            // required: an origin without path, such as https://sho.rt; the beginning of short addresses
 	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 
@@ -123,8 +125,8 @@ type checkedOptions struct {
 }
 
 func (o Options) check() (p checkedOptions, err error) {
-	if o.Engine == nil || o.Accounts == nil {
-		return p, errors.New("api: Options need an Engine and Accounts")
+	if o.Engine == nil || o.Accounts == nil || o.Domains == nil {
+		return p, errors.New("api: Options need an Engine, Accounts and Domains")
 	}
 	origin, err := parseOrigin(o.BaseURL)
 	if err != nil {

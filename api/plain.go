@@ -28,7 +28,7 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		r.Closes = true
 	}
 	q := redirect.Request{
-		KeyView:   engine.KeyView{Domain: engine.DefaultDomain, Code: r.Segment},
+		KeyView:   engine.KeyView{Domain: f.domains.Of(r.Host), Code: r.Segment},
 		Query:     r.Query,
 		UserAgent: r.UserAgent,
 		Referrer:  r.Referrer,
@@ -52,7 +52,7 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
 		return out
 	default:
-		if f.absent != nil && d.Outcome == redirect.UnknownCode && f.absent.MayAsk(r.Segment, time.UnixMilli(q.NowMs)) {
+		if f.absent != nil && d.Outcome == redirect.UnknownCode && f.absent.MayAsk(q.KeyView, time.UnixMilli(q.NowMs)) {
 			return out // fasthttp's goroutine may wait
 		}
 		return f.missPlain(out, r, &q, d, redirect.Redirected)

@@ -195,7 +195,7 @@ func TestTheRootRedirectIsConfigured(t *testing.T) {
 	st.get("/?utm=1").expect(t, "", 302, header("Location", "https://www.example.com/Home?x#y"), header("Cache-Control", "private, no-store"), bodyOf(""))
 	send(t, st.publicAt, "POST", requestText("POST", "/", "")).expect(t, "POST", 405)
 	for _, bad := range []string{"/home", "javascript:alert(1)", "http://127.0.0.1:8080/", "http://localhost:8080/x", "http://a b/", "https://u@a/"} {
-		o := Options{Engine: st.engine, Accounts: st.accounts, BaseURL: "http://127.0.0.1:8080", RootRedirect: bad}
+		o := Options{Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: "http://127.0.0.1:8080", RootRedirect: bad}
 		_, err := NewServer(o)
 		expect.That(t, err != nil && strings.Contains(err.Error(), "root redirect"), "%s: got %v, want an error that names it", bad, err)
 	}

@@ -53,7 +53,7 @@ func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x")
 	caller := account.CallerOf(account.User{ID: 1})
-	w, err := st.calls.Watch(caller, "x", engine.Guard{Owner: 1})
+	w, err := st.calls.Watch(caller, "x", ops.Own(caller))
 	expect.NoError(t, err)
 	for _, step := range []struct {
 		what string

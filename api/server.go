@@ -17,6 +17,8 @@ import (
 	"shunt/api/auth"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	"shunt/api/domain"
+	"shunt/api/domains"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/limit"
@@ -40,6 +42,7 @@ import (
 type Server struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
+	domains  *domain.Domains
 	baseURL  string
 	targets  engine.TargetPolicy
 	proxies  http1.Proxies
@@ -54,6 +57,7 @@ type Server struct {
 	edgeList     *edgeList
 	calls        *ops.Calls
 	linkCalls    *links.Calls
+	domainCalls  domains.Calls
 	live         *links.Live
 	panics       exchange.PanicLog
 
@@ -87,16 +91,20 @@ func NewServer(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		engine: o.Engine, accounts: o.Accounts, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
+		engine: o.Engine, accounts: o.Accounts, domains: o.Domains, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
 		proxies: http1.Proxies{
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
-		pages: public.Pages{Set: page.New(checked.site)},
-		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		drain: wire.NewDrain(), ending: make(chan struct{}),
 	}
+	if err := o.Domains.Begin(s.baseURL); err != nil {
+		return nil, err
+	}
+	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
+	s.pages = public.Pages{Set: page.New(checked.site), Domains: o.Domains, Blocked: s.targets.Blocked}
 	s.buildBounds()
 	s.buildCallers(o)
 	s.buildCalls(o)
@@ -126,7 +134,7 @@ func (s *Server) buildBounds() {
 // newCalls returns the calls on links and their figures.
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
-		Engine: s.engine, Accounts: s.accounts, BaseURL: s.baseURL, Targets: s.targets, Cores: s.cores,
+		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
 		Now: s.now.Time, Logger: s.log,
 	})
@@ -173,6 +181,7 @@ func (s *Server) buildCalls(o Options) {
 		stale = o.Cluster.State.Stale
 	}
 	s.live = links.NewLive(s.calls, stale, s.ending, s.log)
+	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets}
 	s.linkCalls = &links.Calls{Ops: s.calls, Heavy: &s.heavy, Limiter: s.limiter, Ending: s.ending, Log: s.log}
 }
 
@@ -205,7 +214,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 		edgeOf: o.EdgeOf.Writer,
 	}
 	s.front = &front{
-		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, pages: s.pages, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
+		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, domains: s.domains, pages: s.pages, others: s.others, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
 		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
 	}
 	s.front.access = o.Access
@@ -239,8 +248,8 @@ func (s *Server) newPublic(checked checkedOptions) *public.Router {
 	o := public.Options{
 		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Redirects: s.redirects,
 		Engine: s.engine, Limiter: s.limiter, Cores: s.cores, Now: s.now, Log: s.log,
-		Ask: func(code []byte, network netip.Addr, now time.Time) bool {
-			return s.front.absent != nil && s.front.absent.Ask(code, network, now)
+		Ask: func(k engine.KeyView, network netip.Addr, now time.Time) bool {
+			return s.front.absent != nil && s.front.absent.Ask(k, network, now)
 		},
 	}
 	if s.dashboard != nil {
@@ -296,7 +305,7 @@ func (s *Server) buildListeners(o Options) {
 	if s.passing != nil {
 		challenges = newEdgeChallenges(challenges, s.passing)
 	}
-	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.baseURL, s.pages, challenges).Answer), s.redirectLimits(o))
+	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.pages, challenges).Answer), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {

@@ -84,7 +84,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		"": false, "sho.rt": false, "ftp://sho.rt": false, "https://sho.rt/x": false, "https://sho.rt?x": false,
 		"https://u@sho.rt": false, "https://": false, "https://a b": false,
 	} {
-		_, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, BaseURL: base})
+		_, err := NewServer(Options{Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: base})
 		expect.That(t, (err == nil) == ok, "base URL %q: got %v, want accepted == %v", base, err, ok)
 	}
 	for _, c := range []struct {

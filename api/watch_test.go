@@ -15,8 +15,10 @@ import (
 
 	"shunt/api/dashboard"
 	"shunt/api/problem"
+	"shunt/api/public"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -49,6 +51,9 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	if !bytes.HasPrefix(path, []byte(apiPrefix)) || urlpath.Code(path) != nil || slices.Contains(localOnly, string(path)) {
 		return
+	}
+	if public.DomainOf(ctx, st.domains) != engine.DefaultDomain {
+		return // the API is not there
 	}
 	if ctx.IsOptions() && ctx.Response.StatusCode() == fasthttp.StatusNoContent {
 		return // a preflight, which is the browser's business

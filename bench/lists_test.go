@@ -50,7 +50,7 @@ func BenchmarkListByState(b *testing.B) {
 			return redirects.StateNow(l, f.clock.Load()) == engine.StateDisabled
 		}
 		for _, of := range []string{"one", "all"} {
-			r := engine.ListRange{Owner: 1, AnyOwner: of == "all"}
+			r := engine.ListRange{Owners: engine.OneOwner(1), AnyOwner: of == "all"}
 			name := fmt.Sprintf("links=%s/owners=%s/", human(uint64(n)), of)
 			b.Run(name+"by=state", func(b *testing.B) { f.walk(b, engine.LinkQuery{ListRange: r, Limit: 50, Select: disabled}) })
 			words, _ := search.Parse("no link has this")

@@ -60,6 +60,14 @@ func (c *counting) Positions() (engine.Positions, error) { return c.read().Posit
 
 func (c *counting) Listing(ctx context.Context) (engine.Listing, error) { return c.read().Listing(ctx) }
 
+func (c *counting) Owners(r engine.OwnerRange, user uint32) ([]uint32, error) {
+	return c.read().Owners(r, user)
+}
+
+func (c *counting) TalliedOwners(first, last, user uint32) ([]uint32, error) {
+	return c.read().TalliedOwners(first, last, user)
+}
+
 func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.Key) bool) error {
 	return c.read().ListLinks(owner, tag, fn)
 }

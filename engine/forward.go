@@ -67,6 +67,7 @@ type (
 	Choice       = link.Choice
 	Part         = link.Part
 	ListRange    = link.ListRange
+	OwnerRange   = link.OwnerRange
 	Listing      = link.Listing
 	TagCount     = link.TagCount
 	TagScan      = link.TagScan
@@ -144,6 +145,9 @@ const (
 	SessionsEnded = link.SessionsEnded
 	CopyGiven     = link.CopyGiven
 	LinkReset     = link.LinkReset
+	DomainAdded   = link.DomainAdded
+	DomainEdited  = link.DomainEdited
+	DomainDeleted = link.DomainDeleted
 )
 
 // States is link.States.
@@ -252,6 +256,7 @@ var (
 	ErrDeleted         = errs.ErrDeleted
 	ErrRefused         = errs.ErrRefused
 	ErrOwnerGone       = errs.ErrOwnerGone
+	ErrDomainGone      = errs.ErrDomainGone
 	ErrOwnsLinks       = errs.ErrOwnsLinks
 	ErrNotLeader       = errs.ErrNotLeader
 	ErrOverloaded      = errs.ErrOverloaded
@@ -303,6 +308,7 @@ const (
 	DurableFlags     = index.DurableFlags
 
 	DefaultDomain  = index.DefaultDomain
+	MaxDomain      = index.MaxDomain
 	MaxUser        = index.MaxUser
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
@@ -315,6 +321,21 @@ func AppendSearched(dst []byte, h *Hot, c *Cold) []byte { return link.AppendSear
 
 // OwnerIn is index.OwnerIn.
 func OwnerIn(d Domain, user uint32) uint32 { return index.OwnerIn(d, user) }
+
+// UserOf is index.UserOf.
+func UserOf(owner uint32) uint32 { return index.UserOf(owner) }
+
+// DomainOf is index.DomainOf.
+func DomainOf(owner uint32) Domain { return index.DomainOf(owner) }
+
+// OneOwner is link.OneOwner.
+func OneOwner(owner uint32) []OwnerRange { return link.OneOwner(owner) }
+
+// AllIn is link.AllIn.
+func AllIn(d Domain) OwnerRange { return link.AllIn(d) }
+
+// AllOwners is link.AllOwners.
+var AllOwners = link.AllOwners
 
 // StatusFlags is index.StatusFlags.
 func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }

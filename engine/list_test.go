@@ -54,7 +54,7 @@ func TestAPageOfLargeLinksIsShortAndLosesNone(t *testing.T) {
 	}
 	_, err := e.CreateBulk(context.Background(), items)
 	expect.OK(t, err)
-	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000})
+	codes, pages := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 1000})
 	slices.Sort(codes)
 	got := len(slices.Compact(codes))
 	expect.That(t, got == 300 && pages == 3, "got %d links on %d pages, want 300 on 3", got, pages)
@@ -70,7 +70,7 @@ func TestAListHasTheHitsAndVisitorsOfEachLink(t *testing.T) {
 		l.Release()
 	}
 	for _, unique := range []bool{false, true} {
-		page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 9, Unique: unique})
+		page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 9, Unique: unique})
 		expect.MustThat(t, err == nil && len(page.Links) == 3, "got %d links, %v", len(page.Links), err)
 		for i, l := range page.Links {
 			hits, visitors := uint64(4-2*i), uint64(2-i)
@@ -100,7 +100,7 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 		for code := range live {
 			throughout[code] = true
 		}
-		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: run}, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
+		q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(run)}, Limit: rapid.IntRange(1, 4).Draw(rt, "limit")}
 		seen := map[string]bool{}
 		for {
 			page, err := e.ListLinks(context.Background(), q)

@@ -19,7 +19,7 @@ func TestASelectionAllocatesNothingPerRow(t *testing.T) {
 	e.fill(t, 2, 9_500, 20_000)
 	capped := func(l index.Link) bool { return l.Flags()&engine.FlagCapped != 0 }
 	allocs := func(owner uint32) float64 {
-		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: owner}, Limit: 50, Select: capped}
+		q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(owner)}, Limit: 50, Select: capped}
 		return testing.AllocsPerRun(20, func() {
 			if page, err := e.ListLinks(context.Background(), q); err != nil || len(page.Links) != 0 {
 				t.Fatalf("got %d links, %v", len(page.Links), err)

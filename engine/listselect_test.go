@@ -65,10 +65,10 @@ func TestASelectionReadsOnlyTheRecordsOfItsLinks(t *testing.T) {
 		q    engine.LinkQuery
 		want int
 	}{
-		"of an owner":     {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}, 6},
+		"of an owner":     {engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 1000}, 6},
 		"of all owners":   {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true}, Limit: 1000}, 6},
-		"with words":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf("title-3")}, Limit: 1000}, 1}, // 500 % 7
-		"by pages of two": {engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 2}, 6},
+		"with words":      {engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), Words: wordsOf("title-3")}, Limit: 1000}, 1}, // 500 % 7
+		"by pages of two": {engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 2}, 6},
 	} {
 		c.q.Select = isDisabled
 		before := e.gate.listed.Load()
@@ -115,7 +115,7 @@ func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
 		})
 	}
 	for round := range 60 {
-		q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, AnyOwner: round%2 == 1}, Limit: 1 + round%40, Select: isDisabled}
+		q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), AnyOwner: round%2 == 1}, Limit: 1 + round%40, Select: isDisabled}
 		codes, _ := e.inTurns(t, q)
 		expect.Equal(t, len(slices.Compact(slices.Sorted(slices.Values(codes)))), len(codes), "a link is listed twice: %q", codes)
 		kept := slices.DeleteFunc(codes, func(code string) bool { return !slices.Contains(stay, code) })

@@ -49,11 +49,11 @@ func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 		"by words":       {engine.LinkQuery{Limit: 1000, ListRange: engine.ListRange{Words: wordsOf("example.com")}}, 7}, // one to begin, one for the rows, five for the links
 		"by tag":         {engine.LinkQuery{ListRange: engine.ListRange{Tag: "3"}, Limit: 20}, 1},
 		"with visitors":  {engine.LinkQuery{Limit: 60, Unique: true}, 2},
-		"of nobody":      {engine.LinkQuery{ListRange: engine.ListRange{Owner: 2}, Limit: 1000}, 1},
+		"of nobody":      {engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(2)}, Limit: 1000}, 1},
 		"of all, by tag": {engine.LinkQuery{ListRange: engine.ListRange{AnyOwner: true, Tag: "3"}, Limit: 1000}, 3},
 	} {
-		if c.q.Owner == 0 {
-			c.q.Owner = 1
+		if c.q.Owners == nil {
+			c.q.Owners = engine.OneOwner(1)
 		}
 		want, _ := e.codes(t, c.q)
 		got, steps := e.inTurns(t, c.q)
@@ -67,7 +67,7 @@ func TestAListInTurnsObeysThePageByteLimit(t *testing.T) {
 	for range 200 {
 		e.make(t, engine.Draft{Target: "https://example.com/" + strings.Repeat("x", 8000)})
 	}
-	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 1000}
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 1000}
 	whole, err := e.ListLinks(context.Background(), q)
 	expect.OK(t, err)
 	inTurns, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error { return step() })
@@ -79,7 +79,7 @@ func TestAListEndsWithAnErrorOfItsTurns(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	e.make(t, engine.Draft{})
 	late := errors.New("too late")
-	q := engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Limit: 10}
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 10}
 	_, err := e.ListLinksInTurns(context.Background(), q, func(func() error) error { return late })
 	expect.Error(t, err, late)
 }

@@ -77,7 +77,7 @@ func (m *tagModel) check(rt *rapid.T, t testing.TB) {
 			want = append(want, code)
 		}
 	}
-	if got, _ := m.testEngine.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Tag: tag}, Limit: 3}); !slices.Equal(got, want) {
+	if got, _ := m.testEngine.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), Tag: tag}, Limit: 3}); !slices.Equal(got, want) {
 		rt.Fatalf("links with %q: got %q, want %q", tag, got, want)
 	}
 }

@@ -35,13 +35,13 @@ func (m *searchModel) wanted(q *engine.LinkQuery, typed string) (codes []string)
 	for code, r := range m.links {
 		switch {
 		case !m.selected(q, &r):
-		case q.Code != "" && strings.EqualFold(code, q.Code):
+		case q.Code.Code != "" && strings.EqualFold(code, q.Code.Code):
 			first = append(first, r)
 		case hasWords(&r, typed):
 			found = append(found, r)
 		}
 	}
-	exact := func(r engine.Record) bool { return r.Hot.Code == q.Code }
+	exact := func(r engine.Record) bool { return r.Hot.Code == q.Code.Code }
 	if some := slices.ContainsFunc(first, exact); some || len(first) > 1 {
 		for _, r := range first {
 			if !exact(r) && hasWords(&r, typed) {
@@ -73,7 +73,7 @@ func (m *searchModel) wanted(q *engine.LinkQuery, typed string) (codes []string)
 
 // selected reports whether q asks for a link, whatever its words.
 func (m *searchModel) selected(q *engine.LinkQuery, r *engine.Record) bool {
-	return (q.AnyOwner || r.Hot.Owner == q.Owner) && (q.Tag == "" || engine.HasTag(r.Cold.Tags, q.Tag)) &&
+	return (q.AnyOwner || slices.ContainsFunc(q.Owners, func(o engine.OwnerRange) bool { return o.First <= r.Hot.Owner && r.Hot.Owner <= o.Last })) && (q.Tag == "" || engine.HasTag(r.Cold.Tags, q.Tag)) &&
 		(q.Select == nil || r.Hot.Flags.Disabled()) && (q.WantHits == nil || m.hits[r.Hot.Code] == 0) &&
 		(q.CreatedFromMs == 0 || r.Cold.CreatedAtMs >= q.CreatedFromMs) && (q.CreatedBeforeMs == 0 || r.Cold.CreatedAtMs < q.CreatedBeforeMs)
 }
@@ -161,14 +161,14 @@ func (m *searchModel) codes() (codes []string) {
 // query draws a query for typed words.
 func (m *searchModel) query(t *rapid.T, typed string) engine.LinkQuery {
 	q := engine.LinkQuery{
-		ListRange: engine.ListRange{Owner: uint32(rapid.IntRange(1, 2).Draw(t, "whose")), AnyOwner: rapid.Bool().Draw(t, "any"), Words: wordsOf(typed)},
+		ListRange: engine.ListRange{Owners: engine.OneOwner(uint32(rapid.IntRange(1, 2).Draw(t, "whose"))), AnyOwner: rapid.Bool().Draw(t, "any"), Words: wordsOf(typed)},
 		Limit:     rapid.IntRange(1, 30).Draw(t, "limit"), Total: rapid.Bool().Draw(t, "total"),
 		Order:     rapid.SampledFrom([]engine.Order{engine.ByID, engine.ByCreation, engine.ByUpdate, engine.ByHits}).Draw(t, "order"),
 		Ascending: rapid.Bool().Draw(t, "ascending"),
 	}
 	sometimes := func(what string) bool { return rapid.IntRange(0, 2).Draw(t, what) == 0 }
 	if sometimes("by code") {
-		q.Code = someAlias.Draw(t, "asked")
+		q.Code.Code = someAlias.Draw(t, "asked")
 	}
 	if sometimes("select") {
 		q.Select = isDisabled
@@ -220,7 +220,7 @@ func TestASearchOfTheNewestReadsNoMoreThanItNeeds(t *testing.T) {
 	e.fill(t, 1, 40_000, 40_000)
 	for words, links := range map[string]int{"title": 50, "no link has this": 0} {
 		turns := 0
-		page, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf(words)}, Limit: 50},
+		page, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), Words: wordsOf(words)}, Limit: 50},
 			func(step func() error) error {
 				turns++
 				return step()
@@ -236,7 +236,7 @@ func TestASearchEndsWithAnErrorOfItsTurns(t *testing.T) {
 	late := errors.New("late")
 	for fail := range 3 {
 		n := 0
-		_, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1, Words: wordsOf("a")}, Limit: 5},
+		_, err := e.ListLinksInTurns(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), Words: wordsOf("a")}, Limit: 5},
 			func(step func() error) error {
 				if n++; n > fail {
 					return late

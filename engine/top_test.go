@@ -157,7 +157,7 @@ func TestAListByVisitorsIsOfTheHourThatIsDurable(t *testing.T) {
 	f := newFigures(t)
 	t.Cleanup(f.close)
 	asOf := func() time.Time {
-		page, err := f.e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owner: 1}, Order: engine.ByVisitors, Limit: 10})
+		page, err := f.e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Order: engine.ByVisitors, Limit: 10})
 		expect.OK(t, err)
 		return time.Unix(int64(page.AsOfHour)*3600, 0)
 	}

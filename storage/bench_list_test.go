@@ -50,7 +50,7 @@ func listAll(b *testing.B, s *Store, n int) {
 	l, err := s.Listing(context.Background())
 	expect.OK(b, err)
 	defer l.Close()
-	for r := (engine.ListRange{Owner: 1}); n > 0; n -= 1000 {
+	for r := (engine.ListRange{Owners: engine.OneOwner(1)}); n > 0; n -= 1000 {
 		last, _, err := l.Scan(r, 1000, func(_ uint64, k engine.KeyView) bool {
 			_, err := l.ReadRecord(k.Own())
 			expect.OK(b, err)

@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"slices"
 
-	"shunt/storage/accounts"
 	"shunt/storage/audit"
 	"shunt/storage/check"
 	"shunt/storage/hits"
 	"shunt/storage/links"
 	"shunt/storage/row"
+	"shunt/storage/tables"
 )
 
 // CheckOptions are the settings of Check.
@@ -21,7 +21,7 @@ type CheckOptions = check.Options
 type CheckReport = check.Report
 
 // checkSubjects are all that have rows, but for a Replication. Rows of other tables are faults.
-var checkSubjects = []func(*check.Run) check.Subject{links.Check, hits.Check, audit.Check, accounts.Check, checkOthers}
+var checkSubjects = []func(*check.Run) check.Subject{links.Check, hits.Check, audit.Check, tables.Check, checkOthers}
 
 // checkOthers returns how the rows that belong to no other subject are checked.
 func checkOthers(*check.Run) check.Subject {

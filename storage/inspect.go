@@ -12,11 +12,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/accounts"
 	"shunt/storage/disk"
 	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/row"
+	"shunt/storage/tables"
 )
 
 // Inspection is a read-only store at one moment: a store that is not in use, a backup, or a
@@ -103,7 +103,10 @@ func (v *Inspection) Backup() bool { return v.backup }
 func (v *Inspection) Reader() pebble.Reader { return v.r }
 
 // Accounts returns the table of accounts, read-only.
-func (v *Inspection) Accounts() *accounts.Table { return accounts.NewTable(v.r, nil) }
+func (v *Inspection) Accounts() *tables.Table { return tables.New(row.TableAccounts, v.r, nil) }
+
+// Domains returns the table of domains, read-only.
+func (v *Inspection) Domains() *tables.Table { return tables.New(row.TableDomains, v.r, nil) }
 
 // Identity returns the store's identity, as far as it can be read.
 func (v *Inspection) Identity() (id engine.Identity, err error) {

@@ -80,7 +80,7 @@ func TestAListingIsReadInPartsOfAnySize(t *testing.T) {
 		want[rec.Hot.ID] = rec
 	}
 	l := openListing(t, s)
-	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 2, Tag: "tag"}, {AnyOwner: true}, {AnyOwner: true, Tag: "tag"}, {AnyOwner: true, Below: 1<<48 | 90}} {
+	for _, r := range []engine.ListRange{{Owners: engine.OneOwner(1)}, {Owners: engine.OneOwner(2), Tag: "tag"}, {Owners: []engine.OwnerRange{{First: 1, Last: 2}}}, {AnyOwner: true}, {AnyOwner: true, Tag: "tag"}, {AnyOwner: true, Below: 1<<48 | 90}} {
 		r.Words, _ = search.Parse("tag") // all have it
 		var whole []engine.LinkEntry
 		for _, rows := range []int{1000, 1, 7, 64} {
@@ -92,7 +92,7 @@ func TestAListingIsReadInPartsOfAnySize(t *testing.T) {
 		}
 		n := 0
 		for id, rec := range want {
-			if (r.AnyOwner || rec.Hot.Owner == r.Owner) && (r.Below == 0 || id < r.Below) {
+			if (r.AnyOwner || r.Owners[0].First <= rec.Hot.Owner && rec.Hot.Owner <= r.Owners[0].Last) && (r.Below == 0 || id < r.Below) {
 				n++
 			}
 		}
@@ -128,19 +128,19 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 		r    engine.ListRange
 		want string
 	}{
-		"an owner's":                 {engine.ListRange{Owner: 1}, "5 4 1"},
-		"another's":                  {engine.ListRange{Owner: 2}, "6 2"},
-		"nobody's":                   {engine.ListRange{Owner: 3}, ""},
-		"with a tag":                 {engine.ListRange{Owner: 1, Tag: "x"}, "4 1"},
-		"with a longer tag":          {engine.ListRange{Owner: 1, Tag: "xy"}, "5 4"},
-		"with too long a tag":        {engine.ListRange{Owner: 1, Tag: strings.Repeat("x", 256)}, ""},
-		"below an id":                {engine.ListRange{Owner: 1, Below: 5}, "4 1"},
-		"below an unknown id":        {engine.ListRange{Owner: 1, Below: 3}, "1"},
-		"below the first":            {engine.ListRange{Owner: 1, Below: 1}, ""},
-		"below, with a tag":          {engine.ListRange{Owner: 1, Tag: "x", Below: 4}, "1"},
+		"an owner's":                 {engine.ListRange{Owners: engine.OneOwner(1)}, "5 4 1"},
+		"another's":                  {engine.ListRange{Owners: engine.OneOwner(2)}, "6 2"},
+		"nobody's":                   {engine.ListRange{Owners: engine.OneOwner(3)}, ""},
+		"with a tag":                 {engine.ListRange{Owners: engine.OneOwner(1), Tag: "x"}, "4 1"},
+		"with a longer tag":          {engine.ListRange{Owners: engine.OneOwner(1), Tag: "xy"}, "5 4"},
+		"with too long a tag":        {engine.ListRange{Owners: engine.OneOwner(1), Tag: strings.Repeat("x", 256)}, ""},
+		"below an id":                {engine.ListRange{Owners: engine.OneOwner(1), Below: 5}, "4 1"},
+		"below an unknown id":        {engine.ListRange{Owners: engine.OneOwner(1), Below: 3}, "1"},
+		"below the first":            {engine.ListRange{Owners: engine.OneOwner(1), Below: 1}, ""},
+		"below, with a tag":          {engine.ListRange{Owners: engine.OneOwner(1), Tag: "x", Below: 4}, "1"},
 		"everybody's":                {engine.ListRange{AnyOwner: true}, "6 5 4 2 1"},
 		"everybody's, below":         {engine.ListRange{AnyOwner: true, Below: 5}, "4 2 1"},
-		"everybody's, with no limit": {engine.ListRange{AnyOwner: true, Owner: 1, Below: 1<<64 - 1}, "6 5 4 2 1"},
+		"everybody's, with no limit": {engine.ListRange{AnyOwner: true, Owners: engine.OneOwner(1), Below: 1<<64 - 1}, "6 5 4 2 1"},
 	} {
 		entries, _, more := page(t, l, c.r, 100)
 		for i := range entries {
@@ -159,7 +159,7 @@ func TestAListingHasLinksOfOwnerOrTagNewestFirst(t *testing.T) {
 	everybodys := readParts(t, l, engine.ListRange{AnyOwner: true, Tag: "x"}, 100)
 	expect.That(t, len(everybodys) == 3 && everybodys[0].ID == 4 && everybodys[2].ID == 2, "everybody's, with a tag: got %+v, want 4, 1 and 2", everybodys)
 	for _, any := range []bool{false, true} {
-		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any, Below: 2}, 1)
+		entries, _, _ := page(t, l, engine.ListRange{Owners: engine.OneOwner(1), AnyOwner: any, Below: 2}, 1)
 		expect.Slices(t, entries, []string{"1 a"}, "of all owners %v", any)
 	}
 }
@@ -182,9 +182,9 @@ func TestAScanEndsAtItsLimitAndContinuesAfterIt(t *testing.T) {
 		listed += len(entries)
 	}
 	expect.That(t, listed == 5 && scans == 3, "got %d links in %d scans, want 5 in 3", listed, scans)
-	last, more, err := l.Scan(engine.ListRange{Owner: 1}, 4, func(uint64, engine.KeyView) bool { return false })
+	last, more, err := l.Scan(engine.ListRange{Owners: engine.OneOwner(1)}, 4, func(uint64, engine.KeyView) bool { return false })
 	expect.That(t, last == 9 && more && err == nil, "a scan that is ended at its first link: got %d, %v, %v, want 9, true", last, more, err)
-	last, more, err = l.Scan(engine.ListRange{Owner: 1, Below: 2}, 4, func(uint64, engine.KeyView) bool { return false })
+	last, more, err = l.Scan(engine.ListRange{Owners: engine.OneOwner(1), Below: 2}, 4, func(uint64, engine.KeyView) bool { return false })
 	expect.That(t, last == 1 && !more && err == nil, "one that is ended at the last link: got %d, %v, %v, want 1, false", last, more, err)
 }
 
@@ -200,7 +200,7 @@ func TestAListingOfManyLinksIsReadByPages(t *testing.T) {
 	b.Finish()
 	expect.OK(t, s.writer.Sync(pending, "test"))
 	l := openListing(t, s)
-	for _, r := range []engine.ListRange{{Owner: 1}, {Owner: 1, Tag: "tag"}, {AnyOwner: true}} {
+	for _, r := range []engine.ListRange{{Owners: engine.OneOwner(1)}, {Owners: engine.OneOwner(1), Tag: "tag"}, {AnyOwner: true}} {
 		want, step := uint64(links), uint64(1)
 		if !r.AnyOwner {
 			want, step = links-owners+1, owners
@@ -228,7 +228,7 @@ func TestAListingIsOfOneMoment(t *testing.T) {
 	apply(t, s, rowtest.Deletion(rec))
 	apply(t, s, rowtest.Creation(rowtest.Link("b", 2, 1)))
 	for _, any := range []bool{false, true} {
-		entries, _, _ := page(t, l, engine.ListRange{Owner: 1, AnyOwner: any}, 9)
+		entries, _, _ := page(t, l, engine.ListRange{Owners: engine.OneOwner(1), AnyOwner: any}, 9)
 		expect.Equal(t, len(entries), 1, "got %q", entries)
 	}
 	if got, err := l.ReadRecord(keyOf("a")); err != nil || got.Hot.Target != rec.Hot.Target {
@@ -276,7 +276,7 @@ func TestADamagedRowIsAnErrorNotAGuess(t *testing.T) {
 		b := s.db.NewBatch()
 		kv.Set(b, key, []byte{9})
 		expect.OK(t, s.writer.Sync(b, "test"))
-		r := engine.ListRange{Owner: 1, AnyOwner: name == "cold record"}
+		r := engine.ListRange{Owners: engine.OneOwner(1), AnyOwner: name == "cold record"}
 		_, _, err := openListing(t, s).Scan(r, 1, func(uint64, engine.KeyView) bool { return true })
 		expect.Error(t, err, ErrCorrupt, "%s", name)
 	}

@@ -191,7 +191,7 @@ func ackedOf(f *disk.Folder, db *pebble.DB, contained row.Sequence, log *slog.Lo
 func (s *Store) initParts(o *Options) {
 	s.writer.Init(s.db, pebbleLogger{o.Logger}.Fatalf)
 	s.changeLog.Init(s.db, &s.writer, s.share)
-	s.accounts.Init(s.db, s.mayWrite, s.share, s.changeLog)
+	s.tables.Init(s.db, s.mayWrite, s.share, s.changeLog)
 	s.hitRows.Init(s.db, &s.writer, hits.Options{ReadOnly: s.reads != nil, Busy: s.busy, UseClock: s.changeLog.Use, Progress: &s.scanned})
 	s.linkRows.Init(s.db, &s.writer, links.Options{MayWrite: s.mayWrite, Share: s.share, Hits: s.hitRows, Log: s.changeLog, Progress: &s.scanned})
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
-	"shunt/storage/accounts"
 	"shunt/storage/audit"
 	"shunt/storage/disk"
 	"shunt/storage/hits"
 	"shunt/storage/kv"
 	"shunt/storage/links"
+	"shunt/storage/row"
+	"shunt/storage/tables"
 )
 
 // DefaultOpenFiles is the number of tables kept open unless Options set another.
@@ -106,7 +107,7 @@ type Store struct {
 
 	replication Replication // nil: there is none
 
-	accounts accounts.Writes
+	tables tables.Writes
 }
 
 var _ engine.Store = (*Store)(nil)
@@ -119,7 +120,7 @@ func (s *Store) Close() error {
 		return fmt.Errorf("storage: %w", err)
 	}
 	s.backups.Lock() // for good: waits for one that is under way
-	s.accounts.Wait()
+	s.tables.Wait()
 	if s.reads == nil {
 		s.awaitSettled()
 	}
@@ -133,11 +134,16 @@ func (s *Store) Close() error {
 }
 
 // Accounts returns the table of accounts.
-func (s *Store) Accounts() *accounts.Table {
+func (s *Store) Accounts() *tables.Table { return s.table(row.TableAccounts) }
+
+// Domains returns the table of domains.
+func (s *Store) Domains() *tables.Table { return s.table(row.TableDomains) }
+
+func (s *Store) table(table byte) *tables.Table {
 	if s.reads != nil {
-		return accounts.NewTable(s.db, nil)
+		return tables.New(table, s.db, nil)
 	}
-	return accounts.NewTable(s.db, &s.accounts)
+	return tables.New(table, s.db, &s.tables)
 }
 
 // Identity implements engine.Store.

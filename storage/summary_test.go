@@ -80,7 +80,7 @@ func (m *summarised) check(t *testing.T, rt *rapid.T) {
 	defer func() { expect.NoError(rt, l.Close()) }()
 	asOf, err := l.FiguresAsOf()
 	expect.OK(rt, err)
-	parts, err := l.Parts(engine.ListRange{Owner: 1, Figures: true})
+	parts, err := l.Parts(engine.ListRange{Owners: engine.OneOwner(1), Figures: true})
 	expect.OK(rt, err)
 	listed := 0
 	for _, p := range parts {
@@ -186,7 +186,7 @@ func TestSummariesOfManyLinksAreMadeInChunks(t *testing.T) {
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(101), nil)
 	expect.Equal(t, len(rows(t, s, row.TableSummariesDue)), 0, "due")
-	for _, r := range []engine.ListRange{{Owner: 1, Figures: true}, {AnyOwner: true, Figures: true}} {
+	for _, r := range []engine.ListRange{{Owners: engine.OneOwner(1), Figures: true}, {AnyOwner: true, Figures: true}} {
 		seen := 0
 		parts, err := openListing(t, s).Parts(r)
 		expect.OK(t, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/rate"
+	"shunt/engine"
 )
 
 const (
@@ -31,7 +32,7 @@ type Source struct {
 
 	// Ask asks whether the other server has links of codes, of which there are at most MaxCodes. It is called by one
 	// goroutine at a time.
-	Ask func(ctx context.Context, codes []string) (Found, error)
+	Ask func(ctx context.Context, codes []engine.Key) (Found, error)
 
 	// Applied waits until this server has all that the other one had written at an answer's After, or ctx ends.
 	Applied func(ctx context.Context, after uint64) error
@@ -39,7 +40,7 @@ type Source struct {
 
 // Question is a question, as JSON.
 type Question struct {
-	Codes []string `json:"codes"`
+	Codes []engine.Key `json:"codes"`
 }
 
 // Found is the answer, as JSON.
@@ -56,46 +57,46 @@ type Asker struct {
 
 	mu struct {
 		sync.Mutex
-		next   *question            // not asked yet; nil: none
-		asking map[string]*question // all that are not answered, by code
+		next   *question                // not asked yet; nil: none
+		asking map[engine.Key]*question // all that are not answered, by code
 		recent recent
 	}
 }
 
 // question are codes that go together. After done is closed, nothing changes.
 type question struct {
-	codes []string
+	codes []engine.Key
 	done  chan struct{}
-	found map[string]bool
+	found map[engine.Key]bool
 	after uint64
 }
 
 // New returns an Asker. A time before epoch counts as epoch.
 func New(s Source, epoch time.Time) *Asker {
 	a := &Asker{source: s, rates: rate.NewTable(perNetwork, epoch), turn: make(chan struct{}, 1)}
-	a.mu.asking = make(map[string]*question)
+	a.mu.asking = make(map[engine.Key]*question)
 	return a
 }
 
 // MayAsk reports whether Ask might find the link of a code that this server does not know. It does not wait.
-func (a *Asker) MayAsk(code []byte, now time.Time) bool {
+func (a *Asker) MayAsk(k engine.KeyView, now time.Time) bool {
 	if a.source.Gone() {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.mu.recent.has(code, now)
+	return !a.mu.recent.has(k, now)
 }
 
 // Ask asks whether the other server has a link of code, for a client of a network; it reports whether this server has
 // it by now. It waits for Patience at most.
-func (a *Asker) Ask(code []byte, network netip.Addr, now time.Time) bool {
-	if !a.MayAsk(code, now) {
+func (a *Asker) Ask(k engine.KeyView, network netip.Addr, now time.Time) bool {
+	if !a.MayAsk(k, now) {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
-	q, begins, counted := a.join(string(code), network, now)
+	q, begins, counted := a.join(k.Own(), network, now)
 	switch {
 	case q == nil:
 		return false
@@ -104,7 +105,7 @@ func (a *Asker) Ask(code []byte, network netip.Addr, now time.Time) bool {
 	}
 	select {
 	case <-q.done:
-		if !q.found[string(code)] {
+		if !q.found[k.Own()] {
 			return false
 		}
 		if counted {
@@ -119,7 +120,7 @@ func (a *Asker) Ask(code []byte, network netip.Addr, now time.Time) bool {
 
 // join returns the question that a code is in, or now goes into; nil: it is beyond a limit. begins: the caller must ask
 // it. counted: the code was counted for its network.
-func (a *Asker) join(code string, network netip.Addr, now time.Time) (q *question, begins, counted bool) {
+func (a *Asker) join(code engine.Key, network netip.Addr, now time.Time) (q *question, begins, counted bool) {
 	key := network.As16()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,7 +160,7 @@ func (a *Asker) ask(ctx context.Context, q *question, now time.Time) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	q.found, q.after = make(map[string]bool), said.After
+	q.found, q.after = make(map[engine.Key]bool), said.After
 	for i, code := range q.codes {
 		delete(a.mu.asking, code)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -18,7 +19,7 @@ import (
 type elsewhere struct {
 	mu      sync.Mutex
 	links   map[string]bool
-	asked   [][]string
+	asked   [][]engine.Key
 	takes   time.Duration
 	applies time.Duration // after an answer
 	err     error
@@ -28,7 +29,7 @@ type elsewhere struct {
 func (e *elsewhere) source() Source {
 	return Source{
 		Gone: e.gone.Load,
-		Ask: func(ctx context.Context, codes []string) (Found, error) {
+		Ask: func(ctx context.Context, codes []engine.Key) (Found, error) {
 			e.mu.Lock()
 			defer e.mu.Unlock() // a second question at once would wait here, and be seen by its time
 			e.asked = append(e.asked, codes)
@@ -39,7 +40,7 @@ func (e *elsewhere) source() Source {
 			}
 			f := Found{After: 7}
 			for _, code := range codes {
-				f.Found = append(f.Found, e.links[code])
+				f.Found = append(f.Found, e.links[code.Code])
 			}
 			return f, e.err
 		},
@@ -68,7 +69,7 @@ func TestManyWhoMissAskOnce(t *testing.T) {
 		var all sync.WaitGroup
 		visit := func(code string, from int) {
 			all.Go(func() {
-				here := a.Ask([]byte(code), network(from), time.Now())
+				here := a.Ask(keyOf(code), network(from), time.Now())
 				if here {
 					found.Add(1)
 				}
@@ -88,9 +89,9 @@ func TestManyWhoMissAskOnce(t *testing.T) {
 		all.Wait()
 		expect.That(t, len(e.asked) == 2 && len(e.asked[0]) == 1 && len(e.asked[1]) == 22, "asked %v", e.asked)
 		expect.That(t, found.Load() == 41 && wrong.Load() == 0, "found %d, wrong %d", found.Load(), wrong.Load())
-		expect.That(t, !a.Ask([]byte("a"), network(1), time.Now()) && len(e.asked) == 2, "a recent miss is asked for again")
+		expect.That(t, !a.Ask(keyOf("a"), network(1), time.Now()) && len(e.asked) == 2, "a recent miss is asked for again")
 		time.Sleep(2 * recentTime)
-		expect.That(t, !a.Ask([]byte("a"), network(1), time.Now()) && len(e.asked) == 3, "an old miss is not asked for again")
+		expect.That(t, !a.Ask(keyOf("a"), network(1), time.Now()) && len(e.asked) == 3, "an old miss is not asked for again")
 	})
 }
 
@@ -114,14 +115,14 @@ func TestNobodyWaitsLong(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 5 {
 				all.Go(func() {
-					got := a.Ask([]byte("code"), network(i), time.Now())
+					got := a.Ask(keyOf("code"), network(i), time.Now())
 					expect.That(t, got == c.found && time.Since(began) == c.takes, "%s: found %v after %v", name, got, time.Since(began))
 				})
 			}
 			all.Wait()
 			expect.That(t, len(a.mu.asking) == 0 && a.mu.next == nil && len(a.turn) == 0, "%s: something is left: %v", name, a.mu.asking)
 			if name != "gone" {
-				got := a.Ask([]byte("code"), network(1), time.Now())
+				got := a.Ask(keyOf("code"), network(1), time.Now())
 				expect.Equal(t, got, c.found, "%s: the next one", name)
 			}
 		})
@@ -134,7 +135,7 @@ func TestAScannerDoesNotMakeEveryMissAQuestion(t *testing.T) {
 		e := &elsewhere{takes: 10 * time.Millisecond}
 		a := New(e.source(), time.Now())
 		for i := range 500 {
-			a.Ask(fmt.Appendf(nil, "one%d", i), network(1), time.Now())
+			a.Ask(keyOf(fmt.Sprintf("one%d", i)), network(1), time.Now())
 		}
 		asked := len(e.asked)
 		expect.That(t, asked >= perNetwork.Burst && asked <= perNetwork.Burst+20, "one network asked %d times", asked)
@@ -142,14 +143,14 @@ func TestAScannerDoesNotMakeEveryMissAQuestion(t *testing.T) {
 		for i := range 500 {
 			code := fmt.Sprintf("there%d", i)
 			e.links[code] = true
-			found := a.Ask([]byte(code), network(600), time.Now())
+			found := a.Ask(keyOf(code), network(600), time.Now())
 			expect.That(t, found, "the link %d of one network is not found", i)
 		}
 		e.takes = time.Minute
 		began := time.Now()
 		var all sync.WaitGroup
 		for i := range 4000 {
-			all.Go(func() { a.Ask(fmt.Appendf(nil, "many%d", i), network(2+i), time.Now()) })
+			all.Go(func() { a.Ask(keyOf(fmt.Sprintf("many%d", i)), network(2+i), time.Now()) })
 		}
 		synctest.Wait()
 		a.mu.Lock()
@@ -159,8 +160,12 @@ func TestAScannerDoesNotMakeEveryMissAQuestion(t *testing.T) {
 		all.Wait()
 		expect.Equal(t, time.Since(began), Patience, "the wait")
 		for i := range 4 * maxRecent {
-			a.mu.recent.add(fmt.Sprint(i), time.Now())
+			a.mu.recent.add(keyOf(fmt.Sprint(i)).Own(), time.Now())
 		}
 		expect.That(t, len(a.mu.recent.now)+len(a.mu.recent.before) <= 2*maxRecent, "too many misses are kept")
 	})
+}
+
+func keyOf(code string) engine.KeyView {
+	return engine.Key{Domain: engine.DefaultDomain, Code: code}.View()
 }

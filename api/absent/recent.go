@@ -1,6 +1,10 @@
 package absent
 
-import "time"
+import (
+	"time"
+
+	"shunt/engine"
+)
 
 const (
 	recentTime = 3 * time.Second // for at least so long a miss is kept, if there is room; for at most twice as long
@@ -9,7 +13,7 @@ const (
 
 // recent are the codes that the other server did not know a moment ago. A half is thrown away as a whole.
 type recent struct {
-	now, before map[string]struct{}
+	now, before map[engine.Key]struct{}
 	begun       time.Time // of now
 }
 
@@ -22,20 +26,20 @@ func (r *recent) turn(at time.Time) {
 	default:
 		r.before = nil
 	}
-	r.now, r.begun = make(map[string]struct{}), at
+	r.now, r.begun = make(map[engine.Key]struct{}), at
 }
 
 // add notes a miss, unless there are too many.
-func (r *recent) add(code string, at time.Time) {
+func (r *recent) add(k engine.Key, at time.Time) {
 	if r.turn(at); len(r.now) < maxRecent {
-		r.now[code] = struct{}{}
+		r.now[k] = struct{}{}
 	}
 }
 
 // has reports whether a code was missed a moment ago.
-func (r *recent) has(code []byte, at time.Time) bool {
+func (r *recent) has(k engine.KeyView, at time.Time) bool {
 	r.turn(at)
-	_, now := r.now[string(code)]
-	_, before := r.before[string(code)]
+	_, now := r.now[engine.Key{Domain: k.Domain, Code: string(k.Code)}]
+	_, before := r.before[engine.Key{Domain: k.Domain, Code: string(k.Code)}]
 	return now || before
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/storage"
@@ -45,7 +46,7 @@ func (f *folder) open(t testing.TB) {
 }
 
 // over makes the accounts those in table.
-func (f *folder) over(table Table) { f.Accounts = New(table, func() time.Time { return f.now }) }
+func (f *folder) over(rows table.Table) { f.Accounts = New(rows, func() time.Time { return f.now }) }
 
 func (f *folder) reopen(t *testing.T) {
 	t.Helper()

@@ -44,7 +44,7 @@ func (a *Accounts) NoteCopy(node string, edge bool) error {
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	has := "everything"
 	if edge {
 		has = "links"

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/api/internal/seams"
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -21,7 +22,7 @@ var errFails = errors.New("this write fails")
 
 // halting is a table whose next write can halt on its way, or fail.
 type halting struct {
-	Table
+	table.Table
 	halt    halt
 	reached chan struct{} // closed when the write has come to its halt
 	release chan struct{} // lets it go on

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/api/internal/seams"
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -45,7 +46,7 @@ func TestEveryWriteOfAccountsGoesThroughOnePlace(t *testing.T) {
 
 // asking is a table that makes a test compare, whenever a write changes what is known.
 type asking struct {
-	Table
+	table.Table
 	compare func(when string)
 	writes  int
 }

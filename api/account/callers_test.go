@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
 
 // counting is a table that counts what is read from it, and can hold one Get after it has read.
 type counting struct {
-	Table
+	table.Table
 	reads atomic.Int64
 
 	held    byte          // the first byte of the key of the Get to hold; 0: none

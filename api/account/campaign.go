@@ -204,7 +204,7 @@ func changeKept[V named](
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	_, err = a.readUser(user) // so that no row is left of a user who is deleted meanwhile
 	before, readErr := read(user)
 	if err = errors.Join(err, readErr); err != nil {

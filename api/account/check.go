@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"shunt/api/table"
 	"shunt/engine"
 )
 
@@ -22,9 +23,9 @@ type CheckReport struct {
 // writes, and that users and names, and tokens, sessions and their index rows, refer to each other
 // both ways. It adds every fault to faults; an error means that it could not read the table.
 // Nothing may write to the table meanwhile, and the table must allow a Get during a Scan.
-func Check(table Table, faults *engine.Faults) (CheckReport, error) {
-	c := tableCheck{table: table, faults: faults}
-	err := table.Scan(nil, func(key, value []byte) (bool, error) {
+func Check(rows table.Table, faults *engine.Faults) (CheckReport, error) {
+	c := tableCheck{table: rows, faults: faults}
+	err := rows.Scan(nil, func(key, value []byte) (bool, error) {
 		why, err := c.row(key, value)
 		if why != "" {
 			faults.Add(fmt.Sprintf("accounts, key %x", key), "%s", why)
@@ -42,8 +43,8 @@ func Check(table Table, faults *engine.Faults) (CheckReport, error) {
 
 // Known reports whether there is or was a user with that number: the links of a deleted user may
 // stay.
-func Known(table Table, user uint32) (bool, error) {
-	last, err := table.Get(lastUserKey)
+func Known(rows table.Table, user uint32) (bool, error) {
+	last, err := rows.Get(lastUserKey)
 	if err != nil {
 		return false, fmt.Errorf("read the last user's number: %w", err)
 	}
@@ -65,7 +66,7 @@ func canonical(row any, value []byte) bool {
 }
 
 type tableCheck struct {
-	table   Table
+	table   table.Table
 	faults  *engine.Faults
 	report  CheckReport
 	highest uint32 // highest number of a user so far
@@ -210,7 +211,7 @@ func (c *tableCheck) filters(user uint32, value []byte) (string, error) {
 }
 
 // accounts reads the table as others do.
-func (c *tableCheck) accounts() *Accounts { return &Accounts{table: c.table} }
+func (c *tableCheck) accounts() *Accounts { return &Accounts{table: table.NewWriter(c.table)} }
 
 // hashFault returns the fault of a row that has a hash, "" if it has none. err is the error of decoding it, row
 // points to its form, and kept is the hash in it.

@@ -15,7 +15,7 @@ func (a *Accounts) CountSessions() uint64 { return uint64(max(0, a.sessions.Load
 func (a *Accounts) countSessions(log *slog.Logger) {
 	lock, err := a.lockWrites()
 	if err == nil {
-		defer lock.unlock()
+		defer lock.Unlock()
 		n := int64(0)
 		err = a.table.Scan(sessionKey(nil), func(key, _ []byte) (bool, error) {
 			n += isSession(key)

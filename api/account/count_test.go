@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"shunt/api/table"
 	"shunt/engine/expect"
 )
 
@@ -55,7 +56,7 @@ func TestSessionsThatAnotherNodeHasEndedAreCountedAgain(t *testing.T) {
 }
 
 // unreadable is a table that cannot be read.
-type unreadable struct{ Table }
+type unreadable struct{ table.Table }
 
 func (unreadable) Scan([]byte, func(key, value []byte) (bool, error)) error {
 	return errors.New("the disk is gone")
@@ -64,11 +65,11 @@ func (unreadable) Scan([]byte, func(key, value []byte) (bool, error)) error {
 func TestACountOfSessionsThatFailsKeepsTheLastOne(t *testing.T) {
 	f, log := newFolder(t), slog.New(slog.DiscardHandler)
 	f.begin(t, f.admin(t).User)
-	table := f.table
-	f.table = unreadable{table}
+	rows := f.table
+	f.table = table.NewWriter(unreadable{rows})
 	if f.countSessions(log); f.CountSessions() != 1 {
 		t.Errorf("%d sessions are counted by a count that failed, want what there was", f.CountSessions())
 	}
-	f.table = table
+	f.table = rows
 	f.wantCounted(t)
 }

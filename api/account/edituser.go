@@ -84,7 +84,7 @@ func (a *Accounts) edit(
 	if err != nil {
 		return User{}, err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	u, err := a.readUser(id)
 	if err != nil {
 		return User{}, err
@@ -230,7 +230,7 @@ func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	u, err := a.readUser(id)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (a *Accounts) RemoveUser(by Caller, id uint32, mayGo Farewell) error {
 	if err != nil {
 		return err
 	}
-	settle, err := mayGo(lock.ctx)
+	settle, err := mayGo(lock.Context())
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 	if err != nil {
 		return Token{}, "", err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	if maker, err = a.Recheck(maker); err != nil { // its credential may have been revoked a moment ago
 		return Token{}, "", err
 	}
@@ -146,7 +146,7 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	hash, err := a.table.Get(tokenIndexKey(user, id))
 	if err != nil {
 		return fmt.Errorf("read token %s: %w", id, err)

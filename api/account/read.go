@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+
+	"shunt/api/table"
 )
 
 func (a *Accounts) readUser(id uint32) (userRecord, error) {
@@ -33,9 +35,9 @@ func (a *Accounts) readSetupCode(hash []byte) (setupCode, []byte, error) {
 }
 
 func readHashed[T any](
-	table Table, what string, key []byte, decode func(value []byte) (T, []byte, error), missing error,
+	rows table.Table, what string, key []byte, decode func(value []byte) (T, []byte, error), missing error,
 ) (row T, hash []byte, err error) {
-	value, err := table.Get(key)
+	value, err := rows.Get(key)
 	switch {
 	case err != nil:
 		return row, nil, fmt.Errorf("read %s: %w", what, err)
@@ -75,10 +77,10 @@ func (a *Accounts) eachSetupCode(user uint32, fn func(s setupCode, hash [sha256.
 // eachOf calls fn for each row that index rows with the prefix lead to, by a hash that is their value or ends their
 // key. The scan ends before the first call, because fn may call the table and a scan must not.
 func eachOf[T any](
-	table Table, what string, prefix []byte, read func(hash []byte) (T, []byte, error), fn func(row T, hash [sha256.Size]byte) error,
+	rows table.Table, what string, prefix []byte, read func(hash []byte) (T, []byte, error), fn func(row T, hash [sha256.Size]byte) error,
 ) error {
 	var hashes [][sha256.Size]byte
-	err := table.Scan(prefix, func(key, hash []byte) (bool, error) {
+	err := rows.Scan(prefix, func(key, hash []byte) (bool, error) {
 		if len(hash) == 0 {
 			hash = key[len(prefix):]
 		}

@@ -86,7 +86,7 @@ func (a *Accounts) beginSession(checked userRecord, password string) (Caller, st
 	if err != nil {
 		return Caller{}, "", err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	u, err := a.readUser(checked.ID)
 	if errors.Is(err, ErrNoUser) || err == nil && u.password != checked.password { // changed since
 		return Caller{}, "", ErrUnauthorized
@@ -216,7 +216,7 @@ func (a *Accounts) EndSession(cookie string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	s, _, err := a.readSession(hash[:])
 	if errors.Is(err, ErrUnauthorized) {
 		return nil

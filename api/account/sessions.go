@@ -67,7 +67,7 @@ func (a *Accounts) endSessions(by Caller, user uint32, ends func(hash [sha256.Si
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	var rows [][]byte
 	err = a.eachSession(user, func(_ session, hash [sha256.Size]byte) error {
 		if ends(hash) {

@@ -34,7 +34,7 @@ func (a *Accounts) NewSetupCode(by Caller, userID uint32) (code string, expires 
 	if err != nil {
 		return "", time.Time{}, err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	if err := a.CheckUser(userID); err != nil {
 		return "", time.Time{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -25,7 +26,7 @@ func TestUsesAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 // followerTable is the table of a node that does not lead.
-type followerTable struct{ Table }
+type followerTable struct{ table.Table }
 
 func (followerTable) Write(_ [][2][]byte, _ [][]byte, _ *engine.AuditEntry, done func(error)) {
 	done(engine.ErrNotLeader)

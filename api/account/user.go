@@ -38,7 +38,7 @@ func (a *Accounts) EnsureAdmin() (u User, created bool, err error) {
 	if err != nil {
 		return User{}, false, err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	u, err = a.OldestAdmin()
 	if !errors.Is(err, ErrNoUser) {
 		return u, false, err
@@ -86,7 +86,7 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	if err := a.checkFree(email); err != nil {
 		return User{}, err
 	}

@@ -103,7 +103,7 @@ func (a *Accounts) writeUses(hashes [][sha256.Size]byte, at map[[sha256.Size]byt
 	if err != nil {
 		return err
 	}
-	defer lock.unlock()
+	defer lock.Unlock()
 	sets := make([][2][]byte, 0, len(hashes))
 	for _, hash := range hashes {
 		live, err := a.hasHash(hash[:])

@@ -27,7 +27,8 @@ const (
 type Link struct {
 	Code           string    `json:"code"` // what follows the slash
 	ShortURL       string    `json:"short_url"`
-	URL            string    `json:"url"` // the target
+	Domain         string    `json:"domain,omitempty"` // a host; empty: the default domain
+	URL            string    `json:"url"`              // the target
 	RedirectStatus int       `json:"redirect_status"`
 	State          State     `json:"state"`
 	Owner          uint32    `json:"owner"` // a user's id
@@ -61,6 +62,7 @@ func (l *Link) UnmarshalJSON(text []byte) error {
 type Draft struct {
 	URL            string    `json:"url"`
 	Alias          string    `json:"alias,omitempty"`           // a chosen code; empty: a random one
+	Domain         string    `json:"domain,omitempty"`          // a host; empty: the default domain
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 	MaxHits        uint64    `json:"max_hits,omitempty"`
@@ -96,25 +98,25 @@ func (c *Client) Shorten(ctx context.Context, draft Draft, options ...Option) (L
 
 // Link reads a link, including Unique.
 func (c *Client) Link(ctx context.Context, code string, options ...Option) (Link, error) {
-	return c.askLink(ctx, call{method: http.MethodGet, path: linkPath(code), takes: takesOwner}, options)
+	return c.askLink(ctx, call{method: http.MethodGet, path: linkPath(code), takes: whose}, options)
 }
 
 // Update changes the fields that edit names. An edit that changes nothing leaves Version as it is.
 func (c *Client) Update(ctx context.Context, code string, edit Edit, options ...Option) (Link, error) {
 	return c.askLink(ctx, call{
-		method: http.MethodPatch, path: linkPath(code), body: edit, takes: takesOwner | takesVersion,
+		method: http.MethodPatch, path: linkPath(code), body: edit, takes: whose | takesVersion,
 	}, options)
 }
 
 // ResetFigures sets the figures of a link to zero: its hits and visitors, also in windows, breakdowns, and hits that
 // were imported. A cap admits its hits once more. It is not repeated when its outcome is unknown.
 func (c *Client) ResetFigures(ctx context.Context, code string, options ...Option) (Link, error) {
-	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/reset", takes: takesOwner | takesVersion}, options)
+	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/reset", takes: whose | takesVersion}, options)
 }
 
 // Delete deletes a link. Its code stays taken for 90 days, but its former owner may take it again.
 func (c *Client) Delete(ctx context.Context, code string, options ...Option) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: linkPath(code), takes: takesOwner | takesVersion}, options, nil)
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: linkPath(code), takes: whose | takesVersion}, options, nil)
 	return err
 }
 

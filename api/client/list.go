@@ -88,7 +88,7 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	if q.PageSize != 0 {
 		query.Set("limit", strconv.Itoa(q.PageSize))
 	}
-	return ask[list[Link]](ctx, c, call{method: http.MethodGet, path: "/links", query: query, takes: takesOwner}, options)
+	return ask[list[Link]](ctx, c, call{method: http.MethodGet, path: "/links", query: query, takes: whose}, options)
 }
 
 // setGiven sets a parameter unless it is empty.
@@ -107,7 +107,7 @@ type ExportQuery struct {
 // error ends it. The server keeps a snapshot of its store for an export, so the consumer has to
 // read at least 16 KiB a second.
 func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[Link, error] {
-	asked := call{method: http.MethodGet, path: "/export", takes: takesOwner}
+	asked := call{method: http.MethodGet, path: "/export", takes: whose}
 	if q.Unique {
 		asked.query = url.Values{"include": {"unique"}}
 	}

@@ -43,7 +43,7 @@ const liveSilence = 45 * time.Second
 // latter two are its last error. Live does not connect again; only the first connection is
 // repeated, like any call.
 func (c *Client) Live(ctx context.Context, code string, options ...Option) iter.Seq2[Figures, error] {
-	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code) + "/live", takes: takesOwner}
+	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code) + "/live", takes: whose}
 	return func(yield func(Figures, error) bool) {
 		s, err := c.openStream(ctx, asked, options, liveSilence)
 		if err != nil {

@@ -26,7 +26,10 @@ const (
 	takesKey
 	takesNoKey
 	takesLinks
-	allOptions = takesOwner | takesVersion | takesKey
+	takesDomain
+	allOptions = takesOwner | takesDomain | takesVersion | takesKey
+
+	whose = takesOwner | takesDomain
 
 	creates = takesKey | takesNoKey
 )
@@ -49,7 +52,7 @@ var (
 func invisible(r rune) bool { return r <= ' ' || r > '~' }
 
 var optionNames = map[optionKind]string{
-	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo",
+	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo", takesDomain: "InDomain",
 }
 
 // Owner is for every call about links and figures: the links are those of the user with that id,
@@ -58,6 +61,10 @@ func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint
 
 // AnyOwner is Owner for the links of all users.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
+
+// InDomain is for every call about links and figures: they are those of the domain with that host. Without it, a link
+// or a tag is of the default domain, and lists and figures are of all domains.
+func InDomain(host string) Option { return Option{takesDomain, host} }
 
 // IfVersion is for Update and Delete: the call fails with ErrPreconditionFailed unless the link
 // still has this Version. Version 0, which links of lists have, is an error.
@@ -96,6 +103,8 @@ func (r *request) apply(asked *call, options []Option) error {
 		switch o.kind {
 		case takesOwner:
 			query.Set("owner", o.value)
+		case takesDomain:
+			query.Set("domain", o.value)
 		case takesLinks:
 			if o.value == "" {
 				query.Set("links", "keep")

@@ -25,6 +25,8 @@ const (
 	ErrMethodNotAllowed     Kind = "method_not_allowed"  //
 	ErrTimeout              Kind = "timeout"             // the request took too long to arrive
 	ErrAliasTaken           Kind = "alias_taken"         //
+	ErrHostTaken            Kind = "host_taken"          // it is another domain already
+	ErrDomainInUse          Kind = "domain_in_use"       // the domain has links
 	ErrBusy                 Kind = "busy"                // another operation is under way
 	ErrGone                 Kind = "gone"                // in a repeated bulk: the link has been deleted since
 	ErrPreconditionFailed   Kind = "precondition_failed" // the link has another version

@@ -114,7 +114,7 @@ func (s *Stats) UnmarshalJSON(text []byte) error {
 
 // Stats reads the figures of a link. They include every redirect that was answered before the call.
 func (c *Client) Stats(ctx context.Context, code string, q StatsQuery, options ...Option) (Stats, error) {
-	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code), query: q.parameters(), takes: takesOwner}
+	asked := call{method: http.MethodGet, path: "/stats/" + url.PathEscape(code), query: q.parameters(), takes: whose}
 	return ask[Stats](ctx, c, asked, options)
 }
 
@@ -126,7 +126,7 @@ func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...O
 	if q.Top != 0 {
 		query.Set("top", strconv.Itoa(q.Top))
 	}
-	return ask[Stats](ctx, c, call{method: http.MethodGet, path: "/stats", query: query, takes: takesOwner}, options)
+	return ask[Stats](ctx, c, call{method: http.MethodGet, path: "/stats", query: query, takes: whose}, options)
 }
 
 func (q *StatsQuery) parameters() url.Values {

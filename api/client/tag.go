@@ -39,7 +39,7 @@ func (c *Client) Tags(ctx context.Context, q TagsQuery, options ...Option) iter.
 	return pages(func(cursor string) (list[Tag], error) {
 		query.Del("cursor")
 		setGiven(query, "cursor", cursor)
-		return ask[list[Tag]](ctx, c, call{method: http.MethodGet, path: "/tags", query: query, takes: takesOwner}, options)
+		return ask[list[Tag]](ctx, c, call{method: http.MethodGet, path: "/tags", query: query, takes: whose}, options)
 	})
 }
 
@@ -50,12 +50,12 @@ func (c *Client) RenameTag(ctx context.Context, tag, name string, options ...Opt
 	body := struct {
 		Name string `json:"name"`
 	}{name}
-	return c.changeTag(ctx, call{method: http.MethodPatch, path: tagPath(tag), body: body, takes: takesOwner}, options)
+	return c.changeTag(ctx, call{method: http.MethodPatch, path: tagPath(tag), body: body, takes: whose}, options)
 }
 
 // DeleteTag takes a tag, in any case, off all links that have it, as RenameTag does.
 func (c *Client) DeleteTag(ctx context.Context, tag string, options ...Option) (TagChange, error) {
-	return c.changeTag(ctx, call{method: http.MethodDelete, path: tagPath(tag), takes: takesOwner}, options)
+	return c.changeTag(ctx, call{method: http.MethodDelete, path: tagPath(tag), takes: whose}, options)
 }
 
 // changeTag repeats a call until it is complete. Links that others took the tag off meanwhile are done, too.

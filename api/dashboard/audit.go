@@ -14,7 +14,6 @@ import (
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // auditPath is the page of the audit log.
@@ -102,7 +101,7 @@ func (r *request) auditPage() error {
 func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
 	s := &view.Search
 	from, to, wrong := s.period()
-	q, err := ops.ParseAudit(r.Caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
+	q, err := r.Calls.ParseAudit(r.Caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
 		"cursor", r.Query("cursor"), "limit", listed))
 	view.Errors = wrong
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
@@ -169,7 +168,7 @@ func (r *request) listChanges(view *auditView, q ops.AuditQuery) error {
 // findSubject finds the pages of the link and the user that the list is of.
 func (r *request) findSubject(view *auditView) error {
 	if code := view.Search.Code; code != "" {
-		l, err := r.Calls.Read(r.Caller, code, engine.Guard{AnyOwner: true})
+		l, err := r.Calls.Read(r.Caller, code, ops.Whose{Anybody: true, Every: true})
 		switch _, _, ok := visit.FieldErrors(err); {
 		case err == nil:
 			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, "all")})

@@ -118,7 +118,7 @@ func (r *request) byView(filter shares.Filter, code, tag, owner string) (view by
 	all := []string{"owner", owner}
 	switch view.Back, view.BackTitle, view.Of = visit.Address(Root, all...), "Overview", "All of your links"; {
 	case code != "":
-		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
+		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
 		if err != nil {
 			return view, err
 		}
@@ -153,7 +153,7 @@ func (r *request) readBy(view *byView, code, tag, owner string) error {
 	windows := view.windows()
 	queries := make([]ops.FiguresQuery, len(windows))
 	for i := range windows {
-		q, err := ops.ParseOwnerFigures(r.Caller, windows[i].parameters("tag", tag, "owner", owner))
+		q, err := r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters("tag", tag, "owner", owner))
 		if err != nil {
 			return err
 		}

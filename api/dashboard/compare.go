@@ -93,7 +93,7 @@ func (r *request) readCompared(v *compareView) error {
 	if err := r.readOwner(v.windows("include", allLists), "codes", v.Codes, "owner", v.Owner); err != nil {
 		return err
 	}
-	guard, err := ops.ParseGuard(r.Caller, parameters("owner", v.Owner))
+	guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", v.Owner))
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *request) figuresCSV() error {
 	owner, code := r.Query("owner"), r.Query("code")
 	made := time.Time{}
 	if code != "" {
-		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
+		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 
 // deleteLink is POST /_/link/{code}/delete.
 func (r *request) deleteLink() error {
-	return r.confirmed(r.showDelete, func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error) {
+	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error) {
 		err = r.Calls.Delete(r.Caller, code, guard, versions)
 		return "The link " + code + " is deleted.", (&find.Search{Owner: owner}).Address(), err
 	})
@@ -62,7 +62,7 @@ func (r *request) deleteLink() error {
 // confirmed does what such a page has asked for, once, and goes to the page that do returns. show shows the page again
 // if the link was edited since.
 func (r *request) confirmed(
-	show func(status int) error, do func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error),
+	show func(status int) error, do func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error),
 ) error {
 	code, guard, owner, err := r.whoseLink()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *request) showReset(status int) error {
 
 // resetLink is POST /_/link/{code}/reset.
 func (r *request) resetLink() error {
-	return r.confirmed(r.showReset, func(code string, guard engine.Guard, owner string, versions []uint64) (said, page string, err error) {
+	return r.confirmed(r.showReset, func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error) {
 		_, err = r.Calls.Reset(r.Caller, code, guard, versions)
 		return "The figures of the link are zero now.", linkPath(code, owner), err
 	})

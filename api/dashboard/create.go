@@ -68,7 +68,7 @@ func (r *request) given() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := ops.ParseGuard(r.Caller, parameters("owner", r.Query("owner")))
+	guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", r.Query("owner")))
 	if err != nil {
 		return nil, err
 	}

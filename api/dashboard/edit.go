@@ -24,11 +24,11 @@ type editView struct {
 
 // whoseLink returns the {code} of the path, the guard of the parameter owner, and the parameter. A
 // form has it in a hidden field, so that it outlives signing in again.
-func (r *request) whoseLink() (code string, g engine.Guard, owner string, err error) {
+func (r *request) whoseLink() (code string, g ops.Whose, owner string, err error) {
 	if owner = r.Query("owner"); owner == "" {
 		owner, _ = r.Typed("owner")
 	}
-	if g, err = ops.ParseGuard(r.Caller, parameters("owner", owner)); err != nil {
+	if g, err = r.Calls.ParseWhose(r.Caller, parameters("owner", owner)); err != nil {
 		return "", g, "", err
 	}
 	code, err = ops.ParseCode(r.Segment("code"))
@@ -133,7 +133,7 @@ func versionOf(text string) uint64 {
 
 // showCrossed shows the form again after another edit of the link: what was typed, beside what the
 // link has now. If it is sent again, it changes the link as it is now.
-func (r *request) showCrossed(view *editView, g engine.Guard) error {
+func (r *request) showCrossed(view *editView, g ops.Whose) error {
 	l, err := r.Calls.Read(r.Caller, view.Code, g)
 	if err != nil {
 		return err

@@ -154,7 +154,7 @@ func (r *request) readOwner(windows []window, pairs ...string) error {
 	queries := make([]ops.FiguresQuery, len(windows))
 	for i := range windows {
 		var err error
-		if queries[i], err = ops.ParseOwnerFigures(r.Caller, windows[i].parameters(pairs...)); err != nil {
+		if queries[i], err = r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters(pairs...)); err != nil {
 			return err
 		}
 		queries[i].Zone = windows[i].zone

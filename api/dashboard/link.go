@@ -58,8 +58,8 @@ func (r *request) link() error {
 }
 
 // linkAsked returns the {code} of the path and the guard of the query.
-func (r *request) linkAsked() (code string, g engine.Guard, err error) {
-	if g, err = ops.ParseGuard(r.Caller, parameters("owner", r.Query("owner"))); err != nil {
+func (r *request) linkAsked() (code string, g ops.Whose, err error) {
+	if g, err = r.Calls.ParseWhose(r.Caller, parameters("owner", r.Query("owner"))); err != nil {
 		return "", g, err
 	}
 	code, err = ops.ParseCode(r.Segment("code"))
@@ -87,7 +87,7 @@ func (r *request) readLink(view *linkView, code string) error {
 // readLinkWindows reads the figures of windows for one link.
 func (r *request) readLinkWindows(code, owner string, windows ...window) error {
 	for _, w := range windows {
-		q, err := ops.ParseFigures(r.Caller, w.parameters("owner", owner))
+		q, err := r.Calls.ParseFigures(r.Caller, w.parameters("owner", owner))
 		if err != nil {
 			return err
 		}

@@ -132,9 +132,9 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 	if !s.Empty() { // to count all links would cost the page of all links more than the list itself
 		total = "true"
 	}
-	q, err := ops.ParseList(r.Caller, parameters(append(s.Pairs(), "total", total, "cursor", view.Pager.Cursor, "limit", listed)...))
+	q, err := r.Calls.ParseList(r.Caller, parameters(append(s.Pairs(), "total", total, "cursor", view.Pager.Cursor, "limit", listed)...))
 	if err == nil {
-		q.Summed, view.Owners = true, q.Guard.AnyOwner
+		q.Summed, view.Owners = true, q.Whose.Anybody
 		err = r.Heavily(func() error { return r.readPage(view, q) })
 	}
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
@@ -238,7 +238,7 @@ func (r *request) showMade(view *linksView) error {
 	if err != nil {
 		return nil
 	}
-	l, err := r.Calls.Read(r.Caller, code, engine.Guard{Owner: r.Caller.User.ID})
+	l, err := r.Calls.Read(r.Caller, code, ops.Own(r.Caller))
 	if err == nil {
 		view.Made, view.Works = &l, l.State == engine.StateActive
 	} else if _, _, ok := visit.FieldErrors(err); !ok {

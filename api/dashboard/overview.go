@@ -104,7 +104,7 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
 	from, _ := r.today()
-	q, err := ops.ParseOwnerFigures(r.Caller, parameters("owner", r.Query("owner"), "from", moment(from)))
+	q, err := r.Calls.ParseOwnerFigures(r.Caller, parameters("owner", r.Query("owner"), "from", moment(from)))
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *request) liveToday() error {
 		})
 		return hits, unique, err
 	}
-	return r.Stream(r.Ctx, r.Caller, q.Guard, read)
+	return r.Stream(r.Ctx, r.Caller, q.Whose, read)
 }
 
 // shownMisses is how many codes the page of misses shows.

@@ -188,7 +188,7 @@ func (r *request) countSelected(view *selectedView) error {
 
 // listAsked returns the query for the links of a search.
 func (r *request) listAsked(s *find.Search, pairs ...string) (ops.ListQuery, error) {
-	return ops.ParseList(r.Caller, parameters(append(s.Pairs(), pairs...)...))
+	return r.Calls.ParseList(r.Caller, parameters(append(s.Pairs(), pairs...)...))
 }
 
 // changeSelected is POST /_/links/selected/change: it changes the links, and says what became of them. The same form
@@ -223,7 +223,7 @@ func (r *request) changeOnce(view *selectedView) error {
 	if err != nil {
 		return err
 	}
-	s := ops.Several{Guard: q.Guard, List: q, Codes: view.Codes}
+	s := ops.Several{Whose: q.Whose, List: q, Codes: view.Codes}
 	if s.List.Cursor = r.Sent("cursor"); !view.All && len(view.Codes) == 0 {
 		return problem.New(problem.BadRequest, "the form must name links")
 	}
@@ -369,7 +369,7 @@ func (r *request) exportCodes(view *selectedView) error {
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Guard.AnyOwner)
+	table, err := r.newLinkTable(q.Whose.Anybody)
 	if err != nil {
 		return err
 	}
@@ -379,7 +379,7 @@ func (r *request) exportCodes(view *selectedView) error {
 			if cut = table.full(); cut {
 				break
 			}
-			l, err := r.Calls.Read(r.Caller, code, q.Guard)
+			l, err := r.Calls.Read(r.Caller, code, q.Whose)
 			switch {
 			case err == nil:
 				table.add(&l, r.Now())
@@ -411,7 +411,7 @@ func (r *request) exportShown() error {
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Guard.AnyOwner)
+	table, err := r.newLinkTable(q.Whose.Anybody)
 	if err != nil {
 		return err
 	}

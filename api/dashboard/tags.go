@@ -84,7 +84,7 @@ func (r *request) tagsPage() error {
 
 // tags returns a page of tags.
 func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
-	q, err := ops.ParseTags(r.Caller, parameters(pairs...))
+	q, err := r.Calls.ParseTags(r.Caller, parameters(pairs...))
 	if err != nil {
 		return page, err
 	}
@@ -96,9 +96,9 @@ func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
 }
 
 // tagAsked returns the tag that a page or a form is about, as it is now. Errors: engine.ErrNotFound.
-func (r *request) tagAsked(asked func(name string) string) (view tagView, guard engine.Guard, err error) {
+func (r *request) tagAsked(asked func(name string) string) (view tagView, guard ops.Whose, err error) {
 	view = tagView{Key: r.FormKey(), Owner: asked("owner")}
-	if guard, err = ops.ParseGuard(r.Caller, parameters("owner", view.Owner)); err != nil {
+	if guard, err = r.Calls.ParseWhose(r.Caller, parameters("owner", view.Owner)); err != nil {
 		return view, guard, err
 	}
 	view.Back = visit.Address(tagsPath, "owner", view.Owner)
@@ -140,7 +140,7 @@ func (r *request) renameTag() error {
 		return err
 	}
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
-	return r.changeTag("tag-rename", "Rename ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
+	return r.changeTag("tag-rename", "Rename ", func(guard ops.Whose, tag string) (ops.Retagged, string, error) {
 		done, err := r.Calls.RenameTag(r.Caller, guard, tag, body)
 		return done, "is renamed to “" + name + "” on ", err
 	})
@@ -148,17 +148,17 @@ func (r *request) renameTag() error {
 
 // deleteTag is POST /_/tags/delete.
 func (r *request) deleteTag() error {
-	return r.changeTag("tag-delete", "Delete ", func(guard engine.Guard, tag string) (ops.Retagged, string, error) {
+	return r.changeTag("tag-delete", "Delete ", func(guard ops.Whose, tag string) (ops.Retagged, string, error) {
 		done, err := r.Calls.DeleteTag(r.Caller, guard, tag)
 		return done, "is taken off ", err
 	})
 }
 
 // changeTag makes a change of a tag and shows the list, or the form again.
-func (r *request) changeTag(template, title string, change func(guard engine.Guard, tag string) (ops.Retagged, string, error)) error {
+func (r *request) changeTag(template, title string, change func(guard ops.Whose, tag string) (ops.Retagged, string, error)) error {
 	tag, owner := r.Sent("tag"), r.Sent("owner")
 	err := r.SeeOnce(func() (string, error) {
-		guard, err := ops.ParseGuard(r.Caller, parameters("owner", owner))
+		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
 		if err != nil {
 			return "", err
 		}

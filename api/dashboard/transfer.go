@@ -84,12 +84,12 @@ func (r *request) importFile() error {
 }
 
 // ownerOf returns whose links an import makes.
-func ownerOf(f upload) (engine.Guard, error) {
+func ownerOf(f upload) (ops.Whose, error) {
 	id, err := strconv.ParseUint(f.owner, 10, 32)
 	if err != nil || id == 0 {
-		return engine.Guard{}, errOwner
+		return ops.Whose{}, errOwner
 	}
-	return engine.Guard{Owner: uint32(id)}, nil
+	return ops.Whose{User: uint32(id)}, nil
 }
 
 // Limits of an import without script. maxImportBytes is of the whole form.
@@ -147,7 +147,7 @@ func (r *request) importLines(f upload) (*imported, error) {
 	if err != nil {
 		return nil, err
 	}
-	done, end := &imported{Owner: guard.Owner}, r.Now().Add(ops.Patience)
+	done, end := &imported{Owner: guard.User}, r.Now().Add(ops.Patience)
 	for text, numbers := done.next(lines); len(numbers) > 0; text, numbers = done.next(lines) {
 		if r.Now().After(end) {
 			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."

@@ -31,7 +31,7 @@ func (l *Calls) CreateBulk(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 
 // ImportLinks is POST /import.
 func (l *Calls) ImportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	guard, err := ops.ParseGuard(caller, ctx.QueryArgs())
+	guard, err := l.Ops.ParseWhose(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}

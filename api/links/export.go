@@ -22,7 +22,7 @@ import (
 // problem instead of a link (its type begins with urn:shunt:problem:), and the connection ends
 // without the last chunk.
 func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseExport(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseExport(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}

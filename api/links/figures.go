@@ -11,7 +11,7 @@ import (
 
 // ReadStats is GET /stats/{code}.
 func (l *Calls) ReadStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseFigures(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseFigures(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
@@ -19,7 +19,7 @@ func (l *Calls) ReadStats(ctx *fasthttp.RequestCtx, caller account.Caller) error
 	if err != nil {
 		return err
 	}
-	if _, err := l.Ops.Find(caller, code, q.Guard); err != nil { // so that a missing link takes no place
+	if _, err := l.Ops.Find(caller, code, q.Whose); err != nil { // so that a missing link takes no place
 		return err
 	}
 	answer := func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
@@ -37,7 +37,7 @@ func (l *Calls) ReadStats(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // ReadOwnerStats is GET /stats.
 func (l *Calls) ReadOwnerStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseOwnerFigures(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseOwnerFigures(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (l *Calls) ReadMisses(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 
 // ReadAudit is GET /audit.
 func (l *Calls) ReadAudit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseAudit(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseAudit(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}

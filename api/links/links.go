@@ -12,7 +12,6 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // Calls answers the calls on links and their figures; package ops defines what each call does.
@@ -59,7 +58,7 @@ func creationAsked(ctx *fasthttp.RequestCtx) (ops.Key, error) {
 
 // ListLinks is GET /links.
 func (l *Calls) ListLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseList(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseList(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
@@ -70,11 +69,11 @@ func (l *Calls) ListLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // ReadLink is GET /links/{code}.
 func (l *Calls) ReadLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, guard, err := linkAsked(ctx, caller)
+	code, whose, err := linkAsked(ctx, l.Ops, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.Ops.Read(caller, code, guard)
+	link, err := l.Ops.Read(caller, code, whose)
 	if err != nil {
 		return err
 	}
@@ -83,11 +82,11 @@ func (l *Calls) ReadLink(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 
 // PatchLink is PATCH /links/{code}.
 func (l *Calls) PatchLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, guard, err := linkAsked(ctx, caller)
+	code, whose, err := linkAsked(ctx, l.Ops, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.Ops.Update(caller, code, guard, versionsAsked(ctx), exchange.BodyOf(ctx))
+	link, err := l.Ops.Update(caller, code, whose, versionsAsked(ctx), exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
@@ -105,11 +104,11 @@ func acceptingPatches(ctx *fasthttp.RequestCtx, err error) error {
 
 // DeleteLink is DELETE /links/{code}.
 func (l *Calls) DeleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, guard, err := linkAsked(ctx, caller)
+	code, whose, err := linkAsked(ctx, l.Ops, caller)
 	if err != nil {
 		return err
 	}
-	if err := l.Ops.Delete(caller, code, guard, versionsAsked(ctx)); err != nil {
+	if err := l.Ops.Delete(caller, code, whose, versionsAsked(ctx)); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
@@ -118,11 +117,11 @@ func (l *Calls) DeleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 
 // ResetLink is POST /links/{code}/reset. It reads no body.
 func (l *Calls) ResetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, guard, err := linkAsked(ctx, caller)
+	code, whose, err := linkAsked(ctx, l.Ops, caller)
 	if err != nil {
 		return err
 	}
-	link, err := l.Ops.Reset(caller, code, guard, versionsAsked(ctx))
+	link, err := l.Ops.Reset(caller, code, whose, versionsAsked(ctx))
 	if err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func (l *Calls) ResetLink(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // ListTags is GET /tags.
 func (l *Calls) ListTags(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	q, err := ops.ParseTags(caller, ctx.QueryArgs())
+	q, err := l.Ops.ParseTags(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
@@ -144,11 +143,11 @@ func (l *Calls) ListTags(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 
 // RenameTag is PATCH /tags/{tag}.
 func (l *Calls) RenameTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	tag, guard, err := tagAsked(ctx, caller)
+	tag, whose, err := l.tagAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	done, err := l.Ops.RenameTag(caller, guard, tag, exchange.BodyOf(ctx))
+	done, err := l.Ops.RenameTag(caller, whose, tag, exchange.BodyOf(ctx))
 	if err != nil {
 		return acceptingPatches(ctx, err)
 	}
@@ -157,35 +156,35 @@ func (l *Calls) RenameTag(ctx *fasthttp.RequestCtx, caller account.Caller) error
 
 // DeleteTag is DELETE /tags/{tag}.
 func (l *Calls) DeleteTag(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	tag, guard, err := tagAsked(ctx, caller)
+	tag, whose, err := l.tagAsked(ctx, caller)
 	if err != nil {
 		return err
 	}
-	done, err := l.Ops.DeleteTag(caller, guard, tag)
+	done, err := l.Ops.DeleteTag(caller, whose, tag)
 	if err != nil {
 		return err
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, done)
 }
 
-// tagAsked returns the {tag} of the path, and the guard that says whose it is.
-func tagAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (tag string, g engine.Guard, err error) {
-	if g, err = ops.ParseGuard(caller, ctx.QueryArgs()); err != nil {
-		return "", g, err
+// tagAsked returns the {tag} of the path, and whose it is.
+func (l *Calls) tagAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (tag string, w ops.Whose, err error) {
+	if w, err = l.Ops.ParseWhose(caller, ctx.QueryArgs()); err != nil {
+		return "", w, err
 	}
 	part, _ := ctx.UserValue("tag").(string)
 	tag, err = ops.ParseTag(part)
-	return tag, g, err
+	return tag, w, err
 }
 
-// linkAsked returns the {code} of the path, and the guard that says whose link it may be. The only
-// query parameter is owner.
-func linkAsked(ctx *fasthttp.RequestCtx, caller account.Caller) (code string, g engine.Guard, err error) {
-	if g, err = ops.ParseGuard(caller, ctx.QueryArgs()); err != nil {
-		return "", g, err
+// linkAsked returns the {code} of the path, and whose link it may be. The only
+// query parameters are owner and domain.
+func linkAsked(ctx *fasthttp.RequestCtx, calls *ops.Calls, caller account.Caller) (code string, w ops.Whose, err error) {
+	if w, err = calls.ParseWhose(caller, ctx.QueryArgs()); err != nil {
+		return "", w, err
 	}
 	code, err = codeAsked(ctx)
-	return code, g, err
+	return code, w, err
 }
 
 // codeAsked returns the {code} of the path.

@@ -51,19 +51,19 @@ func newPlaces() *ops.Places {
 // StreamStats is GET /stats/{code}/live: the two figures as server-sent events (HTML, 9.2). HEAD
 // gets the header fields.
 func (c *Live) StreamStats(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, guard, err := linkAsked(ctx, caller)
+	code, whose, err := linkAsked(ctx, c.Ops, caller)
 	if err != nil {
 		return err
 	}
-	w, err := c.Ops.Watch(caller, code, guard)
+	watched, err := c.Ops.Watch(caller, code, whose)
 	if err != nil {
 		return err
 	}
 	return c.stream(ctx, caller, &liveStream{
-		recheck: c.Ops.Recheck(caller, guard, account.StatsRead),
-		hits:    func() (uint64, error) { return c.Ops.Hits(caller, w) },
+		recheck: c.Ops.Recheck(caller, whose, account.StatsRead),
+		hits:    func() (uint64, error) { return c.Ops.Hits(caller, watched) },
 		figures: func() (liveFigures, error) {
-			f, err := c.Ops.Figures(caller, code, ops.FiguresQuery{Guard: guard})
+			f, err := c.Ops.Figures(caller, code, ops.FiguresQuery{Whose: whose})
 			return liveFigures{f.Hits, f.Unique}, err
 		},
 	})
@@ -72,12 +72,12 @@ func (c *Live) StreamStats(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 // StreamOf is dashboard.Stream: it answers with what read returns. read may be costly, so what was
 // read for the hits is not read again for the figures.
 func (c *Live) StreamOf(
-	ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error),
+	ctx *fasthttp.RequestCtx, caller account.Caller, w ops.Whose, read func() (hits, unique uint64, err error),
 ) error {
 	var f liveFigures
 	fresh := false // f has yet to be returned as figures
 	return c.stream(ctx, caller, &liveStream{
-		recheck: c.Ops.Recheck(caller, g, account.StatsRead),
+		recheck: c.Ops.Recheck(caller, w, account.StatsRead),
 		hits: func() (_ uint64, err error) {
 			f.hits, f.unique, err = read()
 			fresh = err == nil

@@ -160,7 +160,7 @@ func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) err
 		if keepLinks { // links that are being created at this moment stay too
 			return func(bool) {}, nil
 		}
-		if settle, err = c.o.Engine.RetireOwner(ctx, id); errors.Is(err, engine.ErrOverloaded) {
+		if settle, err = c.o.Engine.RetireUser(ctx, id); errors.Is(err, engine.ErrOverloaded) {
 			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
 		}
 		return settle, err
@@ -174,7 +174,7 @@ func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) err
 // CountLinks returns how many live links a user has, at most limit; more: there are more. It takes
 // a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
 func (c *Calls) CountLinks(caller account.Caller, owner uint32, limit uint64) (n uint64, more bool, err error) {
-	if err := mayUse(caller, engine.Guard{Owner: owner}); err != nil {
+	if err := mayUse(caller, Whose{User: owner}); err != nil {
 		return 0, false, err
 	}
 	err = c.InTurn(caller, func() error {

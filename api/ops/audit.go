@@ -34,6 +34,8 @@ const cursorLink = "-"
 type AuditQuery struct {
 	Actor    string // a user's number or e-mail address, or the id of a token; empty: any
 	Code     string // of a link; empty: any
+	Domain   engine.Domain
+	Every    bool // entries of all domains, and those of none; of a code, the default domain is meant
 	From, To time.Time
 	Limit    int    // 0: defaultAudited
 	Before   uint64 // the stamp after which the page goes on; 0: from the newest on
@@ -56,6 +58,7 @@ type AuditEntry struct {
 	At        time.Time       `json:"at"`
 	Action    string          `json:"action"`
 	Actor     AuditActor      `json:"actor"`
+	Domain    string          `json:"domain,omitempty"`     // of that code; absent: the default one
 	Code      string          `json:"code,omitempty"`       // of a link, or the first of several
 	LastCode  string          `json:"last_code,omitempty"`  // of several
 	User      uint32          `json:"user,omitempty"`       // that was changed
@@ -90,6 +93,7 @@ var auditActions = map[engine.AuditAction]string{
 	engine.TokenIssued: "token.issued", engine.TokenRevoked: "token.revoked",
 	engine.SetupLinkMade: "setup_link.made", engine.SetupLinkUsed: "setup_link.used", engine.SessionsEnded: "sessions.ended",
 	engine.CopyGiven: "copy.given", engine.LinkReset: "link.reset",
+	engine.DomainAdded: "domain.added", engine.DomainEdited: "domain.edited", engine.DomainDeleted: "domain.deleted",
 }
 
 var auditParameters = map[string]parameterReader[AuditQuery]{
@@ -129,13 +133,14 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 }
 
 // ParseAudit reads the parameters of a list of the audit log. It has no owner: the log is everybody's.
-func ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
+func (c *Calls) ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
 	for name := range p.All() {
 		if string(name) == "owner" {
 			return q, UnknownParameter(name)
 		}
 	}
-	_, err = readParameters(caller, p, &q, auditParameters, maxAuditValueBytes)
+	whose, err := readParameters(c, caller, p, &q, auditParameters, maxAuditValueBytes)
+	q.Domain, q.Every = whose.Domain, whose.Every
 	if err == nil && !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		err = jsonbody.FieldError("from", "reversed", "must be before to")
 	}
@@ -204,12 +209,26 @@ func (c *Calls) findAudited(q *AuditQuery) error {
 	if q.Code == "" || q.linkKnown || !q.To.IsZero() || q.Before != 0 {
 		return nil
 	}
-	id, _, err := c.o.Engine.Made(keyOf(q.Code))
+	id, _, err := c.o.Engine.Made(q.key())
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
 	q.linkKnown, q.link = true, id
 	return nil
+}
+
+// key returns the key of the link that q asks about.
+func (q *AuditQuery) key() engine.Key { return engine.Key{Domain: q.Domain, Code: q.Code} }
+
+// isIn reports whether e is about links of a domain.
+func isIn(e *engine.AuditEntry, d engine.Domain) bool {
+	switch {
+	case e.Before != nil:
+		return e.Before.Hot.Domain == d
+	case e.After != nil:
+		return e.After.Hot.Domain == d
+	}
+	return e.First.Code != "" && e.First.Domain <= d && d <= e.Last.Domain
 }
 
 // wants reports whether e is by the actor and about the code of q. It must be called for each entry from the newest on.
@@ -220,10 +239,10 @@ func (q *AuditQuery) wants(e *engine.AuditEntry) bool {
 
 // isAbout reports whether e is about the code of q, and keeps which link had that before e.
 func (q *AuditQuery) isAbout(e *engine.AuditEntry) bool {
-	key := keyOf(q.Code)
+	key := q.key()
 	switch {
 	case q.Code == "":
-		return true
+		return q.Every || isIn(e, q.Domain)
 	case e.Before != nil:
 		if e.Before.Hot.Key == key {
 			q.linkKnown, q.link = true, e.Before.Hot.ID // figures that are reset give it a new id
@@ -249,9 +268,11 @@ func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
 	}
 	switch {
 	case e.Action == engine.LinksCreated || e.Action == engine.LinksImported:
-		x.Counts = &AuditCounts{e.Created, e.Existing, e.Failed}
+		x.Counts, x.Domain = &AuditCounts{e.Created, e.Existing, e.Failed}, c.hostIn(e.First.Domain)
 	case e.Before != nil || e.After != nil:
-		x.Code, x.Before, x.After = c.auditLink(e)
+		var key engine.Key
+		key, x.Before, x.After = c.auditLink(e)
+		x.Code, x.Domain = key.Code, c.hostIn(key.Domain)
 	default:
 		x.Before, x.After = auditChanges(e.Changes)
 	}
@@ -271,17 +292,17 @@ func auditActor(by *engine.By) AuditActor {
 	return a
 }
 
-// auditLink returns the code of a link, and its fields that changed, as link objects show them:
+// auditLink returns the key of a link, and its fields that changed, as link objects show them:
 // those that can be changed, and the owner. A creation shows the ones that are not the default, a
 // deletion too.
-func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json.RawMessage) {
+func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after json.RawMessage) {
 	none := engine.Record{}
 	was, is := &none, &none
 	if e.Before != nil {
-		was, code = e.Before, e.Before.Hot.Code
+		was, key = e.Before, e.Before.Hot.Key
 	}
 	if e.After != nil {
-		is, code = e.After, e.After.Hot.Code
+		is, key = e.After, e.After.Hot.Key
 	}
 	now := c.o.Now()
 	x, y := c.shown(was.Detail(now)), c.shown(is.Detail(now))
@@ -294,7 +315,7 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (code string, before, after json
 			before, after = appendMember(before, f.name, a), appendMember(after, f.name, b)
 		}
 	}
-	return code, endObject(before, e.Before != nil), endObject(after, e.After != nil)
+	return key, endObject(before, e.Before != nil), endObject(after, e.After != nil)
 }
 
 // auditChanges returns the fields of an account that changed. A password has no values: it is true

@@ -32,19 +32,19 @@ func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, err
 }
 
 // Import adds links that were created elsewhere, with their codes, times and hits, for the user
-// that g names. It needs no key to be repeated: a link that exists already with the same fields is
+// that w names. It needs no key to be repeated: a link that exists already with the same fields is
 // left as it is.
-func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, error) {
-	if err := mayUse(caller, g); err != nil {
+func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) {
+	if err := mayUse(caller, w); err != nil {
 		return nil, err
 	}
-	if g.AnyOwner {
+	if w.Anybody {
 		return nil, jsonbody.FieldError("owner", "range", "must be a user's id")
 	}
 	var results Results
-	err := c.o.Accounts.CheckUser(g.Owner)
+	err := c.o.Accounts.CheckUser(w.User)
 	if err == nil {
-		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, g.Owner, (*linkReader).readImport)
+		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, w.User, (*linkReader).readImport)
 	}
 	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
 		return nil, errUnknownOwner
@@ -55,16 +55,18 @@ func (c *Calls) Import(caller account.Caller, g engine.Guard, b Bulk) (Results, 
 // An itemReader makes d, which is empty, the draft that an item of a body asks for.
 type itemReader func(r *linkReader, d *engine.Draft, item []byte) error
 
-// createMany creates links of owner from the items of a body, each of which it reads with read. The
+// createMany creates links of a user from the items of a body, each of which it reads with read. The
 // body is read in turn with other costly work, because 8 MiB of JSON take half a second of a core.
 func (c *Calls) createMany(
-	caller account.Caller, request func() *engine.Request, b Bulk, owner uint32, read itemReader,
+	caller account.Caller, request func() *engine.Request, b Bulk, user uint32, read itemReader,
 ) (Results, error) {
 	room := bulkRooms.Get().(*bulkRoom)
 	var asked *engine.Request
 	err := c.InTurn(caller, func() error {
 		asked = request()
-		room.reader = linkReader{policy: c.o.Targets, owner: owner, now: c.o.Now(), sent: room.reader.sent}
+		sent := room.reader.sent
+		room.reader = c.reader(user, c.o.Now())
+		room.reader.sent = sent
 		return room.readItems(&b, read)
 	})
 	if err != nil {
@@ -73,7 +75,7 @@ func (c *Calls) createMany(
 	by := c.by(caller)
 	for i := range room.items {
 		d := &room.items[i].Draft
-		d.Owner, d.By, d.TakesDeleted = owner, by, caller.Has(account.Admin)
+		d.Owner, d.By, d.TakesDeleted = engine.OwnerIn(d.Domain, user), by, caller.Has(account.Admin)
 	}
 	made, err := c.createItems(asked, room.items)
 	if err != nil {
@@ -103,7 +105,7 @@ var bulkRooms = sync.Pool{New: func() any { return new(bulkRoom) }}
 // release gives the room to a later request.
 func (r *bulkRoom) release() {
 	clear(r.items) // releases strings
-	r.items, r.reader.asked, r.reader.members = r.items[:0], askedLink{}, [16]jsonbody.Member{}
+	r.items, r.reader.asked, r.reader.members = r.items[:0], askedLink{}, [len(r.reader.members)]jsonbody.Member{}
 	bulkRooms.Put(r)
 }
 

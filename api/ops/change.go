@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -29,53 +28,51 @@ func ParseCode(text string) (string, error) {
 	return strings.Clone(text), nil
 }
 
-// keyOf returns the key of the link that a call names.
-func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
-
-// Read returns a link that g admits, with its visitors.
-func (c *Calls) Read(caller account.Caller, code string, g engine.Guard) (Link, error) {
-	if err := mayUse(caller, g); err != nil {
+// Read returns a link that w admits, with its visitors.
+func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) {
+	if err := mayUse(caller, w); err != nil {
 		return Link{}, err
 	}
-	d, err := c.o.Engine.Read(keyOf(code))
+	d, err := c.o.Engine.Read(w.key(code))
 	if err != nil {
 		return Link{}, err
 	}
-	if !g.AnyOwner && d.Owner != g.Owner {
+	if !w.has(d.Owner) {
 		return Link{}, engine.ErrNotFound
 	}
 	return c.counted(d), nil
 }
 
-// Update applies body, a JSON merge patch (RFC 7396), to a link that g admits. A patch that changes
+// Update applies body, a JSON merge patch (RFC 7396), to a link that w admits. A patch that changes
 // nothing leaves the link at its version. If versions is not empty, the link must have one of them.
 //
 // A value that the link has already is not checked again, so a patch of the link object as it was read
 // succeeds, whatever time or the block list have made of it.
 func (c *Calls) Update(
-	caller account.Caller, code string, g engine.Guard, versions []uint64, body jsonbody.Body,
+	caller account.Caller, code string, w Whose, versions []uint64, body jsonbody.Body,
 ) (Link, error) {
-	if err := mayUse(caller, g); err != nil {
+	if err := mayUse(caller, w); err != nil {
 		return Link{}, err
 	}
 	p, err := c.parsePatch(body, nil)
 	if errors.As(err, new(engine.InvalidError)) {
-		if l, errRead := c.Read(caller, code, g); errRead == nil {
+		if l, errRead := c.Read(caller, code, w); errRead == nil {
 			p, err = c.parsePatch(body, &l)
 		}
 	}
 	if err != nil {
 		return Link{}, err
 	}
-	if g.Version, err = c.demanded(code, g, versions); err != nil {
+	g := w.guard()
+	if g.Version, err = c.demanded(code, w, versions); err != nil {
 		return Link{}, err
 	}
-	owner, err := c.givenTo(caller, code, g, &p)
+	owner, err := c.givenTo(caller, code, w, &p)
 	if err != nil {
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.o.Engine.Give(context.Background(), keyOf(code), g, owner, p.apply)
+	d, err := c.o.Engine.Give(context.Background(), w.key(code), g, owner, p.apply)
 	c.o.Wrote("update", 1, err)
 	if errors.Is(err, engine.ErrOwnerGone) {
 		return Link{}, errUnknownOwner
@@ -86,38 +83,39 @@ func (c *Calls) Update(
 	return c.counted(c.withVisitors(d)), nil
 }
 
-// givenTo returns the user to whom p gives a link, 0 if it keeps its owner. Only admins may give links away.
+// givenTo returns the owner to whom p gives a link, 0 if it keeps its owner. Only admins may give links away.
 // The owner that a link has need not exist any more (see RemoveUser).
-func (c *Calls) givenTo(caller account.Caller, code string, g engine.Guard, p *patch) (uint32, error) {
+func (c *Calls) givenTo(caller account.Caller, code string, w Whose, p *patch) (uint32, error) {
 	to := p.draft.Owner
 	switch {
-	case to == 0 || !g.AnyOwner && to == g.Owner:
+	case to == 0 || !w.Anybody && to == w.User:
 		return 0, nil
 	case !caller.Has(account.Admin):
 		return 0, errOwnerNeedsAdmin
 	}
-	if l, err := c.Read(caller, code, g); err != nil || l.Owner == to {
+	if l, err := c.Read(caller, code, w); err != nil || l.Owner == to {
 		return 0, err
 	}
 	err := c.o.Accounts.CheckUser(to)
 	if errors.Is(err, account.ErrNoUser) {
 		err = errUnknownOwner
 	}
-	return to, err
+	return engine.OwnerIn(w.Domain, to), err
 }
 
-// Reset begins the figures of a link that g admits again: see engine.Reset. If versions is not empty, the link
+// Reset begins the figures of a link that w admits again: see engine.Reset. If versions is not empty, the link
 // must have one of them.
-func (c *Calls) Reset(caller account.Caller, code string, g engine.Guard, versions []uint64) (Link, error) {
-	err := mayUse(caller, g)
+func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []uint64) (Link, error) {
+	err := mayUse(caller, w)
 	if err != nil {
 		return Link{}, err
 	}
-	if g.Version, err = c.demanded(code, g, versions); err != nil {
+	g := w.guard()
+	if g.Version, err = c.demanded(code, w, versions); err != nil {
 		return Link{}, err
 	}
 	g.By = c.by(caller)
-	d, err := c.o.Engine.Reset(context.Background(), keyOf(code), g)
+	d, err := c.o.Engine.Reset(context.Background(), w.key(code), g)
 	c.o.Wrote("reset", 1, err)
 	if err != nil {
 		return Link{}, err
@@ -125,17 +123,18 @@ func (c *Calls) Reset(caller account.Caller, code string, g engine.Guard, versio
 	return c.counted(c.withVisitors(d)), nil
 }
 
-// Delete deletes a link that g admits. If versions is not empty, the link must have one of them.
-func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versions []uint64) error {
-	err := mayUse(caller, g)
+// Delete deletes a link that w admits. If versions is not empty, the link must have one of them.
+func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
+	err := mayUse(caller, w)
 	if err != nil {
 		return err
 	}
-	if g.Version, err = c.demanded(code, g, versions); err != nil {
+	g := w.guard()
+	if g.Version, err = c.demanded(code, w, versions); err != nil {
 		return err
 	}
 	g.By = c.by(caller)
-	err = c.o.Engine.Delete(context.Background(), keyOf(code), g)
+	err = c.o.Engine.Delete(context.Background(), w.key(code), g)
 	c.o.Wrote("delete", 1, err)
 	return err
 }
@@ -143,18 +142,18 @@ func (c *Calls) Delete(caller account.Caller, code string, g engine.Guard, versi
 // demanded returns the version that a link must have, 0 if any version will do. If there are
 // several versions, it returns the one that the link has now; the engine compares it again while
 // the code is reserved.
-func (c *Calls) demanded(code string, g engine.Guard, versions []uint64) (uint64, error) {
+func (c *Calls) demanded(code string, w Whose, versions []uint64) (uint64, error) {
 	switch len(versions) {
 	case 0:
 		return 0, nil
 	case 1:
 		return versions[0], nil
 	}
-	d, err := c.o.Engine.Read(keyOf(code))
+	d, err := c.o.Engine.Read(w.key(code))
 	if err != nil {
 		return 0, err
 	}
-	if (g.AnyOwner || g.Owner == d.Owner) && slices.Contains(versions, d.Version) {
+	if w.has(d.Owner) && slices.Contains(versions, d.Version) {
 		return d.Version, nil
 	}
 	return NoVersion, nil
@@ -188,9 +187,9 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 	if err != nil {
 		return patch{}, err
 	}
-	a := askedLink{policy: c.o.Targets, now: c.o.Now()}
+	a := askedLink{policy: c.o.Targets, domains: c.o.Domains, now: c.o.Now()}
 	if link != nil {
-		members = changing(members, link, a.now)
+		members = changing(members, link, &a)
 	}
 	sent, null, invalid := jsonbody.Read(members, &a, patchFields)
 	for i, e := range invalid {
@@ -210,14 +209,14 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 }
 
 // changing returns the members that ask for another value than link has, and those that are there twice.
-func changing(members []jsonbody.Member, link *Link, now time.Time) []jsonbody.Member {
+func changing(members []jsonbody.Member, link *Link, a *askedLink) []jsonbody.Member {
 	times := make(map[string]int, len(members))
 	for _, m := range members {
 		times[string(m.Name)]++
 	}
 	return slices.DeleteFunc(members, func(m jsonbody.Member) bool {
 		f := fieldNamed[string(m.Name)]
-		return f != nil && times[f.name] == 1 && f.isOf(link, m.Value, now)
+		return f != nil && times[f.name] == 1 && f.isOf(link, m.Value, a.now, a.domains)
 	})
 }
 

@@ -65,13 +65,15 @@ func (c *cursors) decode(q *ListQuery, text string) (after search.Place, ok bool
 // mac returns the authentication code of a cursor of q with that head. Every part of what is authenticated has a fixed
 // width or its length before it, so no two lists share a code.
 func (c *cursors) mac(q *ListQuery, head []byte) []byte {
-	list := binary.BigEndian.AppendUint16(nil, uint16(engine.DefaultDomain))
-	owner := q.Guard.Owner
-	if q.Guard.AnyOwner {
-		owner = 0
+	w := q.Whose
+	if w.Every {
+		w.Domain = engine.DefaultDomain
 	}
-	list = binary.BigEndian.AppendUint32(list, owner)
-	for _, on := range []bool{q.Guard.AnyOwner, q.Ascending, q.NeverHit, !q.From.IsZero(), !q.To.IsZero()} {
+	if w.Anybody {
+		w.User = 0
+	}
+	list := binary.BigEndian.AppendUint32(nil, w.owner())
+	for _, on := range []bool{w.Anybody, w.Every, q.Ascending, q.NeverHit, !q.From.IsZero(), !q.To.IsZero()} {
 		list = strconv.AppendBool(list, on) // "true" is no beginning of "false"
 	}
 	for _, t := range []time.Time{q.From, q.To} {

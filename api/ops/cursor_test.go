@@ -12,8 +12,8 @@ import (
 
 func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	c, other := newCursors(1, 2), newCursors(1, 3)
-	list := func(owner uint32, any bool, tag, words string) *ListQuery {
-		return &ListQuery{Guard: engine.Guard{Owner: owner, AnyOwner: any}, Listed: Listed{Tag: tag, Q: words}}
+	list := func(user uint32, any bool, tag, words string) *ListQuery {
+		return &ListQuery{Whose: Whose{User: user, Anybody: any}, Listed: Listed{Tag: tag, Q: words}}
 	}
 	with := func(change func(*ListQuery)) *ListQuery {
 		q := list(7, false, "ab", "c")
@@ -30,7 +30,8 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 	after, ok := c.decode(q, text)
 	expect.That(t, after == place && ok, "got %d, %v", after, ok)
 	for name, foreign := range map[string]*ListQuery{
-		"another owner": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
+		"another domain": with(func(q *ListQuery) { q.Whose.Domain = 3 }), "all domains": with(func(q *ListQuery) { q.Whose.Every = true }),
+		"another user": list(8, false, "ab", "c"), "all owners": list(0, true, "ab", "c"), "another tag": list(7, false, "a", "c"),
 		"other words": list(7, false, "ab", "cd"), "another split of both": list(7, false, "a", "bc"), "neither": list(7, false, "", ""),
 		"with a state": in(engine.StateActive, list(7, false, "ab", "c")),
 		"in an order":  with(func(q *ListQuery) { q.Order = "hits" }), "turned round": with(func(q *ListQuery) { q.Ascending = true }),
@@ -71,7 +72,7 @@ func TestACursorIsAcceptedOnlyForItsOwnList(t *testing.T) {
 // accepted.
 func FuzzCursor(f *testing.F) {
 	c := newCursors(1, 2)
-	plain := &ListQuery{Guard: engine.Guard{Owner: 7}}
+	plain := &ListQuery{Whose: Whose{User: 7}}
 	f.Add(c.encode(plain, search.Place{ID: 1}), uint64(0), uint64(1), uint32(7), "", "", "", byte(0), byte(1))
 	f.Add(c.encode(plain, search.Place{Key: 1, ID: 1 << 63}), uint64(9), uint64(1<<63), uint32(1), "active", "tag", "words", byte(30), byte(8))
 	f.Add("AQAAAAAAAAAB", uint64(0), uint64(0), uint32(0), "a", "a", "", byte(33), byte('A'^'B'))
@@ -79,7 +80,7 @@ func FuzzCursor(f *testing.F) {
 		if after, ok := c.decode(plain, text); ok && c.encode(plain, after) != text {
 			t.Errorf("%q was accepted as a cursor after %d, whose cursor is %q", text, after, c.encode(plain, after))
 		}
-		q := &ListQuery{Guard: engine.Guard{Owner: owner}, Listed: Listed{State: engine.State(state), Tag: tag, Q: words}}
+		q := &ListQuery{Whose: Whose{User: owner}, Listed: Listed{State: engine.State(state), Tag: tag, Q: words}}
 		given := c.encode(q, search.Place{Key: key, ID: id})
 		after, ok := c.decode(q, given)
 		expect.That(t, after == search.Place{Key: key, ID: id} && ok == (id != 0), "%+v: got %d, %v", q, after, ok)

@@ -18,11 +18,10 @@
 //
 // # Who may call
 //
-// An engine.Guard says whose links a call is about. ParseGuard makes it from parameters. Every call
-// that takes a guard refuses one for links of others unless the caller is an admin, wherever the
-// guard came from. An admin sees other people's links only by saying owner=all or owner=ID; without
-// it a foreign link is missing for admins, too. Scopes are not checked here: whoever serves the
-// calls checks them before it makes a call.
+// A Whose says whose links a call is about, and of which domain. ParseWhose makes it from parameters. Every call
+// that takes one refuses it for links of others unless the caller is an admin, wherever it came from. An admin sees
+// other people's links only by saying owner=all or owner=ID; without it a foreign link is missing for admins, too.
+// Scopes are not checked here: whoever serves the calls checks them before it makes a call.
 //
 // # Limits on costly work
 //

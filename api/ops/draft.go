@@ -4,13 +4,14 @@ import (
 	"slices"
 	"time"
 
+	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
-// parseDraft reads text, a JSON object, as a draft of a new link of owner.
-func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (d engine.Draft, err error) {
-	r := linkReader{policy: c.o.Targets, owner: owner, now: now}
+// parseDraft reads text, a JSON object, as a draft of a new link of a user.
+func (c *Calls) parseDraft(text []byte, user uint32, now time.Time) (d engine.Draft, err error) {
+	r := c.reader(user, now)
 	err = r.readDraft(&d, text)
 	return d, err
 }
@@ -18,13 +19,19 @@ func (c *Calls) parseDraft(text []byte, owner uint32, now time.Time) (d engine.D
 // A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory, which
 // aliases the last body.
 type linkReader struct {
-	policy engine.TargetPolicy
-	owner  uint32
-	now    time.Time
+	policy  engine.TargetPolicy
+	domains *domain.Domains
+	user    uint32
+	now     time.Time
 
 	asked   askedLink
-	members [16]jsonbody.Member // as many as a line of an export has; more need memory
+	members [17]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
+}
+
+// reader returns a reader of links of a user.
+func (c *Calls) reader(user uint32, now time.Time) linkReader {
+	return linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now}
 }
 
 // readDraft makes d, which is empty, the draft that text asks for, a JSON object.
@@ -59,7 +66,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
-	r.asked = askedLink{policy: r.policy, now: r.now}
+	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	if invalid = append(invalid, missing(fields, r.sent)...); len(invalid) > 0 {
@@ -70,7 +77,10 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 
 // putDraft makes d what r has read.
 func (r *linkReader) putDraft(d *engine.Draft) {
-	r.asked.Domain, r.asked.Owner = engine.DefaultDomain, r.owner
+	if d := r.domains.Numbered(r.asked.Domain); r.asked.RedirectStatus == 0 && d != nil {
+		r.asked.RedirectStatus = d.RedirectStatus
+	}
+	r.asked.Owner = engine.OwnerIn(r.asked.Domain, r.user)
 	*d = r.asked.Draft
 	if d.Alias != "" {
 		asked, sent := *d, slices.Clone(r.sent)

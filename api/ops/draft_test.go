@@ -24,7 +24,7 @@ func TestANewFieldIsReadFromPlainBodies(t *testing.T) {
 			return nil
 		}
 		fields := fieldsOfTable(t, append(slices.Clone(table), row{name: "brand_new", read: read}))
-		r := linkReader{now: time.Now()}
+		r := linkReader{domains: onlyDefault(t, "https://sho.rt"), now: time.Now()}
 		err := r.read(fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value), fields)
 		expect.That(t, err == nil && slices.Equal(got, []string{value}) && slices.Equal(r.sent, []string{"url", "brand_new"}),
 			"%s: read as %q, sent %q, %v", value, got, r.sent, err)
@@ -72,7 +72,7 @@ func fieldsOfTable(t *testing.T, rows []row) jsonbody.Fields[askedLink] {
 }
 
 func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
-	c := &Calls{}
+	c := &Calls{o: Options{Domains: onlyDefault(t, "https://sho.rt")}}
 	body := []byte(benchBodies[0].text)
 	got := testing.AllocsPerRun(100, func() {
 		if _, err := c.parseDraft(body, 1, benchNow); err != nil {
@@ -89,7 +89,7 @@ func TestARoomThatIsReleasedKeepsNothingOfABody(t *testing.T) {
 	for name, body := range map[string]string{
 		"plain": benchBodies[0].text, "more members than it has room for": many, "cut off": many[:60], "not plain": `{"url":"https://a.example/","x":{}}`,
 	} {
-		room := &bulkRoom{reader: linkReader{policy: (&Calls{}).o.Targets, owner: 1, now: benchNow}}
+		room := &bulkRoom{reader: linkReader{domains: onlyDefault(t, "https://sho.rt"), user: 1, now: benchNow}}
 		r := &room.reader
 		_ = r.readDraft(&engine.Draft{}, []byte(body)) // some are refused
 		room.release()

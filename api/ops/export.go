@@ -51,7 +51,7 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 // still see the links.
 func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	if x.recheck == nil {
-		x.recheck = x.calls.Recheck(x.caller, x.asked.Guard, account.LinksRead)
+		x.recheck = x.calls.Recheck(x.caller, x.asked.Whose, account.LinksRead)
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}
@@ -77,13 +77,13 @@ func (x *Export) Close() error {
 	return x.list.Close()
 }
 
-// Recheck returns a function that checks that the caller may still use g and calls that need scope:
+// Recheck returns a function that checks that the caller may still use w and calls that need scope:
 // the token may have been revoked, the session may have ended, or the user may have been demoted
 // since. The function returns account.ErrUnauthorized, or an error of reading accounts.
-func (c *Calls) Recheck(caller account.Caller, g engine.Guard, scope account.Scope) func() error {
+func (c *Calls) Recheck(caller account.Caller, w Whose, scope account.Scope) func() error {
 	return func() error {
 		now, err := c.o.Accounts.Recheck(caller)
-		if err == nil && (!now.Has(scope) || mayUse(now, g) != nil) {
+		if err == nil && (!now.Has(scope) || mayUse(now, w) != nil) {
 			err = account.ErrUnauthorized
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
 	"shunt/engine"
@@ -64,6 +65,12 @@ var table = withKeys([]row{
 	{
 		name: "short_url", imported: skip, fixed: fixedCode,
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
+	},
+	{
+		name: "domain", read: readDomainField, imported: readDomainField, fixed: fixedCode,
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Domain == l.Domain },
+		write:   func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Host) },
+		omitted: func(l *Link) bool { return l.Host == "" },
 	},
 	{
 		name: "url", required: true, read: readTarget, imported: readImportedTarget,
@@ -147,7 +154,7 @@ var table = withKeys([]row{
 })
 
 // isOf reports whether value is what link has in the field, or, of a number that only grows, had.
-func (f *row) isOf(link *Link, value json.RawMessage, now time.Time) bool {
+func (f *row) isOf(link *Link, value json.RawMessage, now time.Time, domains *domain.Domains) bool {
 	switch {
 	case f.write == nil:
 		return false
@@ -155,7 +162,7 @@ func (f *row) isOf(link *Link, value json.RawMessage, now time.Time) bool {
 		n, err := jsonbody.Int(value)
 		return err == nil && string(value) != "null" && 0 <= n && uint64(n) <= f.had(link)
 	case f.same != nil && f.imported != nil:
-		a := askedLink{now: now} // no policy: what a link leads to was checked when that was written
+		a := askedLink{now: now, domains: domains} // no policy: what a link leads to was checked when that was written
 		err := f.imported(&a, value)
 		a.Import = &a.imports
 		return err == nil && f.same(&a.Draft, &link.Detail)

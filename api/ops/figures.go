@@ -71,17 +71,17 @@ type LinkFigures struct {
 	Unique uint64 `json:"unique"`
 }
 
-// Find returns the id of the live link that code names, if g admits it. It reads only the index in
+// Find returns the id of the live link that code names, if w admits it. It reads only the index in
 // memory.
-func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uint64, err error) {
-	if err := mayUse(caller, g); err != nil {
+func (c *Calls) Find(caller account.Caller, code string, w Whose) (id uint64, err error) {
+	if err := mayUse(caller, w); err != nil {
 		return 0, err
 	}
 	if !c.o.Engine.Ready() {
 		return 0, engine.ErrLoading
 	}
-	l, ok := c.o.Engine.Resolve(keyOf(code).View())
-	if !ok || !g.AnyOwner && l.Owner() != g.Owner {
+	l, ok := c.o.Engine.Resolve(w.key(code).View())
+	if !ok || !w.has(l.Owner()) {
 		return 0, engine.ErrNotFound
 	}
 	id = l.ID()
@@ -93,17 +93,17 @@ func (c *Calls) Find(caller account.Caller, code string, g engine.Guard) (id uin
 // A query that is Heavy takes turns with other costly work; its handler must take a place with
 // BeginHeavy before.
 func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f Figures, err error) {
-	if _, err := c.Find(caller, code, q.Guard); err != nil {
+	if _, err := c.Find(caller, code, q.Whose); err != nil {
 		return f, err
 	}
 	if !q.Heavy() {
-		counts, err := c.o.Engine.Stats(context.Background(), keyOf(code))
+		counts, err := c.o.Engine.Stats(context.Background(), q.Whose.key(code))
 		return Figures{Hits: counts.Hits, Unique: counts.Unique}, err
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
 		q.useDays(c.o.Engine)
-		r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
+		r, err := c.o.Engine.LinkReport(context.Background(), q.Whose.key(code), q.Query)
 		if err == nil {
 			f = q.answer(&r)
 		}
@@ -137,39 +137,39 @@ func (c *Calls) HitsByDay(caller account.Caller, links []Link, days int) (each [
 // A Watched is a link that a caller looks at again and again, of one goroutine.
 type Watched struct {
 	code    string
-	guard   engine.Guard
+	whose   Whose
 	id      uint64
 	created time.Time
 }
 
-// Watch returns the link that code names, if g admits it.
-func (c *Calls) Watch(caller account.Caller, code string, g engine.Guard) (*Watched, error) {
-	if _, err := c.Find(caller, code, g); err != nil {
+// Watch returns the link that code names, if w admits it.
+func (c *Calls) Watch(caller account.Caller, code string, w Whose) (*Watched, error) {
+	if _, err := c.Find(caller, code, w); err != nil {
 		return nil, err
 	}
-	id, created, err := c.o.Engine.Made(keyOf(code))
-	return &Watched{code, g, id, created}, err
+	id, created, err := c.o.Engine.Made(w.key(code))
+	return &Watched{code, w, id, created}, err
 }
 
-// Hits returns the hits of w, or engine.ErrNotFound if its code no longer names that link: a
+// Hits returns the hits of x, or engine.ErrNotFound if its code no longer names that link: a
 // deleted code may have been taken again. A link whose figures were reset has another id, but was made when it
 // was. It reads no visitors.
-func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
-	now, err := c.Find(caller, w.code, w.guard)
+func (c *Calls) Hits(caller account.Caller, x *Watched) (uint64, error) {
+	now, err := c.Find(caller, x.code, x.whose)
 	if err != nil {
 		return 0, err
 	}
-	if now != w.id {
-		id, created, err := c.o.Engine.Made(keyOf(w.code))
+	if now != x.id {
+		id, created, err := c.o.Engine.Made(x.whose.key(x.code))
 		if err != nil {
 			return 0, err
 		}
-		if !created.Equal(w.created) {
+		if !created.Equal(x.created) {
 			return 0, engine.ErrNotFound
 		}
-		w.id = id
+		x.id = id
 	}
-	r, err := c.o.Engine.LinkReport(context.Background(), keyOf(w.code), engine.Query{AllTime: true})
+	r, err := c.o.Engine.LinkReport(context.Background(), x.whose.key(x.code), engine.Query{AllTime: true})
 	return r.Hits, err
 }
 
@@ -177,7 +177,7 @@ func (c *Calls) Hits(caller account.Caller, w *Watched) (uint64, error) {
 // other costly work. The figures go back only as far as days are kept, so the answer always has the
 // window that they cover. The handler must take a place with BeginHeavy before.
 func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
-	if err := mayUse(caller, q.Guard); err != nil {
+	if err := mayUse(caller, q.Whose); err != nil {
 		return f, err
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
@@ -194,7 +194,7 @@ func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, 
 func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) ([]Figures, error) {
 	several := make([]Figures, len(queries))
 	for i := range queries {
-		if err := mayUse(caller, queries[i].Guard); err != nil {
+		if err := mayUse(caller, queries[i].Whose); err != nil {
 			return nil, err
 		}
 	}
@@ -213,7 +213,7 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 	if len(q.codes) > 0 {
 		return c.compared(q)
 	}
-	owners, err := c.ownersOf(q.Guard)
+	owners, err := c.figureOwners(q.Whose)
 	if err != nil {
 		return f, err
 	}
@@ -233,10 +233,10 @@ func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
 func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
 	keys := make([]engine.Key, len(q.codes))
 	for i, code := range q.codes {
-		keys[i] = keyOf(code)
+		keys[i] = q.Whose.key(code)
 		l, ok := c.o.Engine.Resolve(keys[i].View())
 		if ok {
-			ok = q.Guard.AnyOwner || l.Owner() == q.Guard.Owner
+			ok = q.Whose.has(l.Owner())
 			l.Release()
 		}
 		if !ok {
@@ -252,27 +252,6 @@ func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
 		f.Links = append(f.Links, ComparedLink{q.codes[i], q.answer(&each[i])})
 	}
 	return f, nil
-}
-
-// maxReportedOwners is the largest number of users whose figures are added up in one answer.
-const maxReportedOwners = 1_000
-
-// ownersOf returns the owners that g admits: with AnyOwner, all users that ever existed.
-func (c *Calls) ownersOf(g engine.Guard) (owners []uint32, err error) {
-	if !g.AnyOwner {
-		return []uint32{g.Owner}, nil
-	}
-	last, err := c.o.Accounts.LastUserID()
-	switch {
-	case err != nil:
-		return nil, err
-	case last > maxReportedOwners:
-		return nil, jsonbody.FieldError("owner", "too_many", "there have been more than 1,000 users; ask for one of them")
-	}
-	for id := range last {
-		owners = append(owners, id+1)
-	}
-	return owners, nil
 }
 
 // addTopLinks adds the links with the most hits in the window of r to f. Others have at most f.TopBeyond hits, if it is

@@ -31,8 +31,8 @@ const maxTop = 1000
 // A FiguresQuery is a query for the figures of a link, or of an owner.
 type FiguresQuery struct {
 	engine.Query
-	Guard    engine.Guard // whose link, or links
-	windowed bool         // from, to or interval is given
+	Whose    Whose // whose link, or links
+	windowed bool  // from, to or interval is given
 	include  included
 	days     [2]bool // whether from and to are dates, which are days of the zone in use: see useDays
 	tag      string
@@ -64,13 +64,13 @@ var (
 )
 
 // ParseFigures reads the parameters of the figures of a link.
-func ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
-	return parseFiguresQuery(caller, p, linkParameters)
+func (c *Calls) ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
+	return parseFiguresQuery(c, caller, p, linkParameters)
 }
 
 // ParseOwnerFigures reads the parameters of the figures of an owner.
-func ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
-	q, err := parseFiguresQuery(caller, p, ownerParameters)
+func (c *Calls) ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
+	q, err := parseFiguresQuery(c, caller, p, ownerParameters)
 	if err == nil && len(q.codes) > 0 && (q.tag != "" || q.top > 0) {
 		err = jsonbody.FieldError("codes", "invalid", "cannot be combined with tag or top")
 	}
@@ -78,9 +78,9 @@ func ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error
 }
 
 func parseFiguresQuery(
-	caller account.Caller, p Parameters, readers map[string]parameterReader[FiguresQuery],
+	c *Calls, caller account.Caller, p Parameters, readers map[string]parameterReader[FiguresQuery],
 ) (q FiguresQuery, err error) {
-	if q.Guard, err = readParameters(caller, p, &q, readers, maxFiguresValueBytes); err != nil {
+	if q.Whose, err = readParameters(c, caller, p, &q, readers, maxFiguresValueBytes); err != nil {
 		return q, err
 	}
 	q.AllTime, q.Parts = !q.windowed, q.include.parts()

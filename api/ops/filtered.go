@@ -44,7 +44,7 @@ const (
 // take a place with BeginHeavy before.
 func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []FiguresQuery, f Filter) ([]Filtered, error) {
 	for i := range queries {
-		if err := c.mayFilter(caller, code, queries[i].Guard); err != nil {
+		if err := c.mayFilter(caller, code, queries[i].Whose); err != nil {
 			return nil, err
 		}
 	}
@@ -60,11 +60,11 @@ func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []Fi
 }
 
 // mayFilter reports whether the caller may see the hits of a link, or of all links of an owner.
-func (c *Calls) mayFilter(caller account.Caller, code string, guard engine.Guard) (err error) {
+func (c *Calls) mayFilter(caller account.Caller, code string, whose Whose) (err error) {
 	if code == "" {
-		return mayUse(caller, guard)
+		return mayUse(caller, whose)
 	}
-	_, err = c.Find(caller, code, guard)
+	_, err = c.Find(caller, code, whose)
 	return err
 }
 
@@ -89,7 +89,7 @@ func (c *Calls) filteredFigures(code string, q *FiguresQuery, f Filter, links bo
 
 // filteredLink returns the figures of one link.
 func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f Filter) (found Filtered, err error) {
-	r, err := c.o.Engine.LinkReport(context.Background(), keyOf(code), q.Query)
+	r, err := c.o.Engine.LinkReport(context.Background(), q.Whose.key(code), q.Query)
 	if err == nil {
 		found = q.filtered(&r, d, f)
 	}
@@ -99,7 +99,7 @@ func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f
 // filteredLinks returns the figures of all links of an owner, and, if links are wanted, which have the most chosen
 // hits.
 func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter, links bool) (found Filtered, err error) {
-	owners, err := c.ownersOf(q.Guard)
+	owners, err := c.figureOwners(q.Whose)
 	if err != nil {
 		return found, err
 	}

@@ -21,7 +21,7 @@ var benchBodies = []struct{ name, text string }{
 }
 
 func BenchmarkReadLink(b *testing.B) {
-	c := &Calls{}
+	c := &Calls{o: Options{Domains: onlyDefault(b, "https://sho.rt")}}
 	for _, body := range benchBodies {
 		read := (*linkReader).readDraft
 		if body.name == "export" {
@@ -30,7 +30,7 @@ func BenchmarkReadLink(b *testing.B) {
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, d := linkReader{policy: c.o.Targets, owner: 1, now: benchNow}, engine.Draft{}
+				r, d := c.reader(1, benchNow), engine.Draft{}
 				if err := read(&r, &d, []byte(body.text)); err != nil {
 					b.Fatal(err)
 				}
@@ -52,7 +52,7 @@ func BenchmarkReadBulk(b *testing.B) {
 		bulk := Bulk{Body: jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}}
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
-			room := bulkRoom{reader: linkReader{policy: c.o.Targets, owner: 1, now: benchNow}}
+			room := bulkRoom{reader: linkReader{policy: c.o.Targets, domains: onlyDefault(b, "https://sho.rt"), user: 1, now: benchNow}}
 			for b.Loop() {
 				if err := room.readItems(&bulk, read); err != nil || len(room.items) != 1000 || room.items[999].Refused != nil {
 					b.Fatal(err)

@@ -5,9 +5,10 @@ import "shunt/engine"
 // A Link is a link as its owner sees it, with the values that the engine does not know. Its State
 // may be blocked.
 type Link struct {
-	engine.Detail
-	ShortURL string
-	Counted  bool // Unique is known
+	engine.Detail        // but Owner is the user's number
+	Host          string // of the domain; empty: the default one
+	ShortURL      string
+	Counted       bool // Unique is known
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those
@@ -35,7 +36,8 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 // show makes l, which is empty, link d as its owner sees it.
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
-	l.State, l.ShortURL = c.o.State(&l.Detail), c.o.BaseURL+"/"+d.Code
+	l.Owner = engine.UserOf(d.Owner)
+	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.hostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
 }
 
 // counted returns link d with its visitors.

@@ -26,12 +26,12 @@ const defaultListed = 50
 
 // A ListQuery is a query for a list of links.
 type ListQuery struct {
-	Guard  engine.Guard // whose
-	Limit  int          // 1 to engine.MaxListed; 0: defaultListed
-	Cursor string       // of the page before; empty: from the first on
-	Unique bool         // with visitors
-	Summed bool         // with visitors as they were summed up by Page.AsOf, which costs little; not a parameter
-	Total  bool         // with the number of links of all pages
+	Whose  Whose  // whose
+	Limit  int    // 1 to engine.MaxListed; 0: defaultListed
+	Cursor string // of the page before; empty: from the first on
+	Unique bool   // with visitors
+	Summed bool   // with visitors as they were summed up by Page.AsOf, which costs little; not a parameter
+	Total  bool   // with the number of links of all pages
 
 	Listed
 }
@@ -164,35 +164,35 @@ func readUnique(q *ListQuery, value string) error {
 }
 
 // ParseList reads the parameters of a list.
-func ParseList(caller account.Caller, p Parameters) (ListQuery, error) {
-	return parseListQuery(caller, p, listParameters)
+func (c *Calls) ParseList(caller account.Caller, p Parameters) (ListQuery, error) {
+	return parseListQuery(c, caller, p, listParameters)
 }
 
 // ParseExport reads the parameters of an export.
-func ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
-	return parseListQuery(caller, p, exportParameters)
+func (c *Calls) ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
+	return parseListQuery(c, caller, p, exportParameters)
 }
 
-func parseListQuery(caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
-	q.Guard, err = readParameters(caller, p, &q, readers, search.MaxQueryBytes)
+func parseListQuery(c *Calls, caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
+	q.Whose, err = readParameters(c, caller, p, &q, readers, search.MaxQueryBytes)
 	return q, err
 }
 
 // linkQuery returns the query for the engine, beginning at the place of the cursor.
 func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.LinkQuery, err error) {
-	if err := mayUse(caller, q.Guard); err != nil {
+	if err := mayUse(caller, q.Whose); err != nil {
 		return asked, err
 	}
 	asked.Limit, asked.Unique, asked.Total, asked.Ascending = cmp.Or(q.Limit, defaultListed), q.Unique, q.Total, q.Ascending
 	asked.Summed = q.Summed
-	if asked.AnyOwner = q.Guard.AnyOwner; !asked.AnyOwner {
-		asked.Owner = q.Guard.Owner
+	if asked.Owners, asked.AnyOwner, err = c.linkOwners(q.Whose); err != nil {
+		return asked, err
 	}
 	asked.Tag = q.Tag
 	if i := slices.IndexFunc(orders, func(o order) bool { return o.name == q.Order }); i >= 0 {
 		asked.Order = orders[i].by
 	}
-	c.narrow(&asked, &q.Listed)
+	c.narrow(&asked, &q.Listed, q.Whose.Domain)
 	if q.Cursor != "" {
 		after, ok := c.cursors.decode(q, q.Cursor)
 		if !ok {
@@ -203,11 +203,12 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 	return asked, nil
 }
 
-// narrow makes asked want only the links that have the words, the state, the time of creation and the hits.
-func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed) {
-	words, code := c.looksFor(l.Q)
+// narrow makes asked want only the links, codes of a domain first, that have the words, the state, the time of creation
+// and the hits.
+func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed, in engine.Domain) {
+	words, key := c.looksFor(l.Q, in)
 	asked.Words, _ = search.Parse(words)
-	asked.Code = code
+	asked.Code = key
 	if !l.From.IsZero() {
 		asked.CreatedFromMs = cmp.Or(l.From.UnixMilli(), 1)
 	}
@@ -222,24 +223,34 @@ func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed) {
 	}
 }
 
-// looksFor returns the words of what somebody typed, and the code if it may be one. Of a short address it is the code.
-func (c *Calls) looksFor(typed string) (words, code string) {
+// looksFor returns the words of what somebody typed, and the key of the link if it may be a code of a domain. Of a
+// short address the words are the code.
+func (c *Calls) looksFor(typed string, in engine.Domain) (words string, key engine.Key) {
 	words = strings.TrimSpace(typed)
-	_, host, _ := strings.Cut(c.o.BaseURL, "://")
-	short := words
-	if scheme, rest, ok := strings.Cut(words, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
-		short = rest
-	}
-	if n := len(host) + 1; len(short) > n && strings.EqualFold(short[:n], host+"/") {
-		code, _, _ = strings.Cut(short[n:], "?")
-		if code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/"); (engine.Key{Domain: engine.DefaultDomain, Code: code}).View().Valid() {
-			return code, code
-		}
+	if key, ok := c.shortAddress(words); ok {
+		return key.Code, key
 	}
 	if _, _, ok := strings.Cut(words, "://"); ok {
-		return storedAddress(words), ""
+		return storedAddress(words), engine.Key{}
 	}
-	return words, words
+	return words, engine.Key{Domain: in, Code: words}
+}
+
+// shortAddress returns the key of the link whose short address text may be.
+func (c *Calls) shortAddress(text string) (key engine.Key, ok bool) {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
+		text = rest
+	}
+	authority, code, _ := strings.Cut(text, "/")
+	d := c.o.Domains.Default()
+	if host, err := engine.HostName(authority); err == nil && c.o.Domains.Registered(host) {
+		d, _ = c.o.Domains.Named(host)
+	} else if !strings.EqualFold(authority, d.Host) {
+		return key, false
+	}
+	code, _, _ = strings.Cut(code, "?")
+	key = engine.Key{Domain: d.Number, Code: strings.TrimRight(strings.TrimSuffix(code, "+"), "/")}
+	return key, key.View().Valid()
 }
 
 // storedAddress returns a pasted address as texts of links have it: its host in ASCII, and no slash at its end, which

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/domain"
+	rows "shunt/api/table"
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/engine/search"
@@ -13,7 +15,7 @@ import (
 // TestALinkThatLeftItsStateIsNotListed has a page whose links were selected as active, and one is
 // on the block list by now.
 func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
-	c := &Calls{cursors: newCursors(1, 2), o: Options{State: func(d *engine.Detail) engine.State {
+	c := &Calls{cursors: newCursors(1, 2), o: Options{Domains: onlyDefault(t, "https://sho.rt"), State: func(d *engine.Detail) engine.State {
 		if d.Code == "b" {
 			return engine.StateBlocked
 		}
@@ -45,7 +47,7 @@ func TestAnUnknownStateIsRefusedWithAllWords(t *testing.T) {
 }
 
 func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
-	c := &Calls{o: Options{BaseURL: "https://sho.rt"}}
+	c := &Calls{o: Options{Domains: onlyDefault(t, "https://sho.rt")}}
 	for typed, want := range map[string][2]string{
 		" spring  sale ":             {"spring  sale", "spring  sale"},
 		"spring":                     {"spring", "spring"},
@@ -62,25 +64,25 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 		"https://example.com:8080/ü": {"https://example.com:8080/ü", ""},
 		"https://":                   {"https:", ""},
 	} {
-		words, code := c.looksFor(typed)
-		expect.That(t, words == want[0] && code == want[1], "%q: got %q and the code %q, want %q", typed, words, code, want)
+		words, key := c.looksFor(typed, engine.DefaultDomain)
+		expect.That(t, words == want[0] && key.Code == want[1], "%q: got %q and the code %q, want %q", typed, words, key.Code, want)
 	}
 }
 
 // However an address with bytes beyond ASCII was stored, and in whichever form it is pasted, it is found.
 func TestAPastedAddressIsFoundInEachForm(t *testing.T) {
-	c := &Calls{}
+	c := &Calls{o: Options{Domains: onlyDefault(t, "https://sho.rt")}}
 	forms := []string{"https://a.example/café/x%20y/", "https://a.example/caf%C3%A9/x%20y", "https://a.example/caf%c3%a9/x%20y/"}
 	for _, stored := range forms {
 		text := search.Fields{Target: stored}.AppendText(nil)
 		for _, pasted := range forms {
-			words, _ := c.looksFor(pasted)
+			words, _ := c.looksFor(pasted, engine.DefaultDomain)
 			q, ok := search.Parse(words)
 			expect.That(t, ok && q.Matches(text), "%s is not found by %s", stored, pasted)
 		}
 	}
 	many := "https://a.example/é" + strings.Repeat("%20b", search.MaxWords)
-	words, _ := c.looksFor(many)
+	words, _ := c.looksFor(many, engine.DefaultDomain)
 	expect.Equal(t, words, many, "too many words would match every link")
 }
 
@@ -132,3 +134,17 @@ func TestAStateIsJudgedByItsRowOnlyIfTheRowDecides(t *testing.T) {
 		}
 	}
 }
+
+// noRows is a table without rows, which cannot be written.
+type noRows struct{ rows.Table }
+
+func (noRows) Scan([]byte, func(key, value []byte) (bool, error)) error { return nil }
+
+// onlyDefault returns the domains of a server that has only the default one.
+func onlyDefault(t testing.TB, base string) *domain.Domains {
+	d := domain.New(noRows{}, nil)
+	expect.OK(t, d.Begin(base))
+	return d
+}
+
+func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }

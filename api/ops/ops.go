@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/turnstile"
 	"shunt/engine"
 	"shunt/engine/index"
@@ -15,7 +16,7 @@ import (
 type Options struct {
 	Engine   *engine.Engine
 	Accounts *account.Accounts
-	BaseURL  string // short addresses begin with it; without a slash at its end
+	Domains  *domain.Domains
 	Targets  engine.TargetPolicy
 	Cores    *turnstile.Turnstile // shared with all other work that keeps a core busy
 

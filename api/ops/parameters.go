@@ -2,10 +2,12 @@ package ops
 
 import (
 	"iter"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -21,18 +23,18 @@ type Parameters interface {
 // MaxParameters limits the parameters that are read, and so the errors in an answer.
 const MaxParameters = 32
 
-// maxOwnerBytes is longer than the id of any user.
-const maxOwnerBytes = 32
+// maxWhoseBytes is longer than the id of any user, and than the host of any domain.
+const maxWhoseBytes = 256
 
 // A parameterReader reads one query parameter into q. Its error is an engine.FieldError without
 // Field.
 type parameterReader[T any] func(q *T, value string) error
 
-// ParseGuard reads the parameters of a request that has none but owner, and returns whose links the
+// ParseWhose reads the parameters of a request that has none but owner and domain, and returns whose links the
 // request is about: the caller's own without owner; with owner=all or owner=ID, which need the
 // scope admin, everybody's or that user's.
-func ParseGuard(caller account.Caller, p Parameters) (engine.Guard, error) {
-	return readParameters[struct{}](caller, p, nil, nil, maxOwnerBytes)
+func (c *Calls) ParseWhose(caller account.Caller, p Parameters) (Whose, error) {
+	return readParameters[struct{}](c, caller, p, nil, nil, maxWhoseBytes)
 }
 
 // ParseNone refuses a request that has a query parameter.
@@ -48,64 +50,57 @@ func UnknownParameter(name []byte) error {
 	return jsonbody.FieldError(string(name), "unknown", "is not a parameter of this request")
 }
 
-// readParameters reads the query parameters into q, and returns the guard, as ParseGuard does. No
+// readParameters reads the query parameters into q, and returns whose links they are about, as ParseWhose does. No
 // parameter may be unknown, or longer than maxBytes; only include may occur twice. It returns all
 // errors at once, except for an owner that the caller may not ask for.
 func readParameters[T any](
-	caller account.Caller, p Parameters, q *T, readers map[string]parameterReader[T], maxBytes int,
-) (engine.Guard, error) {
-	guard := engine.Guard{Owner: caller.User.ID}
+	c *Calls, caller account.Caller, p Parameters, q *T, readers map[string]parameterReader[T], maxBytes int,
+) (Whose, error) {
+	whose := Own(caller)
 	var invalid engine.InvalidError
 	seen := make(map[string]bool)
 	if p.Len() > MaxParameters {
-		return guard, problem.New(problem.BadRequest, "there must be at most %d query parameters", MaxParameters)
+		return whose, problem.New(problem.BadRequest, "there must be at most %d query parameters", MaxParameters)
 	}
 	for nameBytes, value := range p.All() {
 		name := string(nameBytes)
 		read, known := readers[name]
 		switch {
 		case name == "owner" && !caller.Has(account.Admin):
-			return guard, errOwnerNeedsAdmin
-		case !known && name != "owner":
+			return whose, errOwnerNeedsAdmin
+		case !known && name != "owner" && name != "domain":
 			invalid = jsonbody.AppendError(invalid, name, UnknownParameter(nameBytes))
 		case seen[name] && name != "include":
 			invalid = append(invalid, jsonbody.FieldError(name, "duplicate", "must not be given twice"))
 		case len(value) > maxBytes && (name != codesName || len(value) > maxCodesBytes):
 			invalid = append(invalid, jsonbody.FieldError(name, "too_long", "must be at most "+strconv.Itoa(maxBytes)+" bytes"))
 		case name == "owner":
-			invalid = jsonbody.AppendError(invalid, name, readOwner(&guard, value))
+			invalid = jsonbody.AppendError(invalid, name, readOwner(&whose, value))
+		case name == "domain" && !known:
+			invalid = jsonbody.AppendError(invalid, name, c.readDomain(&whose, value))
 		default:
 			invalid = jsonbody.AppendError(invalid, name, read(q, string(value)))
 		}
 		seen[name] = true
 	}
 	if len(invalid) > 0 {
-		return guard, invalid
+		return whose, invalid
 	}
-	return guard, nil
+	return whose, nil
 }
 
 var errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
 
-// mayUse refuses a guard that admits links of others, unless the caller is an admin. Every call
-// checks its guard with it, wherever the guard came from.
-func mayUse(caller account.Caller, g engine.Guard) error {
-	if (g.AnyOwner || g.Owner != caller.User.ID) && !caller.Has(account.Admin) {
-		return errOwnerNeedsAdmin
-	}
-	return nil
-}
-
 // readOwner reads the parameter owner: all, or a user's id.
-func readOwner(g *engine.Guard, value []byte) error {
-	if g.AnyOwner = string(value) == "all"; g.AnyOwner {
+func readOwner(w *Whose, value []byte) error {
+	if w.Anybody = string(value) == "all"; w.Anybody {
 		return nil
 	}
 	id, err := strconv.ParseUint(string(value), 10, 32)
-	if err != nil || id == 0 {
+	if err != nil || id == 0 || id > engine.MaxUser {
 		return jsonbody.FieldError("owner", "range", "must be a user's id or all")
 	}
-	g.Owner = uint32(id)
+	w.User = uint32(id)
 	return nil
 }
 
@@ -125,4 +120,102 @@ func checkTextParameter(value string, maxBytes int) error {
 		return jsonbody.FieldError("", "characters", "must be UTF-8")
 	}
 	return checkText("", value, maxBytes)
+}
+
+// Whose says whose links a call is about, and of which domain.
+type Whose struct {
+	User    uint32
+	Anybody bool          // an admin: User is not looked at
+	Domain  engine.Domain // of the link that the call names, of its tag, or of all links of a list or of figures
+	Every   bool          // a list, or figures of several links, are of all domains; Domain is not looked at
+}
+
+// Own returns whose the links of the caller are, in the default domain if the call names one link.
+func Own(caller account.Caller) Whose { return Whose{User: caller.User.ID, Every: true} }
+
+// key returns the key of the link that a call names.
+func (w Whose) key(code string) engine.Key { return engine.Key{Domain: w.Domain, Code: code} }
+
+// owner returns the owner whose link a call names.
+func (w Whose) owner() uint32 { return engine.OwnerIn(w.Domain, w.User) }
+
+// guard returns what the engine compares a link with.
+func (w Whose) guard() engine.Guard { return engine.Guard{Owner: w.owner(), AnyOwner: w.Anybody} }
+
+// has reports whether a link of an owner may be meant.
+func (w Whose) has(owner uint32) bool { return w.Anybody || owner == w.owner() }
+
+// mayUse refuses links of others, unless the caller is an admin. Every call
+// checks whose links it is about with it, wherever that came from.
+func mayUse(caller account.Caller, w Whose) error {
+	if (w.Anybody || w.User != caller.User.ID) && !caller.Has(account.Admin) {
+		return errOwnerNeedsAdmin
+	}
+	return nil
+}
+
+// readDomain reads the parameter domain: a host of this server.
+func (c *Calls) readDomain(w *Whose, value []byte) error {
+	d, err := c.o.Domains.Named(string(value))
+	if err != nil {
+		return errUnknownDomain
+	}
+	w.Domain, w.Every = d.Number, false
+	return nil
+}
+
+// errUnknownDomain is the error of a parameter or a field domain.
+var errUnknownDomain = jsonbody.FieldError("domain", "unknown", "is not a domain of this server")
+
+// hostIn returns the host of a domain, as link objects have it: empty for the default one.
+func (c *Calls) hostIn(n engine.Domain) string {
+	if n == engine.DefaultDomain {
+		return ""
+	}
+	if d := c.o.Domains.Numbered(n); d != nil {
+		return d.Host
+	}
+	return "" // it was removed a moment ago
+}
+
+// Domains returns the domains of the server.
+func (c *Calls) Domains() *domain.Domains { return c.o.Domains }
+
+// linkOwners returns the ranges of owners whose links w is about; any: all.
+func (c *Calls) linkOwners(w Whose) (ranges []engine.OwnerRange, any bool, err error) {
+	switch {
+	case w.Anybody && w.Every:
+		return nil, true, nil
+	case w.Anybody:
+		return []engine.OwnerRange{engine.AllIn(w.Domain)}, false, nil
+	case !w.Every, !c.o.Domains.Several():
+		return engine.OneOwner(w.owner()), false, nil
+	}
+	owners, err := c.o.Engine.Owners(engine.AllOwners, w.User)
+	for _, owner := range owners {
+		ranges = append(ranges, engine.OneOwner(owner)...)
+	}
+	return ranges, false, err
+}
+
+// maxReportedOwners is the largest number of owners, users in a domain, whose figures are added up in one answer.
+const maxReportedOwners = 2_000
+
+// figureOwners returns the owners whose figures w is about: those that have or had links.
+func (c *Calls) figureOwners(w Whose) (owners []uint32, err error) {
+	if !w.Anybody && (!w.Every || !c.o.Domains.Several()) {
+		return []uint32{w.owner()}, nil
+	}
+	in, user := engine.AllOwners, w.User
+	if !w.Every {
+		in = engine.AllIn(w.Domain)
+	}
+	if w.Anybody {
+		user = 0
+	}
+	owners, err = c.o.Engine.TalliedOwners(in.First, in.Last, user)
+	if err == nil && len(owners) > maxReportedOwners {
+		return nil, jsonbody.FieldError("owner", "too_many", "more than 2,000 users have or had links; ask for one of them, or for one domain")
+	}
+	return slices.Clip(owners), err
 }

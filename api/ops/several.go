@@ -28,7 +28,7 @@ const (
 // A Several asks for a change of several links: those of Codes, or, if that is nil, those of a list at this moment. Of
 // the list neither order nor length matter: it begins with the newest, or after List.Cursor.
 type Several struct {
-	Guard engine.Guard
+	Whose Whose
 	Codes []string // at most engine.MaxListed
 	List  ListQuery
 
@@ -60,12 +60,12 @@ type RefusedLink struct {
 func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Refused }
 
 // change is what a Several does with one link. changed is false if the link was so already.
-type change func(code string) (changed bool, err error)
+type change func(k engine.Key) (changed bool, err error)
 
 // ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit
 // log. It is not one transaction: when it fails, done says what was changed before, and where to go on.
 func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDone, err error) {
-	if err := mayUse(caller, s.Guard); err != nil {
+	if err := mayUse(caller, s.Whose); err != nil {
 		return done, err
 	}
 	one, err := c.changeOf(caller, &s)
@@ -82,7 +82,11 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	ctx, cancel := context.WithTimeout(context.Background(), severalPatience)
 	defer cancel()
 	if s.Codes != nil {
-		n, err := c.changeEach(ctx, s.Codes, one, &done)
+		keys := make([]engine.Key, len(s.Codes))
+		for i, code := range s.Codes {
+			keys[i] = s.Whose.key(code)
+		}
+		n, err := c.changeEach(ctx, keys, one, &done)
 		done.Left, done.More = s.Codes[n:], n < len(s.Codes)
 		return done, err
 	}
@@ -92,9 +96,9 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 // changeListed changes the links of a list, page by page. Each page is of the moment at which it is read.
 func (c *Calls) changeListed(ctx context.Context, caller account.Caller, s *Several, one change, done *SeveralDone) error {
 	q := s.List
-	q.Guard, q.Limit, q.Order, q.Ascending, q.Unique, q.Summed, q.Total = s.Guard, engine.MaxListed, "", false, false, false, false
+	q.Whose, q.Limit, q.Order, q.Ascending, q.Unique, q.Summed, q.Total = s.Whose, engine.MaxListed, "", false, false, false, false
 	done.Next, done.More = q.Cursor, true
-	recheck := c.Recheck(caller, s.Guard, account.LinksWrite)
+	recheck := c.Recheck(caller, s.Whose, account.LinksWrite)
 	for done.More && done.Done() < MaxSeveral && ctx.Err() == nil {
 		if err := recheck(); err != nil {
 			return err
@@ -104,13 +108,13 @@ func (c *Calls) changeListed(ctx context.Context, caller account.Caller, s *Seve
 		if err != nil {
 			return err
 		}
-		codes := make([]string, len(page.Links))
+		keys := make([]engine.Key, len(page.Links))
 		for i := range page.Links {
-			codes[i] = page.Links[i].Code
+			keys[i] = page.Links[i].Key
 		}
-		n, err := c.changeEach(ctx, codes, one, done)
+		n, err := c.changeEach(ctx, keys, one, done)
 		switch {
-		case n == len(codes):
+		case n == len(keys):
 			done.Next, done.More = page.Next, page.Next != ""
 		case n > 1: // the first may be one that comes before all others, whatever its id
 			done.Next = c.cursors.encode(&q, search.Place{ID: page.Links[n-1].ID})
@@ -140,19 +144,19 @@ func (c *Calls) severalOf(caller account.Caller, q ListQuery, n int) (page Page,
 // changeEach changes links, several at once. When ctx is done, or after an error that is not about one link, it begins
 // no further one. It returns how many of the first codes are done, which it has counted. Some behind an error may be
 // done, too, and do no harm if they come again.
-func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done *SeveralDone) (n int, err error) {
+func (c *Calls) changeEach(ctx context.Context, keys []engine.Key, one change, done *SeveralDone) (n int, err error) {
 	var next atomic.Int64
 	var writing sync.WaitGroup
 	var failed atomic.Bool
-	results := make([]oneDone, len(codes))
-	for range min(severalWriters, len(codes)) {
+	results := make([]oneDone, len(keys))
+	for range min(severalWriters, len(keys)) {
 		writing.Go(func() {
 			for !failed.Load() && ctx.Err() == nil {
 				i := int(next.Add(1)) - 1
-				if i >= len(codes) {
+				if i >= len(keys) {
 					return
 				}
-				changed, err := one(codes[i])
+				changed, err := one(keys[i])
 				if results[i] = (oneDone{true, changed, err}); general(err) {
 					failed.Store(true)
 				}
@@ -160,11 +164,11 @@ func (c *Calls) changeEach(ctx context.Context, codes []string, one change, done
 		})
 	}
 	writing.Wait()
-	for n < len(codes) && results[n].looked {
+	for n < len(keys) && results[n].looked {
 		if err := results[n].err; general(err) {
 			return n, err
 		}
-		done.count(codes[n], results[n])
+		done.count(keys[n].Code, results[n])
 		n++
 	}
 	return n, nil
@@ -201,11 +205,17 @@ func (s *SeveralDone) count(code string, one oneDone) {
 
 // changeOf returns what s does with each link, or why it could not be done with any.
 func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
-	g := s.Guard
-	g.By = c.by(caller)
+	by := c.by(caller)
+	guard := func(k engine.Key) engine.Guard {
+		w := s.Whose
+		w.Domain = k.Domain
+		g := w.guard()
+		g.By = by
+		return g
+	}
 	if s.Delete {
-		return func(code string) (bool, error) {
-			err := c.o.Engine.Delete(context.Background(), keyOf(code), g)
+		return func(k engine.Key) (bool, error) {
+			err := c.o.Engine.Delete(context.Background(), k, guard(k))
 			c.o.Wrote("delete", 1, err)
 			return true, err
 		}, nil
@@ -238,13 +248,16 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 	case s.NoTags.Text != nil:
 		apply = func(rec *engine.Record) error { return removeTags(rec, tags) }
 	}
-	return func(code string) (bool, error) { return c.changeLink(code, g, to, apply) }, nil
+	return func(k engine.Key) (bool, error) { return c.changeLink(k, guard(k), to, apply) }, nil
 }
 
 // changeLink edits one of several links.
-func (c *Calls) changeLink(code string, g engine.Guard, to uint32, apply func(*engine.Record) error) (changed bool, err error) {
+func (c *Calls) changeLink(k engine.Key, g engine.Guard, to uint32, apply func(*engine.Record) error) (changed bool, err error) {
 	before := uint64(0)
-	d, err := c.o.Engine.Give(context.Background(), keyOf(code), g, to, func(rec *engine.Record) error {
+	if to != 0 {
+		to = engine.OwnerIn(k.Domain, to)
+	}
+	d, err := c.o.Engine.Give(context.Background(), k, g, to, func(rec *engine.Record) error {
 		before = rec.Cold.Version
 		return apply(rec)
 	})

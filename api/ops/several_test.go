@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"shunt/api/problem"
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
 // TestALinkThatTheStoreRefusedComesAgain has one link of many that fails for a reason that others would meet, too.
 func TestALinkThatTheStoreRefusedComesAgain(t *testing.T) {
-	codes := make([]string, 500)
+	codes := make([]engine.Key, 500)
 	for i := range codes {
-		codes[i] = strconv.Itoa(i)
+		codes[i] = keyOf(strconv.Itoa(i))
 	}
 	for _, fails := range []int{0, 1, 77, 499} {
 		var mu sync.Mutex
-		changed := map[string]bool{}
+		changed := map[engine.Key]bool{}
 		refuse := true
-		one := func(code string) (bool, error) {
+		one := func(code engine.Key) (bool, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			if refuse && code == codes[fails] {

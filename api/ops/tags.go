@@ -29,10 +29,10 @@ const (
 
 // A TagQuery asks for a page of tags.
 type TagQuery struct {
-	Guard  engine.Guard // whose; never AnyOwner
-	Prefix string       // of the tags, in any case; empty: all
-	Limit  int          // 1 to engine.MaxListedTags; 0: defaultListed
-	Cursor string       // of the page before; empty: from the first on
+	Whose  Whose  // whose; never AnyOwner
+	Prefix string // of the tags, in any case; empty: all
+	Limit  int    // 1 to engine.MaxListedTags; 0: defaultListed
+	Cursor string // of the page before; empty: from the first on
 }
 
 // A TagPage is a page of tags, in their order regardless of case.
@@ -72,9 +72,9 @@ var tagParameters = map[string]parameterReader[TagQuery]{
 var errTagsOfAll = jsonbody.FieldError("owner", "range", "must be a user's id: each user has tags of their own")
 
 // ParseTags reads the parameters of a list of tags.
-func ParseTags(caller account.Caller, p Parameters) (q TagQuery, err error) {
-	q.Guard, err = readParameters(caller, p, &q, tagParameters, maxTagCursorBytes)
-	if err == nil && q.Guard.AnyOwner {
+func (c *Calls) ParseTags(caller account.Caller, p Parameters) (q TagQuery, err error) {
+	q.Whose, err = readParameters(c, caller, p, &q, tagParameters, maxTagCursorBytes)
+	if err == nil && q.Whose.Anybody {
 		err = errTagsOfAll
 	}
 	return q, err
@@ -104,10 +104,10 @@ func NamedTag(text string) (string, error) {
 // Tags returns a page of tags. It counts in turns with other costly work, for as long as Patience. The
 // handler must take a place with BeginHeavy before.
 func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
-	if err := mayUse(caller, q.Guard); err != nil {
+	if err := mayUse(caller, q.Whose); err != nil {
 		return TagPage{}, err
 	}
-	asked := engine.TagQuery{Owner: q.Guard.Owner, Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed)}
+	asked := engine.TagQuery{Owner: q.Whose.owner(), Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed)}
 	if q.Cursor != "" {
 		var ok bool
 		if asked.After, ok = decodeTagCursor(q.Cursor); !ok {
@@ -192,9 +192,9 @@ var renameFields = jsonbody.NewFields(map[string]jsonbody.Reader[renamedTag]{
 	},
 })
 
-// RenameTag renames a tag on all links of g's owner that have it, as body says. If links have a tag of the
+// RenameTag renames a tag on all links of w's owner that have it, as body says. If links have a tag of the
 // new name already, the two become one.
-func (c *Calls) RenameTag(caller account.Caller, g engine.Guard, tag string, body jsonbody.Body) (Retagged, error) {
+func (c *Calls) RenameTag(caller account.Caller, w Whose, tag string, body jsonbody.Body) (Retagged, error) {
 	if !body.Is(PatchTypes...) {
 		return Retagged{}, problem.New(problem.MediaType, "Content-Type must be %s or %s", PatchTypes[0], PatchTypes[1])
 	}
@@ -210,21 +210,21 @@ func (c *Calls) RenameTag(caller account.Caller, g engine.Guard, tag string, bod
 	if len(invalid) > 0 {
 		return Retagged{}, invalid
 	}
-	return c.editTag(caller, g, engine.TagEdit{Tag: tag, Name: asked.name})
+	return c.editTag(caller, w, engine.TagEdit{Tag: tag, Name: asked.name})
 }
 
-// DeleteTag takes a tag off all links of g's owner that have it.
-func (c *Calls) DeleteTag(caller account.Caller, g engine.Guard, tag string) (Retagged, error) {
-	return c.editTag(caller, g, engine.TagEdit{Tag: tag})
+// DeleteTag takes a tag off all links of w's owner that have it.
+func (c *Calls) DeleteTag(caller account.Caller, w Whose, tag string) (Retagged, error) {
+	return c.editTag(caller, w, engine.TagEdit{Tag: tag})
 }
 
 // editTag changes a tag. A call that has changed links before it failed says so, and that it is not
 // complete, because the caller can only go on.
-func (c *Calls) editTag(caller account.Caller, g engine.Guard, x engine.TagEdit) (Retagged, error) {
-	if err := mayUse(caller, g); err != nil {
+func (c *Calls) editTag(caller account.Caller, w Whose, x engine.TagEdit) (Retagged, error) {
+	if err := mayUse(caller, w); err != nil {
 		return Retagged{}, err
 	}
-	if g.AnyOwner {
+	if w.Anybody {
 		return Retagged{}, errTagsOfAll
 	}
 	if err := c.retags.Take(KeyOf(caller)); err != nil {
@@ -233,7 +233,7 @@ func (c *Calls) editTag(caller account.Caller, g engine.Guard, x engine.TagEdit)
 	defer c.retags.Leave(KeyOf(caller))
 	ctx, cancel := context.WithTimeout(context.Background(), retagPatience)
 	defer cancel()
-	x.Owner, x.Limit, x.By = g.Owner, maxRetagged, c.by(caller)
+	x.Owner, x.Limit, x.By = w.owner(), maxRetagged, c.by(caller)
 	done, err := c.o.Engine.EditTag(ctx, x)
 	if done.Links > 0 {
 		c.o.Wrote("update", int(done.Links), nil)

@@ -3,12 +3,12 @@ package ops
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
@@ -22,10 +22,25 @@ type askedLink struct {
 	engine.Draft
 	imports engine.Import // the values that only an import has
 	policy  engine.TargetPolicy
+	domains *domain.Domains
 	now     time.Time
 }
 
 // The readers of a link's fields.
+
+// readDomainField reads the host of the domain in which a link is made.
+func readDomainField(a *askedLink, value json.RawMessage) error {
+	host, err := jsonbody.String(value)
+	if err != nil {
+		return err
+	}
+	d, err := a.domains.Named(host)
+	if err != nil {
+		return errUnknownDomain
+	}
+	a.Domain = d.Number
+	return nil
+}
 
 func readTarget(a *askedLink, value json.RawMessage) error {
 	raw, err := jsonbody.String(value)
@@ -109,7 +124,7 @@ func readHits(a *askedLink, value json.RawMessage) error {
 // readGiven reads who gets a link.
 func readGiven(a *askedLink, value json.RawMessage) error {
 	n, err := jsonbody.Int(value)
-	if err == nil && (n < 1 || n > math.MaxUint32) {
+	if err == nil && (n < 1 || n > engine.MaxUser) {
 		err = errUnknownOwner
 	}
 	a.Owner = uint32(n)

@@ -86,9 +86,17 @@ func New(site Site) *Set {
 	return s
 }
 
+const whatItDoes = "<p>This server turns long addresses into short ones. Add a + to the end of a short address to see where it leads.</p>\n"
+
+// DomainLanding returns the page at / of a domain that is not the default one: nobody signs in there.
+func (s *Set) DomainLanding(host string) []byte {
+	other := *s
+	other.site.Host = host
+	return other.HTML("Short links", whatItDoes)
+}
+
 func (s *Set) landingBody() Markup {
-	body := Format("<p>This server turns long addresses into short ones. " +
-		"Add a + to the end of a short address to see where it leads.</p>\n")
+	body := Markup(whatItDoes)
 	if s.site.SignIn != "" {
 		body += Format("<p class=\"act\"><a class=\"button\" href=\"%s\">Sign in</a></p>\n", s.site.SignIn)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/jsontext"
 	"shunt/api/shed"
 	"shunt/api/turnstile"
@@ -31,6 +32,8 @@ var (
 	Method          = &Kind{405, "method_not_allowed", "The method is not allowed here", ""}
 	Timeout         = &Kind{408, "timeout", "The request took too long to arrive", ""}
 	AliasTaken      = &Kind{409, "alias_taken", "The alias is taken", ""}
+	HostTaken       = &Kind{409, "host_taken", "The host is another domain already", ""}
+	DomainInUse     = &Kind{409, "domain_in_use", "The domain has links", ""}
 	Busy            = &Kind{409, "busy", "Another operation is under way", ""}
 	Gone            = &Kind{410, "gone", "The link is no longer active", ""}
 	Precondition    = &Kind{412, "precondition_failed", "The link has another version", ""}
@@ -69,6 +72,7 @@ var table = []struct {
 	{engine.ErrDeleted, Gone},
 	{engine.ErrRefused, Invalid},
 	{engine.ErrOwnerGone, Unauthorized}, // the caller has been deleted since; an import has a problem of its own, about the owner
+	{engine.ErrDomainGone, NotFound},
 	{engine.ErrLoading, Loading},
 	{engine.ErrOutcomeUnknown, OutcomeUnknown},
 	{engine.ErrReadOnly, ReadOnly},
@@ -78,6 +82,8 @@ var table = []struct {
 	{engine.ErrClosed, Overloaded},
 	{account.ErrUnauthorized, Unauthorized},
 	{account.ErrNoToken, NotFound},
+	{domain.ErrNoDomain, NotFound},
+	{domain.ErrInUse, DomainInUse},
 	{account.ErrNoUser, NotFound},
 	{account.ErrNoSetupCode, NotFound},
 	{account.ErrOverloaded, Overloaded},

@@ -1,19 +1,79 @@
 package public
 
 import (
+	"strings"
+
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/domain"
 	"shunt/api/exchange"
 	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/redirect"
+	"shunt/api/urlpath"
+	"shunt/engine"
 )
 
 // Pages are the pages of this site.
-type Pages struct{ *page.Set }
+type Pages struct {
+	*page.Set
+	Domains *domain.Domains
+	Blocked *engine.BlockList // nil: nothing is blocked
+}
 
-// Answer sends the page of an outcome, or a problem if the client prefers JSON.
+// Answer sends the page of an outcome, or a problem if the client prefers JSON; or it redirects to where the domain of
+// the request sends visitors instead.
 func (s Pages) Answer(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
+	if to := s.fallback(ctx, o); to != "" {
+		redirectTo(ctx, to)
+		return
+	}
+	s.answerError(ctx, o)
+}
+
+// fallback returns where the domain of a request sends visitors in place of an outcome; empty: nowhere. No hit is
+// counted.
+func (s Pages) fallback(ctx *fasthttp.RequestCtx, o redirect.Outcome) (to string) {
+	if !ctx.IsGet() && !ctx.IsHead() {
+		return ""
+	}
+	d := s.domain(ctx)
+	switch o {
+	case redirect.UnknownCode:
+		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
+		to = d.NotFoundFor(strings.TrimPrefix(string(path), "/"))
+	case redirect.Expired, redirect.Exhausted:
+		to = d.ExpiredURL
+	}
+	if to == "" || len(to) > engine.MaxTargetBytes || s.Blocked.BlocksText(to) {
+		return ""
+	}
+	return to
+}
+
+// domain returns the domain of a request.
+func (s Pages) domain(ctx *fasthttp.RequestCtx) *domain.Domain {
+	if d := s.Domains.Numbered(DomainOf(ctx, s.Domains)); d != nil {
+		return d
+	}
+	return s.Domains.Default() // it was removed a moment ago
+}
+
+// DomainOf returns the domain of a request.
+func DomainOf(ctx *fasthttp.RequestCtx, domains *domain.Domains) engine.Domain {
+	h := &ctx.Request.Header
+	return domains.Of(urlpath.Authority(h.RequestURI(), h.Host()))
+}
+
+// redirectTo redirects to a target that is no link's.
+func redirectTo(ctx *fasthttp.RequestCtx, target string) {
+	ctx.SetStatusCode(fasthttp.StatusFound)
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII(nil, []byte(target)))
+	ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+}
+
+// answerError is Answer without the fallbacks of domains.
+func (s Pages) answerError(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	p := s.Error(o)
 	h := &ctx.Response.Header
 	h.Set("Vary", "Accept")

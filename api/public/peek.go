@@ -25,18 +25,20 @@ type peeker struct {
 
 // Ask asks another server about a code that this one does not know, for a client of a network. It reports whether this
 // server knows it now.
-type Ask func(code []byte, network netip.Addr, now time.Time) bool
+type Ask func(k engine.KeyView, network netip.Addr, now time.Time) bool
 
 // pageKey returns the key of the link that a page is about.
-func pageKey(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
+func (p *peeker) pageKey(ctx *fasthttp.RequestCtx, code []byte) engine.Key {
+	return engine.Key{Domain: DomainOf(ctx, p.pages.Domains), Code: string(code)}
+}
 
 // peek returns the link of code as a redirect would find it now. If a request for code would not be
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
-	now := p.now.Of(ctx)
-	link, o := p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
-	if o == redirect.UnknownCode && p.ask(code, p.key(ctx).Network, now) {
-		link, o = p.redirects.Peek(p.key(ctx), pageKey(string(code)).View(), now.UnixMilli())
+	now, key := p.now.Of(ctx), p.pageKey(ctx, code).View()
+	link, o := p.redirects.Peek(p.key(ctx), key, now.UnixMilli())
+	if o == redirect.UnknownCode && p.ask(key, p.key(ctx).Network, now) {
+		link, o = p.redirects.Peek(p.key(ctx), key, now.UnixMilli())
 	}
 	if o == redirect.Redirected {
 		return link, true

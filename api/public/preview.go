@@ -43,7 +43,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	if !found {
 		return
 	}
-	created, err := p.createdAt(p.key(ctx), string(code), link.ID)
+	created, err := p.createdAt(p.key(ctx), p.pageKey(ctx, code), link.ID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since peek found it
 		p.pages.Answer(ctx, redirect.UnknownCode)
@@ -55,10 +55,10 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	}
 }
 
-func (p *Previews) createdAt(key turnstile.Key, code string, id uint64) (at time.Time, err error) {
+func (p *Previews) createdAt(key turnstile.Key, of engine.Key, id uint64) (at time.Time, err error) {
 	err = p.Places.Do(key, func() (err error) {
 		var made uint64
-		if made, at, err = p.engine.Made(pageKey(code)); err == nil && made != id {
+		if made, at, err = p.engine.Made(of); err == nil && made != id {
 			err = engine.ErrNotFound
 		}
 		return err

@@ -28,17 +28,16 @@ const (
 // QRCodes draws the QR codes of short addresses.
 type QRCodes struct {
 	*peeker
-	baseURL string
-	log     *slog.Logger
-	Places  *turnstile.Turnstile
-	cores   *turnstile.Turnstile // for all work that keeps a core busy
+	log    *slog.Logger
+	Places *turnstile.Turnstile
+	cores  *turnstile.Turnstile // for all work that keeps a core busy
 }
 
-func newQRCodes(p *peeker, baseURL string, log *slog.Logger, cores *turnstile.Turnstile) *QRCodes {
+func newQRCodes(p *peeker, log *slog.Logger, cores *turnstile.Turnstile) *QRCodes {
 	places := turnstile.New(turnstile.Limits{
 		Places: turnstile.HalfTheCores(), PerCaller: maxQRCodesCaller, Waiting: maxQRCodesWaiting, Patience: qrCodePatience,
 	})
-	return &QRCodes{p, baseURL, log, places, cores}
+	return &QRCodes{p, log, places, cores}
 }
 
 // The width of a PNG, in pixels.
@@ -86,7 +85,7 @@ func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType strin
 	if _, found := q.peek(ctx, code); !found {
 		return
 	}
-	image, err := q.draw(q.key(ctx), q.baseURL+"/"+string(code), draw)
+	image, err := q.draw(q.key(ctx), q.pages.Domains.ShortURL(q.pageKey(ctx, code).Domain, string(code)), draw)
 	if err != nil {
 		exchange.Fail(ctx, q.log, err)
 		return

@@ -2,6 +2,7 @@ package public
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"log/slog"
 
@@ -10,8 +11,10 @@ import (
 	"shunt/api/auth"
 	"shunt/api/brand"
 	"shunt/api/docs"
+	"shunt/api/domain"
 	"shunt/api/exchange"
 	"shunt/api/page"
+	"shunt/api/problem"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/api/urlpath"
@@ -60,11 +63,11 @@ func New(o Options) *Router {
 	find := &peeker{redirects: o.Redirects, limiter: o.Limiter, pages: o.Pages, now: o.Now, ask: o.Ask}
 	p := &Router{
 		pages: o.Pages, redirects: o.Redirects, dashboard: o.Dashboard,
-		Previews: newPreviews(find, o.Engine, o.Log), QRCodes: newQRCodes(find, o.BaseURL, o.Log, o.Cores),
+		Previews: newPreviews(find, o.Engine, o.Log), QRCodes: newQRCodes(find, o.Log, o.Cores),
 	}
 	p.fixed = map[string]handler{
 		"/":            serveRoot(o.Pages, o.RootRedirect),
-		"/robots.txt":  serveRobots,
+		"/robots.txt":  o.Pages.serveRobots,
 		"/favicon.ico": serveIcon,
 		DocsPath:       serveDocs(o.BaseURL, o.Site),
 	}
@@ -124,14 +127,45 @@ func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 	}
 }
 
-// serveRoot returns GET /: a redirect to target or, if that is empty, a page.
+// ServeDomain answers requests on a domain other than the default one whose path is not a code. The API and the
+// dashboard are on the default domain only.
+func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
+	serve, code := p.pageAt(path)
+	switch {
+	case bytes.HasPrefix(path, []byte(apiPrefix)):
+		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API is not on this domain"})
+	case bytes.HasPrefix(path, []byte(page.Root)) && string(path) != page.LogoPath:
+		p.pages.answerError(ctx, redirect.UnknownCode)
+	case serve == nil:
+		p.redirects.CountPath()
+		p.pages.Answer(ctx, redirect.UnknownCode)
+	case !ctx.IsGet() && !ctx.IsHead():
+		p.pages.Answer(ctx, redirect.WrongMethod)
+	case string(path) == "/":
+		p.pages.serveDomainRoot(ctx)
+	default:
+		serve(ctx, code)
+	}
+}
+
+// apiPrefix begins the paths of the API.
+const apiPrefix = "/api/"
+
+// serveDomainRoot is GET / on a domain other than the default one.
+func (s Pages) serveDomainRoot(ctx *fasthttp.RequestCtx) {
+	if to := s.domain(ctx).RootURL; to != "" {
+		redirectTo(ctx, to)
+		return
+	}
+	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
+	s.writeOnce(ctx, s.DomainLanding(s.domain(ctx).Host))
+}
+
+// serveRoot returns GET / on the default domain: a redirect to where that domain says, or to target, or a page.
 func serveRoot(pages Pages, target string) handler {
-	location := engine.AppendASCII(nil, []byte(target))
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
-		if target != "" {
-			ctx.SetStatusCode(fasthttp.StatusFound)
-			ctx.Response.Header.SetCanonical(exchange.NameLocation, location)
-			ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+		if to := cmp.Or(pages.Domains.Default().RootURL, target); to != "" {
+			redirectTo(ctx, to)
 			return
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
@@ -158,8 +192,19 @@ var robotsText []byte
 //go:embed assets/favicon.ico
 var iconImage []byte
 
-func serveRobots(ctx *fasthttp.RequestCtx, _ []byte) {
-	writeAsset(ctx, "text/plain; charset=utf-8", robotsText)
+// robotsNone is the robots.txt of a domain of which nothing is to be crawled.
+const robotsNone = "User-agent: *\nDisallow: /\n"
+
+func (s Pages) serveRobots(ctx *fasthttp.RequestCtx, _ []byte) {
+	text := robotsText
+	switch robots := s.domain(ctx).Robots; robots {
+	case domain.RobotsDefault:
+	case domain.RobotsNone:
+		text = []byte(robotsNone)
+	default:
+		text = []byte(robots)
+	}
+	writeAsset(ctx, "text/plain; charset=utf-8", text)
 }
 
 func serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {

@@ -22,23 +22,23 @@ var challengePrefix = []byte("/.well-known/acme-challenge/")
 
 // An upgrader redirects requests over plain HTTP to HTTPS.
 type upgrader struct {
-	baseURL    string
 	pages      Pages
 	challenges fasthttp.RequestHandler // nil: none
 }
 
-// NewUpgrader returns what redirects to baseURL. challenges answers http-01 challenges; nil: none.
-func NewUpgrader(baseURL string, pages Pages, challenges http.Handler) *upgrader {
-	u := &upgrader{baseURL: baseURL, pages: pages}
+// NewUpgrader returns what redirects to the base URL of the domain of a request. challenges answers http-01 challenges;
+// nil: none.
+func NewUpgrader(pages Pages, challenges http.Handler) *upgrader {
+	u := &upgrader{pages: pages}
 	if challenges != nil {
 		u.challenges = fasthttpadaptor.NewFastHTTPHandler(challenges)
 	}
 	return u
 }
 
-// Answer redirects to the same path and query, as an address may have them, on the base URL, not on the Host of the
-// request, which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones, and
-// an operator can still go back to plain HTTP.
+// Answer redirects to the same path and query, as an address may have them, on the base URL of the domain, not on the
+// Host of the request, which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones,
+// and an operator can still go back to plain HTTP.
 func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
@@ -50,7 +50,7 @@ func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 		status = fasthttp.StatusMovedPermanently
 	}
 	ctx.SetStatusCode(status)
-	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII([]byte(u.baseURL), target))
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII([]byte(u.pages.domain(ctx).BaseURL), target))
 	ctx.Response.Header.SetCanonical(exchange.NameCacheControl, []byte("max-age=86400"))
 }
 

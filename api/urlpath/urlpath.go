@@ -29,6 +29,22 @@ func Split(uri []byte) (path, query []byte) {
 	return after[slash:], query
 }
 
+// Authority returns who a request is for, with a port or without: the authority of an absolute-form target, which comes
+// before the Host field (RFC 9112, 3.2.2), or that field.
+func Authority(uri, host []byte) []byte {
+	if len(uri) > 0 && uri[0] == '/' {
+		return host
+	}
+	_, after, absolute := bytes.Cut(uri, []byte("://"))
+	if !absolute {
+		return host
+	}
+	if end := bytes.IndexAny(after, "/?#"); end >= 0 {
+		after = after[:end]
+	}
+	return after
+}
+
 // Code returns the code that a raw path names: /{code} or /{code}/; nil if it names none.
 func Code(path []byte) []byte {
 	if len(path) < 2 || path[0] != '/' {

@@ -138,6 +138,12 @@ func (hs *Hits) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (
 	return r, nil
 }
 
+// TalliedOwners returns the owners from first to last that have links or figures, in order; with a user, only those of
+// that one. What was not flushed yet may be missing, if it is all that there is.
+func (hs *Hits) TalliedOwners(first, last, user uint32) ([]uint32, error) {
+	return hs.store.TalliedOwners(first, last, user)
+}
+
 // OwnerReport returns the figures of all links that owners have and had, deleted links included;
 // with a tag, only of their live links that have it. Errors: InvalidError, ErrLoading.
 func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {

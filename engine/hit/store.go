@@ -20,6 +20,10 @@ type Store interface {
 	// microseconds.
 	View() (View, error)
 
+	// TalliedOwners returns the owners from first to last that have links or figures, in order; with a user, only those
+	// of that one.
+	TalliedOwners(first, last, user uint32) ([]uint32, error)
+
 	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
 	// fromHour and later hours. Links that were deleted, reset or given away since count.
 	ReadImported(owner, fromHour uint32) (hits uint64, err error)

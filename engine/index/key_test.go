@@ -179,11 +179,8 @@ func TestALinkWhoseOwnerHasItsLinksInAnotherDomainIsRefused(t *testing.T) {
 	}
 }
 
-// maxDomain is the highest that an owner has room for.
-const maxDomain Domain = 1<<(32-userBits) - 1
-
 func TestAnOwnerIsADomainAndAUser(t *testing.T) {
-	for _, d := range []Domain{DefaultDomain, 1, narrowDomains - 1, narrowDomains, maxDomain} {
+	for _, d := range []Domain{DefaultDomain, 1, narrowDomains - 1, narrowDomains, MaxDomain} {
 		for _, user := range []uint32{0, 1, narrowUserMask, narrowUserMask + 1, MaxUser} {
 			owner := OwnerIn(d, user)
 			expect.That(t, DomainOf(owner) == d && owner&MaxUser == user, "user %d in domain %d is owner %#x", user, d, owner)

@@ -14,10 +14,16 @@ const (
 
 	// MaxUser is the highest number of a user.
 	MaxUser = 1<<userBits - 1
+
+	// MaxDomain is the highest number of a domain.
+	MaxDomain Domain = 1<<(32-userBits) - 1
 )
 
 // OwnerIn returns the owner of a user's links in a domain.
 func OwnerIn(d Domain, user uint32) uint32 { return uint32(d)<<userBits | user }
+
+// UserOf returns the user whose links an owner's are.
+func UserOf(owner uint32) uint32 { return owner & MaxUser }
 
 // DomainOf returns the domain of an owner's links.
 func DomainOf(owner uint32) Domain { return Domain(owner >> userBits) }

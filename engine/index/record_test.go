@@ -26,7 +26,7 @@ func anyRecord(rng *rand.Rand) HotView {
 		KeyView: viewOf(code), Target: []byte(target), ID: []uint64{0, 7, 8, 9, 1<<32 - 1, 1 << 32, 5 << 48, 1<<64 - 1}[rng.IntN(8)],
 		Flags: Flags(rng.UintN(256)) & DurableFlags &^ FlagTombstone,
 	}
-	h.Domain = []Domain{DefaultDomain, DefaultDomain, 1, narrowDomains - 1, narrowDomains, maxDomain}[rng.IntN(6)]
+	h.Domain = []Domain{DefaultDomain, DefaultDomain, 1, narrowDomains - 1, narrowDomains, MaxDomain}[rng.IntN(6)]
 	h.Owner = OwnerIn(h.Domain, []uint32{1, narrowUserMask, narrowUserMask + 1, MaxUser}[rng.IntN(4)])
 	h.CountsAtOnce = rng.IntN(8) == 0
 	h.encoded = target != "" && rng.IntN(4) == 0

@@ -87,7 +87,9 @@ func (r *Record) unpackIf(w *Words, epoch, seq uint64) bool {
 }
 
 // prove reports whether the words of a slot have the checksum of the record with a sequence number.
-func (w *Words) prove(epoch, seq uint64) bool { return uint32(w[3]>>checksumShift) == checksum(w, epoch, seq) }
+func (w *Words) prove(epoch, seq uint64) bool {
+	return uint32(w[3]>>checksumShift) == checksum(w, epoch, seq)
+}
 
 // checksum covers the record, the epoch and the full sequence number, so that a slot of an earlier
 // lap, of an earlier epoch, or half written is not taken for a record. It mixes by folded 64×64-bit

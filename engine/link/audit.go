@@ -27,6 +27,9 @@ const (
 	SessionsEnded
 	CopyGiven // to a node that joins the cluster
 	LinkReset // its figures
+	DomainAdded
+	DomainEdited
+	DomainDeleted
 	numAuditActions
 )
 

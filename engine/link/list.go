@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/errs"
@@ -90,7 +91,7 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 	}
 	sizeBytes := 0
 	var readErr error
-	last, more, err := l.listing.Scan(r, q.Limit, func(id uint64, k index.KeyView) bool {
+	last, more, err := l.scan(r, q.Limit, func(id uint64, k index.KeyView) bool {
 		var rec Record
 		if rec, readErr = l.readEntry(id, k.Own()); readErr != nil {
 			return false
@@ -106,6 +107,42 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 		next = &search.Place{ID: last}
 	}
 	return found, next, nil
+}
+
+// scan is Listing.Scan for any number of single owners. Of each it reads as many rows as the page has, because all may
+// be one owner's.
+func (l *LinkList) scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error) {
+	if r.AnyOwner || len(r.Owners) == 1 {
+		return l.listing.Scan(r, limit, fn)
+	}
+	type row struct {
+		id  uint64
+		key index.Key
+	}
+	var rows []row
+	for _, owner := range r.Owners {
+		one := r
+		one.Owners = []OwnerRange{owner}
+		_, moreOfOne, err := l.listing.Scan(one, limit, func(id uint64, k index.KeyView) bool {
+			rows = append(rows, row{id, k.Own()})
+			return true
+		})
+		if err != nil {
+			return 0, false, err
+		}
+		more = more || moreOfOne
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(b.id, a.id) })
+	if len(rows) > limit {
+		rows, more = rows[:limit], true
+	}
+	for i, of := range rows {
+		last = of.id
+		if !fn(of.id, of.key.View()) {
+			return last, more || i < len(rows)-1, nil
+		}
+	}
+	return last, more, nil
 }
 
 // details returns records as a page shows them.

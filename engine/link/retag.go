@@ -98,7 +98,7 @@ func (r *retagging) step(ctx context.Context, below uint64) (keys []index.Key, n
 		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	last, more, err := l.listing.Scan(ListRange{Owner: r.edit.Owner, Tag: r.edit.Tag, Below: below}, retagStep, func(_ uint64, k index.KeyView) bool {
+	last, more, err := l.listing.Scan(ListRange{Owners: OneOwner(r.edit.Owner), Tag: r.edit.Tag, Below: below}, retagStep, func(_ uint64, k index.KeyView) bool {
 		keys = append(keys, k.Own())
 		return true
 	})

@@ -34,7 +34,7 @@ type LinkQuery struct {
 	Order     Order
 	Ascending bool // the last one first
 
-	Code string // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
+	Code index.Key // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 
@@ -78,7 +78,7 @@ const (
 
 // plain reports whether q is of the newest links of its range, so that few rows are read.
 func (q *LinkQuery) plain() bool {
-	return q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
+	return (q.AnyOwner || q.single()) && q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
 		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
 }
 
@@ -172,7 +172,7 @@ func (s *searching) begin(ctx context.Context) error {
 
 // readFirst reads the link whose code is the one that was asked for, or else the only one that differs from it by case.
 func (s *searching) readFirst() error {
-	asked := index.Key{Domain: index.DefaultDomain, Code: s.q.Code}
+	asked := s.q.Code
 	if !asked.View().Valid() {
 		return nil
 	}
@@ -202,7 +202,7 @@ func (s *searching) readFirst() error {
 // inRange reports whether a link that was found by its code is one of those that are asked for.
 func (s *searching) inRange(r *Record) bool {
 	q := s.q
-	return r.Hot.Flags&index.FlagTombstone == 0 && (q.AnyOwner || r.Hot.Owner == q.Owner) && (q.Tag == "" || HasTag(r.Cold.Tags, q.Tag))
+	return r.Hot.Flags&index.FlagTombstone == 0 && q.has(r.Hot.Owner) && (q.Tag == "" || HasTag(r.Cold.Tags, q.Tag))
 }
 
 // entryOf returns the entry of a record, without its text.
@@ -224,7 +224,8 @@ func (s *searching) add(i int, parts []Part) {
 
 // enough reports whether the page is found: all rows were read, or enough of the newest.
 func (s *searching) enough() bool {
-	newestFirst := s.q.Order == ByID && !s.q.Ascending && !s.q.AnyOwner && !s.q.Total
+	_, one := s.q.one() // whose rows are newest first
+	newestFirst := one && s.q.Order == ByID && !s.q.Ascending && !s.q.Total
 	return len(s.parts) == 0 || newestFirst && s.found > uint64(s.limit)
 }
 

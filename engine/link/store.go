@@ -2,6 +2,8 @@ package link
 
 import (
 	"context"
+	"math"
+	"slices"
 
 	"shunt/engine/index"
 	"shunt/engine/search"
@@ -54,6 +56,9 @@ type Store interface {
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case.
 	ListLinks(owner uint32, tag string, fn func(id uint64, k index.Key) bool) error
+
+	// Owners returns the owners in a range that have live links, in order; with a user, only those of that one.
+	Owners(r OwnerRange, user uint32) ([]uint32, error)
 
 	// Listing returns the links of one moment, all durable, to be closed by the caller. It contains
 	// all writes that were durable before the call. It waits for a write under way until ctx is
@@ -112,9 +117,9 @@ type ReceiptSweep struct {
 // Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
-	// Scan reads at most limit rows of the links of r, which has no tag if it is of any owner, newest first, and calls
-	// fn for those that are live, until fn returns false. It returns the id of the last row that it read, and whether
-	// there are more.
+	// Scan reads at most limit rows of the links of r, which is of one owner, or of any without a tag, newest first,
+	// and calls fn for those that are live, until fn returns false. It returns the id of the last row that it read, and
+	// whether there are more.
 	Scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error)
 
 	// Parts returns the rows of the links of r, to be read in parts, each of which the caller closes.
@@ -156,15 +161,47 @@ type Part interface {
 
 // ListRange says which links a listing goes over.
 type ListRange struct {
-	Owner    uint32
-	AnyOwner bool   // Owner is ignored
-	Tag      string // only those that have it, in any case; empty: all
-	Below    uint64 // only those with a smaller id; 0: all
-	Figures  bool   // each LinkEntry of a part has its figures
+	Owners   []OwnerRange // in order, without common ones
+	AnyOwner bool         // Owners is ignored
+	Tag      string       // only those that have it, in any case; empty: all
+	Below    uint64       // only those with a smaller id; 0: all
+	Figures  bool         // each LinkEntry of a part has its figures
 
 	// Words are looked for in the texts of links; all links if it is empty. A part may give links that lack them, with
 	// their text if there are words.
 	Words search.Query
+}
+
+// An OwnerRange is the owners from First to Last.
+type OwnerRange struct{ First, Last uint32 }
+
+// OneOwner returns the range of one owner.
+func OneOwner(owner uint32) []OwnerRange { return []OwnerRange{{owner, owner}} }
+
+// AllIn returns the range of all owners in a domain.
+func AllIn(d index.Domain) OwnerRange {
+	return OwnerRange{index.OwnerIn(d, 0), index.OwnerIn(d, index.MaxUser)}
+}
+
+// AllOwners is the range of all.
+var AllOwners = OwnerRange{0, math.MaxUint32}
+
+// one returns the only owner of r, if it is one.
+func (r *ListRange) one() (owner uint32, ok bool) {
+	if r.AnyOwner || len(r.Owners) != 1 || r.Owners[0].First != r.Owners[0].Last {
+		return 0, false
+	}
+	return r.Owners[0].First, true
+}
+
+// single reports whether r is of single owners.
+func (r *ListRange) single() bool {
+	return !slices.ContainsFunc(r.Owners, func(o OwnerRange) bool { return o.First != o.Last })
+}
+
+// has reports whether r has the links of an owner.
+func (r *ListRange) has(owner uint32) bool {
+	return r.AnyOwner || slices.ContainsFunc(r.Owners, func(o OwnerRange) bool { return o.First <= owner && owner <= o.Last })
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is

@@ -16,6 +16,9 @@ type Policy struct {
 	// a loop. If only our own network can reach an origin (InOwnNetwork), every spelling of this
 	// machine at its port is ours too: localhost, 127.0.0.1, 0.0.0.0, [::] and so on.
 	OwnOrigins Origins
+	// OwnHost reports whether a name in lower-case ASCII is a host of ours at the usual ports, and at those of
+	// OwnOrigins; nil: none is. It must be fast.
+	OwnHost func(name string) bool
 	// RefusePrivate refuses addresses that the public internet does not route to one host, such as
 	// private, loopback and multicast ones, in every spelling and however an IPv6 address carries
 	// them, and names such as localhost.
@@ -128,9 +131,13 @@ func (p Policy) own(h host) bool {
 		return false
 	}
 	port := h.port()
+	named := !h.addr.IsValid() && p.OwnHost != nil && p.OwnHost(h.name())
+	if named && port == 80 { // 443 as well: see host.port
+		return true
+	}
 	for i := range p.OwnOrigins {
 		own := &p.OwnOrigins[i]
-		if own.port == port && (h.sameAs(own.host) || own.inOwnNetwork && h.thisMachine()) {
+		if own.port == port && (named || h.sameAs(own.host) || own.inOwnNetwork && h.thisMachine()) {
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ type Report struct {
 	Summaries      uint64 `json:"summaries"`
 	SummariesDue   uint64 `json:"summaries_due,omitempty"`
 	Accounts       uint64 `json:"accounts"`
+	Domains        uint64 `json:"domains"`
 	Audit          uint64 `json:"audit"`
 	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
 	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes

@@ -84,5 +84,5 @@
 // pays for days and lives once an hour instead of once a second.
 //
 // Files, leaves first: hours.go, state.go, adder.go, plan.go, hourrows.go, days.go, read.go, flush.go, summarise.go,
-// sweep.go, rollup.go, view.go, zone.go, check.go.
+// sweep.go, rollup.go, view.go, owners.go, zone.go, check.go.
 package hits

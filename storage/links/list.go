@@ -76,9 +76,9 @@ func (l *listing) Scan(r engine.ListRange, limit int, fn func(id uint64, k engin
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
 	}
-	s := l.ownerScan(&r)
-	if r.AnyOwner {
-		s = l.coldScan(&r)
+	s := l.coldScan(&r)
+	if !r.AnyOwner {
+		s = l.ownerScan(&r)
 	}
 	if last, more, err = s.run(l.snapshot, limit, fn); err != nil {
 		return 0, false, fmt.Errorf("storage: listing links: %w", err)
@@ -124,7 +124,7 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(id uint64, k engine.Ke
 func (l *listing) ownerScan(r *engine.ListRange) rowScan {
 	var entry engine.LinkEntry
 	return rowScan{
-		keys: indexKeys(r.Owner, r.Tag, r.Below), first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
+		keys: indexKeys(r.Owners[0].First, r.Tag, r.Below), first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
 		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) {
 			err := readIndexRow(&entry, key, value)
 			return entry.ID, entry.KeyView, err == nil, err

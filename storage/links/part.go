@@ -39,46 +39,56 @@ func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
 	return fmt.Errorf("%w: key of an index", row.ErrCorrupt)
 }
 
-// Parts implements engine.Listing. All links of all owners are one part, the rows by owner. The rows by tag have the
-// owner before the tag, so there each owner is a part.
-func (l *listing) Parts(r engine.ListRange) ([]engine.Part, error) {
+// Parts implements engine.Listing. The links of a range of owners are one part, their rows by owner. The rows by tag
+// have the owner before the tag, so there each owner is a part.
+func (l *listing) Parts(r engine.ListRange) (parts []engine.Part, err error) {
+	ranges := r.Owners
 	switch {
 	case len(r.Tag) > engine.MaxTagBytes: // no link has it
 		return nil, nil
-	case !r.AnyOwner:
-		return []engine.Part{&part{listing: l, keys: indexKeys(r.Owner, r.Tag, r.Below), words: r.Words, figures: r.Figures}}, nil
-	case r.Tag == "":
-		return []engine.Part{&part{listing: l, keys: row.TableRange(row.TableByOwner), words: r.Words, figures: r.Figures, below: r.Below}}, nil
+	case r.AnyOwner:
+		ranges = []engine.OwnerRange{engine.AllOwners}
 	}
-	owners, err := l.owners()
-	if err != nil {
-		return nil, fmt.Errorf("storage: listing owners of links: %w", err)
-	}
-	parts := make([]engine.Part, len(owners))
-	for i, owner := range owners {
-		parts[i] = &part{listing: l, keys: indexKeys(owner, r.Tag, r.Below), words: r.Words, figures: r.Figures}
+	for _, of := range ranges {
+		p := part{listing: l, words: r.Words, figures: r.Figures}
+		switch {
+		case of.First == of.Last:
+			p.keys = indexKeys(of.First, r.Tag, r.Below)
+		case r.Tag == "":
+			p.keys, p.below = ownerRange(of), r.Below
+		default:
+			if parts, err = l.tagged(parts, &r, of); err != nil {
+				return nil, fmt.Errorf("storage: listing owners of links: %w", err)
+			}
+			continue
+		}
+		parts = append(parts, &p)
 	}
 	return parts, nil
 }
 
-// owners returns the users that have links.
-func (l *listing) owners() (all []uint32, err error) {
-	keys := row.TableRange(row.TableByOwner)
-	it, err := l.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+// tagged appends a part for each owner in a range.
+func (l *listing) tagged(parts []engine.Part, r *engine.ListRange, of engine.OwnerRange) ([]engine.Part, error) {
+	owners, err := hits.AppendOwners(nil, l.snapshot, []byte{row.TableByOwner}, of, 0)
+	for _, owner := range owners {
+		parts = append(parts, &part{listing: l, keys: indexKeys(owner, r.Tag, r.Below), words: r.Words, figures: r.Figures})
+	}
+	return parts, err
+}
+
+// ownerRange returns the rows by owner of a range of owners.
+func ownerRange(of engine.OwnerRange) row.Range {
+	first, last := row.AppendByOwnerKey(nil, of.First, 0), row.AppendByOwnerKey(nil, of.Last, 0)
+	return row.Range{Lower: first[:1+4], Upper: row.PrefixRange(last[:1+4]).Upper}
+}
+
+// Owners implements engine.Store.
+func (l *Links) Owners(of engine.OwnerRange, user uint32) ([]uint32, error) {
+	owners, err := hits.AppendOwners(nil, l.db, []byte{row.TableByOwner}, of, user)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("storage: listing owners of links: %w", err)
 	}
-	defer func() { err = errors.Join(err, it.Close()) }()
-	for valid := it.First(); valid; {
-		if _, _, ok := row.SplitIndexKey(it.Key()); !ok {
-			return nil, fmt.Errorf("%w: key %x of an index", row.ErrCorrupt, it.Key())
-		}
-		owner := binary.BigEndian.Uint32(it.Key()[1:])
-		all = append(all, owner)
-		next := row.PrefixRange(row.AppendByOwnerKey(nil, owner, 0)[:1+4]).Upper
-		valid = it.SeekGE(next)
-	}
-	return all, it.Error()
+	return owners, nil
 }
 
 // A part implements engine.Part with an iterator, once it is read.

@@ -40,6 +40,8 @@ type member struct {
 
 func (m *member) Learn(l *engine.Learned) error { return m.engine.Learn(l) }
 
+func (m *member) DomainsChanged() error { return nil }
+
 func (m *member) AccountsChanged() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -39,15 +39,15 @@ const (
 	copyOfAll   copyKind = 2 // all shared rows but tallies, for a full node of a cluster
 )
 
-// tables are those of a copy. Cold records come first: a link that is seen has its cold record.
+// tables are those of a copy. Domains come first, and cold records before hot ones: a link that is seen has both.
 func (k copyKind) tables() []byte {
 	if k == copyOfAll {
 		return []byte{
-			row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps, row.TableImports, row.TableReceipts,
+			row.TableDomains, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps, row.TableImports, row.TableReceipts,
 			row.TableAccounts, row.TableAudit,
 		}
 	}
-	return []byte{row.TableCold, row.TableHot, row.TableCaps}
+	return []byte{row.TableDomains, row.TableCold, row.TableHot, row.TableCaps}
 }
 
 // copyKindOf is what this store can make of a copy.

@@ -73,6 +73,9 @@ func (e *writerEdge) Learn(l *engine.Learned) error {
 // AccountsChanged implements Learner.
 func (e *writerEdge) AccountsChanged() { e.t.Error("an edge was told of accounts") }
 
+// DomainsChanged implements Learner.
+func (e *writerEdge) DomainsChanged() error { return nil }
+
 // follow applies some entries of the writer, or takes a copy if it must.
 func (e *writerEdge) follow(writer *Store, maxBytes int) (more bool) {
 	e.t.Helper()

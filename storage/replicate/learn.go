@@ -32,6 +32,9 @@ type Learner interface {
 	Learn(*engine.Learned) error
 	// AccountsChanged says that rows of accounts have changed.
 	AccountsChanged()
+	// DomainsChanged says that rows of domains have changed. It comes before Learn, so that the domains of links are
+	// known before the links.
+	DomainsChanged() error
 }
 
 // Learn applies entries of the cluster's log, which follow each other and the position of the store,
@@ -164,10 +167,7 @@ func (s *Rows) learnBatch(b *pebble.Batch, to Learner) error {
 	if err := s.commitShared(b, l.own); err != nil {
 		return err
 	}
-	if l.accounts {
-		to.AccountsChanged()
-	}
-	if err := to.Learn(&l.Learned); err != nil {
+	if err := l.tell(to); err != nil {
 		return err
 	}
 	s.shared.shown.Store(s.shared.applied.Load())

@@ -25,6 +25,9 @@ func (w *accountsWatcher) Learn(*engine.Learned) error {
 	return nil
 }
 
+// DomainsChanged implements Learner.
+func (w *accountsWatcher) DomainsChanged() error { return nil }
+
 // AccountsChanged implements Learner.
 func (w *accountsWatcher) AccountsChanged() {
 	rows := scanAccounts(w.t, w.s.Accounts(), "")

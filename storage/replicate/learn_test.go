@@ -80,6 +80,9 @@ func (t *told) Learn(l *engine.Learned) error {
 
 func (t *told) AccountsChanged() { t.accounts++ }
 
+// DomainsChanged implements Learner.
+func (t *told) DomainsChanged() error { return nil }
+
 // openMember returns a new store of a cluster, of which disk has the files.
 func openMember(t testing.TB, disk vfs.FS) *Store {
 	t.Helper()
@@ -188,6 +191,9 @@ func (w *watcher) Learn(*engine.Learned) error {
 }
 
 func (w *watcher) AccountsChanged() {}
+
+// DomainsChanged implements Learner.
+func (w *watcher) DomainsChanged() error { return nil }
 
 // TestAnEntryIsAppliedWhenTheEngineKnowsIt: else a client of this node, whose write the leader has answered, could
 // not read it yet.

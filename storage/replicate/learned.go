@@ -21,10 +21,23 @@ type own struct {
 type learned struct {
 	own
 	engine.Learned
-	accounts bool // rows of accounts have changed
+	accounts, domains bool // rows of theirs have changed
 }
 
 func (l *learned) reset() { *l = learned{} }
+
+// tell says what the batch means, once it is durable.
+func (l *learned) tell(to Learner) error {
+	if l.accounts {
+		to.AccountsChanged()
+	}
+	if l.domains {
+		if err := to.DomainsChanged(); err != nil {
+			return err
+		}
+	}
+	return to.Learn(&l.Learned)
+}
 
 func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error)) (err error) {
 	switch key[0] {
@@ -55,6 +68,8 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 		l.Receipts = append(l.Receipts, k)
 	case row.TableAccounts:
 		l.accounts = true
+	case row.TableDomains:
+		l.domains = true
 	case row.TableAudit:
 		stamp, err := row.SplitAuditKey(key)
 		if err != nil {
@@ -104,6 +119,8 @@ func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) e
 		l.ReceiptsGone = append(l.ReceiptsGone, k)
 	case row.TableAccounts:
 		l.accounts = true
+	case row.TableDomains:
+		l.domains = true
 	}
 	return nil
 }

@@ -11,13 +11,13 @@ import (
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/storage"
-	"shunt/storage/accounts"
 	"shunt/storage/audit"
 	"shunt/storage/kv"
 	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 	"shunt/storage/storetest"
+	"shunt/storage/tables"
 )
 
 // Store is a store with what it has of its cluster.
@@ -137,7 +137,7 @@ func putRow(key, value []byte) func(*pebble.Batch) {
 	return func(b *pebble.Batch) { kv.Set(b, key, value) }
 }
 
-func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []string) {
+func scanAccounts(t *testing.T, table *tables.Table, prefix string) (found []string) {
 	t.Helper()
 	err := table.Scan([]byte(prefix), func(key, value []byte) (bool, error) {
 		found = append(found, string(key)+"="+string(value))
@@ -162,7 +162,7 @@ func wantNoFaults(t *testing.T, v *Inspection) {
 }
 
 // writeAccounts writes rows of accounts and waits for the result.
-func writeAccounts(table *accounts.Table, sets [][2][]byte, deletes [][]byte) error {
+func writeAccounts(table *tables.Table, sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
 	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done

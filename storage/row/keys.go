@@ -89,6 +89,7 @@ const (
 	TableSummariesDue = 0x37
 	TableReceipts     = 0x40
 	TableAccounts     = 0x50
+	TableDomains      = 0x51
 	TableAudit        = 0x60
 	TableOutbox       = 0x70
 	TablePulled       = 0x71
@@ -157,7 +158,8 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableAudit, TableLinkLives, TableLinkDays,
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableDomains, TableAudit, TableLinkLives,
+		TableLinkDays,
 		TableImports, TableSummaries:
 		return true
 	case TableMeta:
@@ -172,7 +174,11 @@ func KeptByEdge(key []byte) bool {
 	if len(key) == 0 {
 		return false
 	}
-	return key[0] == TableHot || key[0] == TableCold || key[0] == TableCaps || len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
+	switch key[0] {
+	case TableHot, TableCold, TableCaps, TableDomains:
+		return true
+	}
+	return len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
 }
 
 // hotHeadBytes is what the key of a hot record has before the code.
@@ -405,9 +411,6 @@ func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	}
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
-
-// AccountKey returns the key of a row of accounts. Package api/account lays out the argument.
-func AccountKey(key []byte) []byte { return append([]byte{TableAccounts}, key...) }
 
 // SplitIndexKey returns the folded tag and the id of a key of an index. The tag is empty in the index by
 // owner.

@@ -53,10 +53,9 @@ func TestKeysAreAsPinned(t *testing.T) {
 			AppendReceiptKey(nil, &engine.RequestKey{Sender: [32]byte{1}, Key: [32]byte{31: 2}}),
 			"40 01" + strings.Repeat("00", 62) + "02",
 		},
-		"accounts": {AccountKey([]byte("u1")), "50 7531"},
-		"audit":    {AppendAuditKey(nil, 0x0102), "60 0000000000000102"},
-		"posted":   {AppendOutboxKey(nil, 0x0102), "70 0000000000000102"},
-		"pulled":   {AppendPulledKey(nil, [16]byte{1, 15: 2}), "71 01" + strings.Repeat("00", 14) + "02"},
+		"audit":  {AppendAuditKey(nil, 0x0102), "60 0000000000000102"},
+		"posted": {AppendOutboxKey(nil, 0x0102), "70 0000000000000102"},
+		"pulled": {AppendPulledKey(nil, [16]byte{1, 15: 2}), "71 01" + strings.Repeat("00", 14) + "02"},
 	} {
 		want, err := hex.DecodeString(strings.ReplaceAll(c.want, " ", ""))
 		expect.That(t, err == nil && bytes.Equal(c.got, want), "%s: got %x, want %x", name, c.got, want)

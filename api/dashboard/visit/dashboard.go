@@ -44,7 +44,7 @@ type Options struct {
 
 // A Stream answers with what read returns, whenever it changes, as long as the caller may use the
 // guard.
-type Stream func(ctx *fasthttp.RequestCtx, caller account.Caller, g engine.Guard, read func() (hits, unique uint64, err error)) error
+type Stream func(ctx *fasthttp.RequestCtx, caller account.Caller, g ops.Whose, read func() (hits, unique uint64, err error)) error
 
 // Sessions decide who makes a request, and how often. Package api implements it with the rules that
 // hold for its own calls. All errors are for package problem.

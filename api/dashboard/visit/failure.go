@@ -9,7 +9,6 @@ import (
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
-	"shunt/engine"
 )
 
 // fail answers with the page of an error, and logs the cause of an internal one.
@@ -96,7 +95,7 @@ func (r *Request) failure(p problem.Problem) failure {
 	if err != nil {
 		return f
 	}
-	if _, err = r.Calls.Read(r.Caller, code, engine.Guard{AnyOwner: true}); err == nil {
+	if _, err = r.Calls.Read(r.Caller, code, ops.Whose{Anybody: true, Every: true}); err == nil {
 		f.Elsewhere = r.With("owner") + "all"
 	}
 	return f

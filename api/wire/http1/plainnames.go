@@ -152,6 +152,7 @@ func (rule rules) read(b []byte, line, from, to int, r *Plain, f *found) (plain 
 	text := b[from:to]
 	switch {
 	case rule == ruleHost:
+		r.Host = text
 		return isHost(text)
 	case rule == ruleConnection:
 		f.closes = string(text) == "close"

@@ -98,7 +98,7 @@ func (rd *Reader) readRest(b []byte, at int, peer netip.Addr, r *Plain) (n int, 
 		end = readPlainVersion(b, at, &f)
 	}
 	if end > 0 {
-		r.UserAgent, r.Referrer, r.Purposes, r.Memo = nil, nil, nil, [2]uint64{}
+		r.Host, r.UserAgent, r.Referrer, r.Purposes, r.Memo = nil, nil, nil, nil, [2]uint64{}
 		end = rd.readFields(b, end, r, &f)
 	}
 	if end < 0 || rd.never || f.minor == '1' && f.rules&ruleHost == 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -72,6 +73,15 @@ func (c *Core) check(ctx context.Context, say func(string)) (_ any, err error) {
 	return found, err
 }
 
+// knowsOwner reports whether there is or was a user, and a domain, with the numbers of an owner.
+func knowsOwner(v *storage.Inspection, owner uint32) (bool, error) {
+	known, err := account.Known(v.Accounts(), engine.UserOf(owner))
+	if err != nil || !known {
+		return false, err
+	}
+	return domain.Known(v.Domains(), engine.DomainOf(owner))
+}
+
 // inspect checks a store: its records, what api/account has in it, and its journal.
 func inspect(
 	ctx context.Context, v *storage.Inspection, say func(string), journal func(*engine.Faults) (engine.JournalReport, error),
@@ -80,11 +90,16 @@ func inspect(
 	found.Backup = v.Backup()
 	found.Records, err = v.Check(ctx, storage.CheckOptions{
 		Faults:     faults,
-		KnowsOwner: func(owner uint32) (bool, error) { return account.Known(v.Accounts(), owner) },
+		KnowsOwner: func(owner uint32) (bool, error) { return knowsOwner(v, owner) },
 		Progress:   func(step string, done uint64) { say(checkProgress(step, done)) },
 	})
 	if err != nil {
 		return found, err
+	}
+	if found.Records.Domains > 0 {
+		if err = domain.Check(v.Domains(), faults); err != nil {
+			return found, err
+		}
 	}
 	if found.Records.Accounts > 0 {
 		if found.Accounts, err = account.Check(v.Accounts(), faults); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/domain"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -21,6 +22,7 @@ type Core struct {
 	Store    *storage.Store
 	Engine   *engine.Engine
 	Accounts *account.Accounts
+	Domains  *domain.Domains
 	Created  bool // the folder was made by this process
 	Serves   bool // this is serve, which tells by itself what a user may not do
 	Reads    bool // nothing is changed, neither in the store nor in any folder
@@ -55,7 +57,7 @@ func (c *Core) OpenStore(parts *Stack, s *Data, create bool, log *slog.Logger) (
 	}
 	parts.OnStop(storePart, c.Store.Close)
 	parts.Run("store", c.Store.Run)
-	c.Accounts = account.New(c.Store.Accounts(), nil)
+	c.Accounts, c.Domains = account.New(c.Store.Accounts(), nil), domain.New(c.Store.Domains(), nil)
 	if c.Reads {
 		c.Accounts.ReadOnly()
 		return nil

@@ -199,7 +199,7 @@ func (c *client) caps(ctx context.Context, asks []engine.CapAsk) (answers []engi
 }
 
 // find asks about codes that this edge does not know.
-func (c *client) find(ctx context.Context, codes []string) (f absent.Found, err error) {
+func (c *client) find(ctx context.Context, codes []engine.Key) (f absent.Found, err error) {
 	err = c.json(ctx, edges.FindPath, &absent.Question{Codes: codes}, &f)
 	return f, err
 }

@@ -19,6 +19,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/edges"
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -36,6 +37,7 @@ type machine struct {
 	rows     *replicate.Rows
 	engine   *engine.Engine
 	accounts *account.Accounts
+	domains  *domain.Domains
 	writer   *Writer
 	server   *api.Server
 	node     *Node // nil: a writer
@@ -98,7 +100,7 @@ func (m *machine) openStore(key *[16]byte, create bool) error {
 	m.store, m.rows = store, replicate.Of(store)
 	m.onStop(store.Close)
 	m.run(store.Run)
-	m.accounts = account.New(store.Accounts(), nil)
+	m.accounts, m.domains = account.New(store.Accounts(), nil), domain.New(store.Domains(), nil)
 	m.run(func(ctx context.Context) error { return m.accounts.Run(ctx, m.logger()) })
 	return nil
 }
@@ -114,9 +116,9 @@ func (m *machine) serve() {
 	expect.OK(m.t, err)
 	m.onStop(m.engine.Close)
 	m.run(m.engine.Run)
-	o := api.Options{Engine: m.engine, Accounts: m.accounts, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
+	o := api.Options{Engine: m.engine, Accounts: m.accounts, Domains: m.domains, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
 	if m.node != nil {
-		m.node.Use(m.engine, m.accounts)
+		m.node.Use(m.engine, m.accounts, m.domains)
 		m.node.Answer(&o, nil)
 	} else {
 		m.writer = NewWriter(m.store, m.engine, m.accounts, m.logger())

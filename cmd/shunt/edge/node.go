@@ -17,6 +17,7 @@ import (
 	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/domain"
 	"shunt/cmd/shunt/core"
 	"shunt/engine"
 	"shunt/storage"
@@ -30,6 +31,7 @@ const staleAfter = 10 * time.Second
 
 // Node is this process as an edge of a writer. It implements replica.Node.
 type Node struct {
+	domains  *domain.Domains
 	settings Settings
 	log      *slog.Logger
 	process  string
@@ -163,13 +165,17 @@ func (deaf) Learn(*engine.Learned) error { return nil }
 // AccountsChanged implements replicate.Learner.
 func (deaf) AccountsChanged() {}
 
+// DomainsChanged implements replicate.Learner.
+func (deaf) DomainsChanged() error { return nil }
+
 // Check finds nothing wrong: an edge starts without its writer.
 func (*Node) Check(context.Context, *core.Core, *core.Data) (replaced bool, err error) {
 	return false, nil
 }
 
 // Use gives the edge the engine that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, _ *account.Accounts) {
+func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains) {
+	n.domains = d
 	n.engine, n.source.began = e, n.rows.Metrics().OutboxNext
 }
 
@@ -285,6 +291,9 @@ func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 
 // AccountsChanged implements replica.Node: an edge has no accounts.
 func (*Node) AccountsChanged() {}
+
+// DomainsChanged implements replica.Node.
+func (n *Node) DomainsChanged() error { return n.domains.Changed() }
 
 // Lead implements replica.Node.
 func (*Node) Lead(context.Context, func()) error { return errNeverLeads }

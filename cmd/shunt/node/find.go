@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/absent"
 	"shunt/api/cluster"
+	"shunt/engine"
 )
 
 // maxFoundBytes bounds an answer about codes.
@@ -18,7 +19,7 @@ func (n *Node) Absent() absent.Source {
 	leader := &sender{node: n}
 	return absent.Source{
 		Gone: func() bool { return n.Leads() || n.Stale() },
-		Ask: func(ctx context.Context, codes []string) (f absent.Found, err error) {
+		Ask: func(ctx context.Context, codes []engine.Key) (f absent.Found, err error) {
 			body, err := json.Marshal(&absent.Question{Codes: codes})
 			if err != nil {
 				return f, err

@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/admin"
 	"shunt/api/cluster"
+	"shunt/api/domain"
 	"shunt/cmd/shunt/certs"
 	"shunt/engine"
 	"shunt/storage"
@@ -36,6 +37,7 @@ type Node struct {
 	store      *replicate.Rows
 	engine     *engine.Engine
 	accounts   *account.Accounts
+	domains    *domain.Domains
 	replica    atomic.Pointer[replica.Replica] // nil before Run
 	catchingUp replica.CatchingUp
 
@@ -196,8 +198,8 @@ func (n *Node) Close() error {
 }
 
 // Use gives the node the parts that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, a *account.Accounts) {
-	n.engine, n.accounts = e, a
+func (n *Node) Use(e *engine.Engine, a *account.Accounts, d *domain.Domains) {
+	n.engine, n.accounts, n.domains = e, a, d
 	n.pulls.began = n.store.Metrics().OutboxNext
 	a.ShareUses(n.sendUses)
 }
@@ -221,9 +223,14 @@ func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 // AccountsChanged implements replica.Node.
 func (n *Node) AccountsChanged() { n.accounts.Changed() }
 
+// DomainsChanged implements replica.Node.
+func (n *Node) DomainsChanged() error { return n.domains.Changed() }
+
 // Lead implements replica.Node.
 func (n *Node) Lead(ctx context.Context, begin func()) error {
-	return n.accounts.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+	return n.accounts.Lead(ctx, func() error {
+		return n.domains.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+	})
 }
 
 // StopLeading implements replica.Node.

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/settings"
@@ -45,7 +46,7 @@ type Node interface {
 	// again, because another one is in the place of it, and that Join comes next.
 	Check(ctx context.Context, c *core.Core, data *core.Data) (replaced bool, err error)
 	// Use gives the node the parts that it keeps up to date.
-	Use(e *engine.Engine, a *account.Accounts)
+	Use(e *engine.Engine, a *account.Accounts, d *domain.Domains)
 	// Answer adds to o what other nodes may ask for.
 	Answer(o *api.Options, c *core.Core)
 	// Run follows the cluster's log, and leads if it is this node's turn, until ctx ends.

@@ -38,8 +38,10 @@ var (
 	ErrRefused = errors.New("refused when the request was first answered")
 	// ErrOwnerGone: the owner of the requested link was deleted.
 	ErrOwnerGone = errors.New("the owner was deleted")
-	// ErrOwnsLinks: the owner has links.
-	ErrOwnsLinks = errors.New("the owner has links")
+	// ErrDomainGone: the domain of the requested link was removed.
+	ErrDomainGone = errors.New("the domain was removed")
+	// ErrOwnsLinks: the user, or the domain, has links.
+	ErrOwnsLinks = errors.New("there are links")
 	// ErrNotLeader: another node of the cluster leads, or none does at present. Nothing was changed.
 	ErrNotLeader = errors.New("this node does not lead the cluster")
 	// ErrOverloaded: a bounded queue is full. Nothing was changed; try again.

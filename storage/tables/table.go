@@ -1,4 +1,4 @@
-package accounts
+package tables
 
 import (
 	"errors"
@@ -14,11 +14,12 @@ import (
 	"shunt/storage/row"
 )
 
-// Table is the table of accounts. It implements the interface of package api/account, which
-// lays out keys and values. Any goroutine may call its methods at once.
+// Table is a table of rows. It implements the interface of package api/table; who uses it lays out keys and values. Any
+// goroutine may call its methods at once.
 type Table struct {
-	r pebble.Reader
-	w *Writes // nil: read-only
+	table byte // of package row
+	r     pebble.Reader
+	w     *Writes // nil: read-only
 }
 
 // Writes are those of one store. They are under way until Wait returns.
@@ -38,12 +39,15 @@ func (w *Writes) Init(db *pebble.DB, mayWrite func() error, share kv.Share, log 
 	w.db, w.mayWrite, w.share, w.log = db, mayWrite, share, log
 }
 
-// NewTable returns a table that is written through w; nil: it is read-only.
-func NewTable(r pebble.Reader, w *Writes) *Table { return &Table{r, w} }
+// New returns a table of package row that is written through w; nil: it is read-only.
+func New(table byte, r pebble.Reader, w *Writes) *Table { return &Table{table, r, w} }
+
+// key returns the whole key of a row.
+func (t *Table) key(key []byte) []byte { return append([]byte{t.table}, key...) }
 
 // Get returns the value of key, or nil if there is none. The caller may keep it.
 func (t *Table) Get(key []byte) ([]byte, error) {
-	v, err := kv.Read(t.r, row.AccountKey(key))
+	v, err := kv.Read(t.r, t.key(key))
 	if err != nil {
 		return nil, fmt.Errorf("storage: %w", err)
 	}
@@ -53,16 +57,16 @@ func (t *Table) Get(key []byte) ([]byte, error) {
 // Scan calls fn for each row whose key begins with prefix, in the order of keys, until fn returns
 // false or an error. Key and value are valid only during the call. All rows are of one moment.
 func (t *Table) Scan(prefix []byte, fn func(key, value []byte) (more bool, err error)) (err error) {
-	keys := row.PrefixRange(row.AccountKey(prefix))
+	keys := row.PrefixRange(t.key(prefix))
 	it, err := t.r.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
-		return fmt.Errorf("storage: scanning accounts: %w", err)
+		return fmt.Errorf("storage: scanning a table: %w", err)
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for valid := it.First(); valid; valid = it.Next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return fmt.Errorf("storage: scanning accounts: %w", err)
+			return fmt.Errorf("storage: scanning a table: %w", err)
 		}
 		if more, err := fn(it.Key()[1:], value); !more || err != nil {
 			return err
@@ -71,7 +75,7 @@ func (t *Table) Scan(prefix []byte, fn func(key, value []byte) (more bool, err e
 	return it.Error()
 }
 
-// MaxWrites bounds the writes under way. api/account never has more than one.
+// MaxWrites bounds the writes under way. Each user of a table has at most one.
 const MaxWrites = 64
 
 // Write commits all sets (key, value), then all deletes, and the entry of the audit log, if it is not
@@ -95,11 +99,11 @@ func (t *Table) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEnt
 // admit takes a slot for a write, or returns the error with which the write is refused.
 func (t *Table) admit(sets [][2][]byte, entry *engine.AuditEntry) error {
 	if t.w == nil {
-		return fmt.Errorf("storage: writing accounts: %w", kv.ErrReads)
+		return fmt.Errorf("storage: writing a table: %w", kv.ErrReads)
 	}
 	if entry != nil {
 		if err := row.CheckAudit(entry); err != nil {
-			return fmt.Errorf("storage: writing accounts: %w", err)
+			return fmt.Errorf("storage: writing a table: %w", err)
 		}
 	}
 	if len(sets) > 0 {
@@ -111,7 +115,7 @@ func (t *Table) admit(sets [][2][]byte, entry *engine.AuditEntry) error {
 	case t.w.slots <- struct{}{}:
 		return nil
 	default:
-		return fmt.Errorf("storage: writing accounts: %w", engine.ErrOverloaded)
+		return fmt.Errorf("storage: writing a table: %w", engine.ErrOverloaded)
 	}
 }
 
@@ -119,23 +123,26 @@ func (t *Table) write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEnt
 	b := t.w.db.NewBatch()
 	defer b.Close()
 	for _, put := range sets {
-		kv.Set(b, row.AccountKey(put[0]), put[1])
+		kv.Set(b, t.key(put[0]), put[1])
 	}
 	for _, key := range deletes {
-		kv.Remove(b, row.AccountKey(key))
+		kv.Remove(b, t.key(key))
 	}
 	if entry != nil {
 		entries := t.w.log.Entries()
 		entries.Add(entry)
 		entries.Put(b)
 	}
-	return t.w.share(b, "storage: writing accounts")
+	return t.w.share(b, "storage: writing a table")
 }
 
-// Check returns how the rows of accounts are checked: they are only counted, since api/account checks them.
+// Check returns how the rows of all tables are checked: they are only counted, since those who lay them out check them.
 func Check(*check.Run) check.Subject {
-	return check.Subject{Tables: []check.Table{{
-		Table: row.TableAccounts, Name: "accounts", Rows: func(r *check.Report) *uint64 { return &r.Accounts },
-		Begin: check.Each(func(_, _ []byte) error { return nil }),
-	}}}
+	counted := func(table byte, name string, rows func(*check.Report) *uint64) check.Table {
+		return check.Table{Table: table, Name: name, Rows: rows, Begin: check.Each(func(_, _ []byte) error { return nil })}
+	}
+	return check.Subject{Tables: []check.Table{
+		counted(row.TableAccounts, "accounts", func(r *check.Report) *uint64 { return &r.Accounts }),
+		counted(row.TableDomains, "domains", func(r *check.Report) *uint64 { return &r.Domains }),
+	}}
 }

@@ -13,19 +13,19 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
-	"shunt/storage/accounts"
+	"shunt/storage/tables"
 )
 
 func put(key, value string) [2][]byte { return [2][]byte{[]byte(key), []byte(value)} }
 
 // writeAccounts writes rows of accounts and waits for the result.
-func writeAccounts(table *accounts.Table, sets [][2][]byte, deletes [][]byte) error {
+func writeAccounts(table *tables.Table, sets [][2][]byte, deletes [][]byte) error {
 	done := make(chan error, 1)
 	table.Write(sets, deletes, nil, func(err error) { done <- err })
 	return <-done
 }
 
-func scanAccounts(t *testing.T, table *accounts.Table, prefix string) (found []string) {
+func scanAccounts(t *testing.T, table *tables.Table, prefix string) (found []string) {
 	t.Helper()
 	err := table.Scan([]byte(prefix), func(key, value []byte) (bool, error) {
 		found = append(found, string(key)+"="+string(value))
@@ -92,8 +92,8 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 		letGo := make(chan struct{})
 		disk.until.Store(&letGo)
 		table := s.Accounts()
-		done := make(chan error, accounts.MaxWrites+1)
-		for i := range accounts.MaxWrites {
+		done := make(chan error, tables.MaxWrites+1)
+		for i := range tables.MaxWrites {
 			table.Write([][2][]byte{{{byte(i)}, nil}}, nil, nil, func(err error) { done <- err })
 		}
 		synctest.Wait()
@@ -102,8 +102,8 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 		time.AfterFunc(10*engine.CommitTimeout, func() { close(letGo) })
 		start := time.Now()
 		closeStore(t, s)
-		if took := time.Since(start); took != 10*engine.CommitTimeout || len(done) != accounts.MaxWrites {
-			t.Errorf("Close returned after %v with %d writes done, want %v and all %d", took, len(done), 10*engine.CommitTimeout, accounts.MaxWrites)
+		if took := time.Since(start); took != 10*engine.CommitTimeout || len(done) != tables.MaxWrites {
+			t.Errorf("Close returned after %v with %d writes done, want %v and all %d", took, len(done), 10*engine.CommitTimeout, tables.MaxWrites)
 		}
 		for range len(done) {
 			expect.NoError(t, <-done)
@@ -113,7 +113,7 @@ func TestCloseWaitsForAccountWritesUnderWay(t *testing.T) {
 
 func TestARefusedWriteOfAccountsIsDoneOnce(t *testing.T) {
 	calls := 0
-	(&accounts.Table{}).Write(nil, [][]byte{{1}}, nil, func(err error) {
+	(&tables.Table{}).Write(nil, [][]byte{{1}}, nil, func(err error) {
 		if calls++; err == nil {
 			t.Error("a read-only table was written")
 		}

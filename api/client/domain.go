@@ -1,0 +1,86 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// A Domain is a host with short links of its own. What is empty is not set.
+type Domain struct {
+	Host           string    `json:"host"`
+	Default        bool      `json:"default"` // it is the one of all hosts that nobody has added
+	Aliases        []string  `json:"aliases"` // other hosts of the same domain
+	BaseURL        string    `json:"base_url"`
+	RootURL        string    `json:"root_url"`        // where / leads
+	NotFoundURL    string    `json:"not_found_url"`   // where an unknown code leads; {path} stands for it
+	ExpiredURL     string    `json:"expired_url"`     // where a link leads that is over
+	RedirectStatus int       `json:"redirect_status"` // of new links that name none; 0: 302
+	Robots         string    `json:"robots"`          // "none", or the text of robots.txt
+	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Domain) UnmarshalJSON(text []byte) error {
+	type fields Domain
+	d.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(d))
+}
+
+// A DomainDraft describes a new domain. Only Host is required.
+type DomainDraft struct {
+	Host           string   `json:"host"`
+	Aliases        []string `json:"aliases,omitempty"`
+	BaseURL        string   `json:"base_url,omitempty"` // empty: it follows from the host and the server's base URL
+	RootURL        string   `json:"root_url,omitempty"`
+	NotFoundURL    string   `json:"not_found_url,omitempty"`
+	ExpiredURL     string   `json:"expired_url,omitempty"`
+	RedirectStatus int      `json:"redirect_status,omitempty"`
+	Robots         string   `json:"robots,omitempty"`
+}
+
+// A DomainEdit says what EditDomain changes: a JSON merge patch (RFC 7396). Host cannot be Reset.
+type DomainEdit struct {
+	Host           Field[string]   `json:"host,omitzero"`
+	Aliases        Field[[]string] `json:"aliases,omitzero"` // all of them
+	BaseURL        Field[string]   `json:"base_url,omitzero"`
+	RootURL        Field[string]   `json:"root_url,omitzero"`
+	NotFoundURL    Field[string]   `json:"not_found_url,omitzero"`
+	ExpiredURL     Field[string]   `json:"expired_url,omitzero"`
+	RedirectStatus Field[int]      `json:"redirect_status,omitzero"`
+	Robots         Field[string]   `json:"robots,omitzero"`
+}
+
+// Domains lists all domains, the default one first.
+func (c *Client) Domains(ctx context.Context) ([]Domain, error) {
+	domains, err := ask[list[Domain]](ctx, c, call{method: http.MethodGet, path: "/domains"}, nil)
+	return domains.Data, err
+}
+
+// Domain returns the domain with a host or an alias.
+func (c *Client) Domain(ctx context.Context, host string) (Domain, error) {
+	return ask[Domain](ctx, c, call{method: http.MethodGet, path: domainPath(host)}, nil)
+}
+
+// AddDomain adds a domain. It and the calls below need the scope admin.
+func (c *Client) AddDomain(ctx context.Context, draft DomainDraft) (Domain, error) {
+	return ask[Domain](ctx, c, call{method: http.MethodPost, path: "/domains", body: draft}, nil)
+}
+
+// EditDomain changes a domain. Its links stay as they are.
+func (c *Client) EditDomain(ctx context.Context, host string, edit DomainEdit) (Domain, error) {
+	return ask[Domain](ctx, c, call{method: http.MethodPatch, path: domainPath(host), body: edit}, nil)
+}
+
+// RemoveDomain removes a domain that has no links.
+func (c *Client) RemoveDomain(ctx context.Context, host string) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: domainPath(host)}, nil, nil)
+	return err
+}
+
+func domainPath(host string) string { return "/domains/" + url.PathEscape(host) }

@@ -1,0 +1,161 @@
+package domain
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/api/table"
+	"shunt/engine"
+)
+
+var (
+	// ErrNoDomain means that nobody has registered the host.
+	ErrNoDomain = errors.New("no such domain")
+	// ErrInUse means that a domain has links.
+	ErrInUse = errors.New("the domain has links: delete them first")
+)
+
+// Domains are the domains of a server.
+type Domains struct {
+	table *table.Writer
+	now   func() time.Time
+
+	changing sync.Mutex // held while known is replaced
+	base     string     // the base URL of the server
+	known    atomic.Pointer[known]
+}
+
+// known is what memory has of all domains. It never changes.
+type known struct {
+	byHost   map[string]engine.Domain // of the registered hosts and their aliases; the default one is in none
+	byNumber map[engine.Domain]*Domain
+	all      []*Domain // the default one first, then by host
+}
+
+// New returns the domains in rows. Nothing else may write to that table. If now is nil, it is time.Now. Begin is to be
+// called before all else.
+func New(rows table.Table, now func() time.Time) *Domains {
+	if now == nil {
+		now = time.Now
+	}
+	d := &Domains{table: table.NewWriter(rows), now: now}
+	d.known.Store(newKnown("", nil))
+	return d
+}
+
+// Begin reads the domains. base is the base URL of the server: an origin without a slash at its end.
+func (d *Domains) Begin(base string) error {
+	d.changing.Lock()
+	d.base = base
+	d.changing.Unlock()
+	if err := d.Changed(); err != nil {
+		return err
+	}
+	host, _ := engine.HostName(hostPart(base))
+	if n, taken := d.known.Load().byHost[host]; taken {
+		return fmt.Errorf("base URL %s: %s is a domain of its own (number %d): choose another base URL, or remove the domain first", base, host, n)
+	}
+	return nil
+}
+
+// Changed reads the domains again: this node or another one has changed rows.
+func (d *Domains) Changed() error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	var all []Domain
+	err := d.table.Scan(domainKeys, func(key, value []byte) (bool, error) {
+		one, err := decodeDomain(key, value)
+		all = append(all, one)
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("read domains: %w", err)
+	}
+	d.known.Store(newKnown(d.base, all))
+	return nil
+}
+
+func newKnown(base string, rows []Domain) *known {
+	k := &known{byHost: make(map[string]engine.Domain), byNumber: make(map[engine.Domain]*Domain)}
+	if !slices.ContainsFunc(rows, func(d Domain) bool { return d.Number == engine.DefaultDomain }) {
+		rows = append(rows, Domain{})
+	}
+	for i := range rows {
+		d := &rows[i]
+		if d.Number == engine.DefaultDomain {
+			d.Host, d.BaseURL = hostPart(base), base
+		} else {
+			d.BaseURL = cmp.Or(d.BaseURL, baseOf(base, d.Host))
+			for _, host := range d.hosts() {
+				k.byHost[host] = d.Number
+			}
+		}
+		k.byNumber[d.Number] = d
+		k.all = append(k.all, d)
+	}
+	slices.SortFunc(k.all, func(a, b *Domain) int {
+		return cmp.Or(cmp.Compare(min(a.Number, 1), min(b.Number, 1)), cmp.Compare(a.Host, b.Host))
+	})
+	return k
+}
+
+// Of returns the domain of a Host field. It takes no lock and allocates nothing; with only the default domain it reads
+// one word.
+func (d *Domains) Of(hostField []byte) engine.Domain {
+	k := d.known.Load()
+	if len(k.byHost) == 0 {
+		return engine.DefaultDomain
+	}
+	var buf [maxHostBytes]byte
+	return k.byHost[string(bareHost(&buf, hostField))]
+}
+
+// Several reports whether there is more than the default domain.
+func (d *Domains) Several() bool { return len(d.known.Load().byHost) > 0 }
+
+// Registered reports whether a name in lower-case ASCII is the host of a domain that is not the default one, or an
+// alias.
+func (d *Domains) Registered(name string) bool {
+	_, there := d.known.Load().byHost[name]
+	return there
+}
+
+// Numbered returns a domain, nil if it is gone. It must not be changed.
+func (d *Domains) Numbered(n engine.Domain) *Domain { return d.known.Load().byNumber[n] }
+
+// All returns all domains, the default one first, then by host. They must not be changed.
+func (d *Domains) All() []*Domain { return d.known.Load().all }
+
+// Default returns the default domain. It must not be changed.
+func (d *Domains) Default() *Domain { return d.Numbered(engine.DefaultDomain) }
+
+// Named returns the domain with a host, or an alias of one, as people write it. It must not be changed. The error is
+// ErrNoDomain.
+func (d *Domains) Named(host string) (*Domain, error) {
+	k := d.known.Load()
+	name, err := engine.HostName(host)
+	if err != nil || host == "" {
+		return nil, ErrNoDomain
+	}
+	if own, _ := engine.HostName(k.byNumber[engine.DefaultDomain].Host); name == own {
+		return k.byNumber[engine.DefaultDomain], nil
+	}
+	if n, there := k.byHost[name]; there {
+		return k.byNumber[n], nil
+	}
+	return nil, ErrNoDomain
+}
+
+// ShortURL returns the short address of a link, whose code is in the form of a path.
+func (d *Domains) ShortURL(n engine.Domain, code string) string {
+	known := d.Numbered(n)
+	if known == nil { // it was removed a moment ago
+		known = d.Default()
+	}
+	return known.BaseURL + "/" + code
+}

@@ -1,0 +1,180 @@
+package domains
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// An Object is a domain as the API shows it. What is null is not set.
+type Object struct {
+	Host           string     `json:"host"`
+	Default        bool       `json:"default"`
+	Aliases        []string   `json:"aliases"`
+	BaseURL        string     `json:"base_url"`
+	RootURL        *string    `json:"root_url"`
+	NotFoundURL    *string    `json:"not_found_url"`
+	ExpiredURL     *string    `json:"expired_url"`
+	RedirectStatus *int       `json:"redirect_status"`
+	Robots         *string    `json:"robots"`
+	CreatedAt      *time.Time `json:"created_at"` // of the default domain: null
+}
+
+// Shown returns a domain as the API shows it.
+func Shown(d *domain.Domain) Object {
+	o := Object{
+		Host: d.Host, Default: d.Number == engine.DefaultDomain, Aliases: append([]string{}, d.Aliases...), BaseURL: d.BaseURL,
+		RootURL: orNull(d.RootURL), NotFoundURL: orNull(d.NotFoundURL), ExpiredURL: orNull(d.ExpiredURL),
+		RedirectStatus: orNull(d.RedirectStatus), Robots: orNull(d.Robots),
+	}
+	if !d.CreatedAt.IsZero() {
+		o.CreatedAt = &d.CreatedAt
+	}
+	return o
+}
+
+// orNull returns nil for what is not set.
+func orNull[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// domainFields are the fields of POST and PATCH /domains. Package domain checks their values.
+var domainFields = jsonbody.NewFields(map[string]jsonbody.Reader[domain.Domain]{
+	"host":          domainText(func(d *domain.Domain) *string { return &d.Host }),
+	"base_url":      domainText(func(d *domain.Domain) *string { return &d.BaseURL }),
+	"root_url":      domainText(func(d *domain.Domain) *string { return &d.RootURL }),
+	"not_found_url": domainText(func(d *domain.Domain) *string { return &d.NotFoundURL }),
+	"expired_url":   domainText(func(d *domain.Domain) *string { return &d.ExpiredURL }),
+	"robots":        domainText(func(d *domain.Domain) *string { return &d.Robots }),
+	"aliases": func(d *domain.Domain, value json.RawMessage) (err error) {
+		d.Aliases, err = jsonbody.Strings(value)
+		return err
+	},
+	"redirect_status": func(d *domain.Domain, value json.RawMessage) error {
+		status, err := jsonbody.Int(value)
+		if _, ok := engine.StatusFlags(int(min(max(status, 0), 999))); err == nil && !ok {
+			err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
+		}
+		d.RedirectStatus = int(min(max(status, 0), 999))
+		return err
+	},
+})
+
+func domainText(of func(*domain.Domain) *string) jsonbody.Reader[domain.Domain] {
+	return func(d *domain.Domain, value json.RawMessage) (err error) {
+		*of(d), err = jsonbody.String(value)
+		return err
+	}
+}
+
+// Calls are the calls on domains.
+type Calls struct {
+	Domains *domain.Domains
+	Engine  *engine.Engine
+	Targets engine.TargetPolicy
+}
+
+// AddDomain registers a domain.
+func (c *Calls) AddDomain(caller account.Caller, body jsonbody.Body) (o Object, err error) {
+	if err := body.WantJSON(); err != nil {
+		return o, err
+	}
+	var asked domain.Domain
+	if _, err := readDomainBody(body, &asked); err != nil {
+		return o, err
+	}
+	d, err := c.Domains.Add(caller, asked, c.Targets)
+	if err != nil {
+		return o, hostTaken(err)
+	}
+	return Shown(d), nil
+}
+
+// EditDomain applies body, a JSON merge patch (RFC 7396), to the domain of a host: null unsets a field.
+func (c *Calls) EditDomain(caller account.Caller, host string, body jsonbody.Body) (o Object, err error) {
+	if !body.Is(ops.PatchTypes...) {
+		return o, problem.New(problem.MediaType, "Content-Type must be %s or %s", ops.PatchTypes[0], ops.PatchTypes[1])
+	}
+	d, err := c.Domains.Edit(caller, host, c.Targets, func(d *domain.Domain) error {
+		null, err := readDomainBody(body, d)
+		for _, name := range null {
+			if name == "host" {
+				return jsonbody.FieldError(name, "required", "must not be null")
+			}
+			unset(d, name)
+		}
+		return err
+	})
+	if err != nil {
+		return o, hostTaken(err)
+	}
+	return Shown(d), nil
+}
+
+// unset gives a field its default.
+func unset(d *domain.Domain, name string) {
+	switch name {
+	case "base_url":
+		d.BaseURL = ""
+	case "root_url":
+		d.RootURL = ""
+	case "not_found_url":
+		d.NotFoundURL = ""
+	case "expired_url":
+		d.ExpiredURL = ""
+	case "robots":
+		d.Robots = ""
+	case "aliases":
+		d.Aliases = nil
+	case "redirect_status":
+		d.RedirectStatus = 0
+	}
+}
+
+// readDomainBody reads the fields of a body into d, and returns the names of those that are null.
+func readDomainBody(body jsonbody.Body, d *domain.Domain) (null []string, err error) {
+	members, err := jsonbody.Object(body.Text)
+	if err != nil {
+		return nil, err
+	}
+	_, null, invalid := jsonbody.Read(members, d, domainFields)
+	if len(invalid) > 0 {
+		return nil, invalid
+	}
+	return null, nil
+}
+
+// hostTaken returns the problem of a host that is another domain already.
+func hostTaken(err error) error {
+	var field engine.FieldError
+	if errors.As(err, &field) && field.Code == domain.TakenCode {
+		return problem.Problem{Kind: problem.HostTaken, Detail: field.Message}
+	}
+	return err
+}
+
+// RemoveDomain removes a domain without links.
+func (c *Calls) RemoveDomain(caller account.Caller, host string) error {
+	return c.Domains.Remove(caller, host, func(ctx context.Context, n engine.Domain) (func(gone bool), error) {
+		settle, err := c.Engine.RetireDomain(ctx, n)
+		switch {
+		case errors.Is(err, engine.ErrOwnsLinks):
+			err = domain.ErrInUse
+		case errors.Is(err, engine.ErrOverloaded):
+			err = problem.New(problem.Overloaded, "links of this domain are being written; try again")
+		}
+		return settle, err
+	})
+}

@@ -1,0 +1,83 @@
+package domains
+
+import (
+	"net/url"
+
+	"github.com/valyala/fasthttp"
+
+	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/api/exchange"
+)
+
+// List is GET /domains. There are at most domain.MaxDomains, so the list has one page.
+func (c *Calls) List(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	if err := exchange.NoParameters(ctx); err != nil {
+		return err
+	}
+	all := c.Domains.All()
+	list := struct {
+		Data []Object `json:"data"`
+	}{make([]Object, len(all))}
+	for i, d := range all {
+		list.Data[i] = Shown(d)
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
+}
+
+// Add is POST /domains.
+func (c *Calls) Add(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := exchange.NoParameters(ctx); err != nil {
+		return err
+	}
+	o, err := c.AddDomain(caller, exchange.BodyOf(ctx))
+	if err != nil {
+		return err
+	}
+	ctx.Response.Header.Set("Location", "/api/v1/domains/"+url.PathEscape(o.Host))
+	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, o)
+}
+
+// Read is GET /domains/{host}.
+func (c *Calls) Read(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	d, err := c.asked(ctx)
+	if err != nil {
+		return err
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, Shown(d))
+}
+
+// Edit is PATCH /domains/{host}.
+func (c *Calls) Edit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	d, err := c.asked(ctx)
+	if err != nil {
+		return err
+	}
+	o, err := c.EditDomain(caller, d.Host, exchange.BodyOf(ctx))
+	if err != nil {
+		return err
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, o)
+}
+
+// Remove is DELETE /domains/{host}.
+func (c *Calls) Remove(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	d, err := c.asked(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.RemoveDomain(caller, d.Host); err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
+// asked returns the domain of the {host} of the path, of a request without parameters.
+func (c *Calls) asked(ctx *fasthttp.RequestCtx) (*domain.Domain, error) {
+	if err := exchange.NoParameters(ctx); err != nil {
+		return nil, err
+	}
+	host, _ := ctx.UserValue("host").(string)
+	return c.Domains.Named(host)
+}

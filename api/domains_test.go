@@ -1,0 +1,206 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/engine/expect"
+)
+
+// addDomain adds a domain to st.
+func (st *site) addDomain(one domain.Domain) {
+	st.t.Helper()
+	expect.OK(st.t, expect.Err(st.domains.Add(account.Caller{}, one, st.targets)))
+}
+
+// withThree adds two domains to st, and a link x to each of the three.
+func (st *site) withThree() {
+	st.t.Helper()
+	st.addDomain(domain.Domain{Host: "a.test"})
+	st.addDomain(domain.Domain{Host: "b.test", Aliases: []string{"www.b.test"}})
+	for host, to := range map[string]string{"127.0.0.1": "default", "a.test": "a", "b.test": "b"} {
+		st.call("POST", "/shorten", fmt.Sprintf(`{"url":"https://%s.example/","alias":"x","domain":%q}`, to, host)).need(st.t, host, 201)
+	}
+}
+
+// askAs sends a request for a path with a Host.
+func askAs(t *testing.T, dial func() net.Conn, host, path string) reply {
+	t.Helper()
+	c := dial()
+	defer c.Close()
+	expect.OK(t, expect.Err(io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n")))
+	return readReply(t, bufio.NewReader(c), "GET")
+}
+
+// TestEachDomainHasItsOwnLinks asks for one code on three domains, by every door and in every form of a host.
+func TestEachDomainHasItsOwnLinks(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.withThree()
+		for raw, want := range map[string]string{
+			"GET /x HTTP/1.1\r\nHost: a.test\r\n\r\n":                             "a",
+			"GET /x HTTP/1.1\r\nHost: B.TEST.:8443\r\n\r\n":                       "b",
+			"GET /x HTTP/1.1\r\nHost: www.b.test\r\n\r\n":                         "b",
+			"GET /x HTTP/1.1\r\nHost: [::1]\r\n\r\n":                              "default",
+			"GET /x HTTP/1.1\r\nHost: unknown.test\r\n\r\n":                       "default",
+			"GET /x HTTP/1.0\r\n\r\n":                                             "default",
+			"GET http://b.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n":                "b",
+			"GET http://B.test:80/x HTTP/1.1\r\nHost: q.test\r\n\r\n":             "b",
+			"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: b.test\r\n\r\n": "a",
+		} {
+			c := dial()
+			expect.OK(t, expect.Err(io.WriteString(c, raw)))
+			r := readReply(t, bufio.NewReader(c), "GET")
+			c.Close()
+			location := r.header.Get("Location")
+			expect.That(t, r.status == 302 && location == "https://"+want+".example/", "%q: got %d %s, want that of %s", raw, r.status, location, want)
+		}
+		// A hundred at once, with the hosts in turn.
+		c := dial()
+		defer c.Close()
+		hosts := []string{"a.test", "b.test", "other.test"}
+		text := ""
+		for i := range 100 {
+			text += "GET /x HTTP/1.1\r\nHost: " + hosts[i%3] + "\r\n\r\n"
+		}
+		go io.WriteString(c, text)
+		in := bufio.NewReader(c)
+		for i := range 100 {
+			want := "https://" + []string{"a", "b", "default"}[i%3] + ".example/"
+			expect.Equal(t, readReply(t, in, "GET").header.Get("Location"), want, "request %d of a hundred", i)
+		}
+	})
+}
+
+// TestADomainShowsNothingOfOthers deletes a link of one domain, and asks others for what only the default one has.
+func TestADomainShowsNothingOfOthers(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.withThree()
+		st.call("DELETE", "/links/x?domain=a.test", "").need(t, "the link of a", 204)
+		expect.Equal(t, askAs(t, dial, "a.test", "/x").status, 404, "the deleted link")
+		expect.Equal(t, askAs(t, dial, "b.test", "/x").status, 302, "the link of b")
+		for _, path := range []string{"/x+", "/x.svg", "/x.png"} {
+			expect.Equal(t, askAs(t, dial, "a.test", path).status, 404, "%s of a", path)
+			expect.Equal(t, askAs(t, dial, "b.test", path).status, 200, "%s of b", path)
+		}
+		expect.That(t, strings.Contains(askAs(t, dial, "b.test", "/x+").body, "https://b.example/"), "the preview is of another domain")
+		for _, path := range []string{"/api/v1/links", "/api/v1/openapi.json", "/_/", "/_/login", "/_/docs", "/.well-known/security.txt"} {
+			expect.Equal(t, askAs(t, dial, "b.test", path).status, 404, "%s", path)
+		}
+		expect.Equal(t, askAs(t, dial, "b.test", "/").status, 200, "/")
+		expect.Equal(t, askAs(t, dial, "b.test", "/robots.txt").status, 200, "/robots.txt")
+	})
+}
+
+// TestFallbacksOfADomain has a root, a place for unknown codes and one for links that are over.
+func TestFallbacksOfADomain(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.addDomain(domain.Domain{Host: "b.test", Settings: domain.Settings{
+			RootURL: "https://example.org/home", NotFoundURL: "https://example.org/find?q={path}", ExpiredURL: "https://example.org/over", Robots: domain.RobotsNone,
+		}})
+		st.call("POST", "/shorten", `{"url":"https://b.example/","alias":"once","domain":"b.test","max_hits":1}`).need(t, "", 201)
+		st.call("POST", "/shorten", `{"url":"https://b.example/","alias":"off","domain":"b.test","disabled":true}`).need(t, "", 201)
+		for _, c := range []struct {
+			path, location string
+			status         int
+		}{
+			{"/", "https://example.org/home", 302},
+			{"/nobody", "https://example.org/find?q=nobody", 302},
+			{"/a/b%20c", "https://example.org/find?q=a/b%20c", 302},
+			{"/once", "https://b.example/", 302},
+			{"/once", "https://example.org/over", 302},
+			{"/off", "", 410},
+			{"/api/v1/links", "", 404},
+		} {
+			r := askAs(t, dial, "b.test", c.path)
+			expect.That(t, r.status == c.status && r.header.Get("Location") == c.location, "%s: got %d %s, want %d %s", c.path, r.status, r.header.Get("Location"), c.status, c.location)
+			if c.status == 302 && c.path != "/once" {
+				expect.Equal(t, r.header.Get("Cache-Control"), "private, no-store", "%s", c.path)
+			}
+		}
+		expect.That(t, strings.Contains(askAs(t, dial, "b.test", "/robots.txt").body, "Disallow: /\n"), "robots.txt lets robots in")
+		expect.Equal(t, askAs(t, dial, "other.test", "/nobody").status, 404, "the default domain")
+		st.call("GET", "/stats/once?domain=b.test", "").expect(t, "the hits", 200, `{"hits":1,"unique":1}`)
+	})
+}
+
+// TestABlockedFallbackIsNotUsed blocks where unknown codes lead.
+func TestABlockedFallbackIsNotUsed(t *testing.T) {
+	var f *blockList
+	st := newSite(t, func(o *Options) { f = blocking(t, o, "") })
+	st.addDomain(domain.Domain{Host: "b.test", Settings: domain.Settings{NotFoundURL: "https://www.bad.example/"}})
+	dial := doors[0].open(t, st)
+	expect.Equal(t, askAs(t, dial, "b.test", "/nobody").status, 302, "before")
+	f.write(t, "bad.example\n")
+	expect.Equal(t, askAs(t, dial, "b.test", "/nobody").status, 404, "the answer")
+}
+
+// TestListsAndFiguresAreOfOneDomainOrAll has links of one user in three domains.
+func TestListsAndFiguresAreOfOneDomainOrAll(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	dial := doors[0].open(t, st)
+	for host, n := range map[string]int{"a.test": 1, "b.test": 2, "other.test": 3} {
+		for range n {
+			askAs(t, dial, host, "/x")
+		}
+	}
+	for _, sort := range []string{"", "&sort=hits", "&sort=created&order=asc", "&q=example"} {
+		for _, owner := range []string{"", "&owner=all"} {
+			for query, want := range map[string]int{"": 3, "&domain=b.test": 1, "&domain=www.b.test": 1, "&domain=127.0.0.1": 1} {
+				r := st.call("GET", "/links?limit=2"+query+sort+owner, "")
+				expect.Equal(t, strings.Count(r.body, `"code"`), min(want, 2), "%s%s%s: links on the first page", query, sort, owner)
+				if want == 3 {
+					next := nextCursor(t, r)
+					r = st.call("GET", "/links?limit=2&cursor="+next+query+sort+owner, "")
+					expect.Equal(t, strings.Count(r.body, `"code"`), 1, "%s%s: links on the second page", sort, owner)
+				}
+			}
+		}
+	}
+	for query, want := range map[string]int{"": 6, "&domain=a.test": 1, "&domain=b.test": 2, "&domain=127.0.0.1": 3, "&owner=all": 6, "&owner=all&domain=b.test": 2} {
+		r := st.call("GET", "/stats?from=2026-01-01"+query, "")
+		expect.That(t, strings.HasPrefix(r.body, fmt.Sprintf(`{"hits":%d,`, want)), "%s: got %s, want %d hits", query, r.body, want)
+	}
+	st.call("GET", "/links?domain=nobody.test", "").expect(t, "an unknown domain", 422, fieldsOf("domain:unknown"))
+	st.call("POST", "/shorten", `{"url":"https://a.example/","domain":"nobody.test"}`).expect(t, "an unknown domain", 422, fieldsOf("domain:unknown"))
+	expect.That(t, strings.Contains(st.call("GET", "/export", "").body, `"domain":"b.test"`), "an export lacks the domain")
+}
+
+// TestABulkOfSeveralDomainsIsRepeated makes links of one code in two domains by one request, twice with one key.
+func TestABulkOfSeveralDomainsIsRepeated(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "a.test"})
+	st.addDomain(domain.Domain{Host: "b.test"})
+	body := `[{"url":"https://a.example/","alias":"x","domain":"a.test"},{"url":"https://b.example/","alias":"x","domain":"b.test"}]`
+	first := st.call("POST", "/shorten/bulk", body, "Idempotency-Key: one")
+	expect.Equal(t, strings.Count(first.body, `"status":201`), 2, "links made")
+	again := st.call("POST", "/shorten/bulk", body, "Idempotency-Key: one")
+	expect.Equal(t, again.body, first.body, "the answer to the repeat")
+}
+
+// TestAnOwnTargetIsALoopOnEveryDomain refuses targets on registered hosts.
+func TestAnOwnTargetIsALoopOnEveryDomain(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	for _, target := range []string{"https://b.test/x", "http://B.test:8080/", "http://b.test:80/y"} {
+		st.call("POST", "/shorten", fmt.Sprintf(`{"url":%q}`, target)).expect(t, target, 422, fieldsOf("url:own_origin"))
+	}
+	st.call("POST", "/shorten", `{"url":"https://b.test:9999/x"}`).expect(t, "another port", 201)
+}
+
+// nextCursor returns the cursor in the answer of a list.
+func nextCursor(t *testing.T, r reply) string {
+	t.Helper()
+	var page struct {
+		Next string `json:"next_cursor"`
+	}
+	expect.OK(t, json.Unmarshal([]byte(r.body), &page))
+	return page.Next
+}
