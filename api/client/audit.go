@@ -15,6 +15,7 @@ import (
 type AuditQuery struct {
 	Actor    string    // a user's number or e-mail address, or the id of a token
 	Code     string    // of a link
+	Domain   string    // a host: only changes of links there; empty, with a Code: the default domain
 	From, To time.Time // half-open; zero: no bound
 	PageSize int       // changes fetched at once, at most 1,000; 0: the server's default, 50
 }
@@ -25,6 +26,7 @@ type AuditEntry struct {
 	At        time.Time       `json:"at"`
 	Action    string          `json:"action"` // such as link.edited; the API's reference lists them
 	Actor     AuditActor      `json:"actor"`
+	Domain    string          `json:"domain,omitempty"`     // of that code; empty: the default one
 	Code      string          `json:"code,omitempty"`       // of a link, or the first of several
 	LastCode  string          `json:"last_code,omitempty"`  // of several links
 	User      uint32          `json:"user,omitempty"`       // that was changed; 0: none
@@ -66,6 +68,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery, options ...Option) ite
 	query := make(url.Values)
 	setGiven(query, "actor", q.Actor)
 	setGiven(query, "code", q.Code)
+	setGiven(query, "domain", q.Domain)
 	for name, t := range map[string]time.Time{"from": q.From, "to": q.To} {
 		if !t.IsZero() {
 			query.Set(name, t.UTC().Format(time.RFC3339Nano))

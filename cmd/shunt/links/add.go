@@ -70,10 +70,14 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			given["alias"] = text // an empty one too: the server refuses it
 			return text, nil
 		})
+	settings.Var(fs, new(string), "domain", "HOST", "", "the domain in which it is made (default: that of --base-url)", func(text string) (string, error) {
+		given["domain"] = text
+		return text, nil
+	})
 	linkflags.Add(fs, given, true)
 	fs.StringVar(&csvFile, "csv", "", "make a link of each row of `FILE`")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "alias", "json", "csv")
+	settings.MarkArguments(fs, "alias", "domain", "json", "csv")
 	return cmd
 }
 
@@ -155,7 +159,7 @@ func editLinks(
 	ctx context.Context, where *reach.Target, names []string, given map[string]any, options []client.Option, owner string,
 	p *severalPrinter, stderr io.Writer,
 ) error {
-	return withLinks(ctx, where, "edit", names, stderr, func(c *reach.Connection, code string) error {
+	return withLinks(ctx, where, "edit", names, stderr, func(c *reach.Connection, l namedLink) error {
 		if owner != "" {
 			u, err := users.FindOrID(ctx, c, owner)
 			if err != nil {
@@ -165,7 +169,7 @@ func editLinks(
 			options = append(options, client.AnyOwner())
 		}
 		var link client.Link
-		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(code), given, &link, options...); err != nil {
+		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(l.code), given, &link, l.in(options...)...); err != nil {
 			return err
 		}
 		return p.print(link.Raw, linkText(&link))

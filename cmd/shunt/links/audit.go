@@ -68,9 +68,11 @@ func listChanges(ctx context.Context, where *reach.Target, asked auditAsked, std
 		}
 	}
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
-		if asked.Code, err = codeOf(ctx, c, name); err != nil {
+		link, err := linkOf(ctx, c, name)
+		if err != nil {
 			return err
 		}
+		asked.Code, asked.Domain = link.code, link.domain
 		return printListed(&asked.listed, c.Audit(ctx, asked.AuditQuery), stderr, func(e *client.AuditEntry) error {
 			return out.print(e.Raw, console.Time(e.At), whoChanged(&e.Actor), e.Action, subjectOf(e), changesOf(e), e.RequestID)
 		})
@@ -100,9 +102,9 @@ func whoChanged(a *client.AuditActor) string {
 func subjectOf(e *client.AuditEntry) string {
 	switch {
 	case e.LastCode != "" && e.LastCode != e.Code:
-		return e.Code + " to " + e.LastCode
+		return nameIn(e.Domain, e.Code) + " to " + e.LastCode
 	case e.Code != "":
-		return e.Code
+		return nameIn(e.Domain, e.Code)
 	case e.TokenID != "":
 		return "token " + e.TokenID
 	case e.User != 0:

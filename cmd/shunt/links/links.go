@@ -42,7 +42,21 @@ var linkStates = []string{
 type listAsked struct {
 	client.LinksQuery
 	listed
-	owner []client.Option
+	whose
+}
+
+// whose says whose links or tags a command is about, and of which domain.
+type whose struct{ owner, domain []client.Option }
+
+func (w *whose) options() []client.Option { return slices.Concat(w.owner, w.domain) }
+
+// addWhose gives cmd the flags owner and domain.
+func addWhose(cmd *cobra.Command, w *whose, help, domainHelp string, all bool) {
+	addOwner(cmd, &w.owner, help, all)
+	settings.Var(cmd.Flags(), &w.domain, "domain", "HOST", "", domainHelp, func(text string) ([]client.Option, error) {
+		return []client.Option{client.InDomain(text)}, nil
+	})
+	settings.MarkArguments(cmd.Flags(), "domain")
 }
 
 // addOwner gives cmd the flag owner, which becomes options of a call. all: the owner may be "all".
@@ -65,6 +79,9 @@ func addOwner(cmd *cobra.Command, options *[]client.Option, help string, all boo
 const (
 	ownerOfLinks = "links of the user with this ID, or all (for admins)"
 	ownerOfTags  = "tags of the user with this ID (for admins)"
+
+	domainOfLinks = "only links of the domain with this host (default: of all domains)"
+	domainOfTags  = "tags of the domain with this host (default: that of --base-url)"
 )
 
 func newLs(stdout, stderr io.Writer) *cobra.Command {
@@ -107,17 +124,25 @@ address finds its link.
 	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
 	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
 	asked.add(fs, "all links", "print link objects, one per line")
-	addOwner(cmd, &asked.owner, ownerOfLinks, true)
+	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
 	settings.MarkArguments(fs, "tag", "state", "created-from", "created-to", "never-hit", "sort", "ascending")
 	return cmd
+}
+
+// nameIn returns a code with the host of its domain, if that is not the default one: a name that commands take.
+func nameIn(domain, code string) string {
+	if domain == "" {
+		return code
+	}
+	return domain + "/" + code
 }
 
 // printLinks prints links, and reports on stderr if there are more.
 func printLinks(ctx context.Context, c *reach.Connection, asked listAsked, stdout, stderr io.Writer) error {
 	asked.PageSize = asked.pageSize()
 	out := newListPrinter(stdout, asked.asJSON, "CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE")
-	err := printListed(&asked.listed, c.Links(ctx, asked.LinksQuery, asked.owner...), stderr, func(l *client.Link) error {
-		return out.print(l.Raw, l.Code, strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title)
+	err := printListed(&asked.listed, c.Links(ctx, asked.LinksQuery, asked.options()...), stderr, func(l *client.Link) error {
+		return out.print(l.Raw, nameIn(l.Domain, l.Code), strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title)
 	})
 	return errors.Join(err, out.flush(err == nil))
 }
@@ -229,7 +254,7 @@ deleted is named, the others are deleted, and the exit code is 1.
 		Args: usage.OneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, code string) error { return c.Delete(ctx, code) })
+			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, l namedLink) error { return c.Delete(ctx, l.code, l.in()...) })
 		},
 	}
 	reach.AddSettings(cmd, &where)
@@ -250,8 +275,8 @@ counted. This cannot be undone. CODE may be the whole short address.
 		Args: usage.OneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			return withLinks(ctx, &where, "reset", args, stderr, func(c *reach.Connection, code string) error {
-				_, err := c.ResetFigures(ctx, code)
+			return withLinks(ctx, &where, "reset", args, stderr, func(c *reach.Connection, l namedLink) error {
+				_, err := c.ResetFigures(ctx, l.code, l.in()...)
 				return err
 			})
 		},
@@ -261,7 +286,7 @@ counted. This cannot be undone. CODE may be the whole short address.
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, owner, unique := reach.Target{Reads: true}, []client.Option(nil), false
+	where, of, unique := reach.Target{Reads: true}, whose{}, false
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object per line",
@@ -272,11 +297,11 @@ not exit with 0, the output is not complete.
   shunt export --owner all --unique`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exportLinks(cmd.Context(), &where, unique, owner, stdout, stderr)
+			return exportLinks(cmd.Context(), &where, unique, of.options(), stdout, stderr)
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addOwner(cmd, &owner, ownerOfLinks, true)
+	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
 	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
 	settings.MarkArguments(cmd.Flags(), "unique")
 	return cmd

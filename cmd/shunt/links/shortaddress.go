@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/api/client"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/reach"
 	"shunt/cmd/shunt/settings"
@@ -22,7 +23,7 @@ type linkName struct {
 	address string // the short address, with its scheme; empty: only a code was given
 }
 
-// parseLinkName reads a code or a short address. codeOf finds out which server it
+// parseLinkName reads a code or a short address. linkOf finds out which server it
 // belongs to.
 func parseLinkName(text string) (linkName, error) {
 	if engine.ValidCode([]byte(text)) {
@@ -74,26 +75,51 @@ func codeInPath(path string) string {
 	return path
 }
 
-// codeOf returns the code that name names at the server of c. An address of another server is
-// refused, because the same code may be another link here.
-func codeOf(ctx context.Context, c *reach.Connection, name linkName) (string, error) {
+// A namedLink is a link of a server.
+type namedLink struct {
+	code   string
+	domain string // its host; empty: the default one
+}
+
+// in returns the options of a call about the link.
+func (l namedLink) in(more ...client.Option) []client.Option {
+	if l.domain == "" {
+		return more
+	}
+	return append([]client.Option{client.InDomain(l.domain)}, more...)
+}
+
+// linkOf returns the link that name names at the server of c: with an address, one of its domain. An address of another
+// server is refused, because the same code may be another link here.
+func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink, error) {
 	if name.address == "" || !c.Local && engine.SameOrigin(c.Origin, name.address) {
-		return name.code, nil
+		return namedLink{code: name.code}, nil
 	}
 	me, err := c.Me(ctx)
 	if err != nil {
-		return "", err
+		return namedLink{}, err
 	}
 	own := me.BaseURL
 	if own == "" { // an older server
 		own = c.Origin
 	}
 	if engine.SameOrigin(own, name.address) {
-		return name.code, nil
+		return namedLink{code: name.code}, nil
 	}
 	_, host, _ := splitAddress(name.address)
+	if d, err := c.Domain(ctx, hostOnly(host)); err == nil {
+		return namedLink{name.code, d.Host}, nil
+	}
 	_, ownHost, _ := splitAddress(own)
-	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
+	return namedLink{}, settings.UsageErrorf("%s is not this server (%s), nor a domain of it", console.Printable(host), console.Printable(ownHost))
+}
+
+// hostOnly returns a host without its port.
+func hostOnly(authority string) string {
+	if host, err := engine.HostName(authority); err == nil {
+		return host
+	}
+	return authority
 }
 
 // withLinks is reach.Target.With for a command about the links that texts name: it calls fn for each of them, once for
@@ -101,7 +127,7 @@ func codeOf(ctx context.Context, c *reach.Connection, name linkName) (string, er
 // before anything is done. If fn fails for one of several links, withLinks says so and goes on with the next; in the
 // end its error says how many have failed.
 func withLinks(
-	ctx context.Context, where *reach.Target, verb string, texts []string, stderr io.Writer, fn func(c *reach.Connection, code string) error,
+	ctx context.Context, where *reach.Target, verb string, texts []string, stderr io.Writer, fn func(c *reach.Connection, l namedLink) error,
 ) error {
 	failure := func(text string, err error) error { return fmt.Errorf("%s %s: %w", verb, console.Printable(text), err) }
 	names := make([]linkName, len(texts))
@@ -113,22 +139,23 @@ func withLinks(
 		names[i] = name
 	}
 	return where.With(ctx, stderr, func(c *reach.Connection) error {
-		var codes, named []string
+		var links []namedLink
+		var named []string
 		for i, name := range names {
-			code, err := codeOf(ctx, c, name)
+			link, err := linkOf(ctx, c, name)
 			if err != nil {
 				return failure(texts[i], err)
 			}
-			if !slices.Contains(codes, code) {
-				codes, named = append(codes, code), append(named, texts[i])
+			if !slices.Contains(links, link) {
+				links, named = append(links, link), append(named, texts[i])
 			}
 		}
 		failed := 0
-		for i, code := range codes {
-			err := fn(c, code)
+		for i, link := range links {
+			err := fn(c, link)
 			switch {
 			case err == nil:
-			case len(codes) == 1 || ctx.Err() != nil:
+			case len(links) == 1 || ctx.Err() != nil:
 				return failure(named[i], err)
 			default:
 				failed++
@@ -136,7 +163,7 @@ func withLinks(
 			}
 		}
 		if failed > 0 {
-			return fmt.Errorf("%s: %d of %d links failed", verb, failed, len(codes))
+			return fmt.Errorf("%s: %d of %d links failed", verb, failed, len(links))
 		}
 		return nil
 	})

@@ -35,8 +35,8 @@ the whole short address.
 		Args: usage.OneOrMore("CODE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, p := cmd.Context(), &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
-			return withLinks(ctx, &where, "show", args, stderr, func(c *reach.Connection, code string) error {
-				link, err := c.Link(ctx, code)
+			return withLinks(ctx, &where, "show", args, stderr, func(c *reach.Connection, l namedLink) error {
+				link, err := c.Link(ctx, l.code, l.in()...)
 				if err != nil {
 					return err
 				}

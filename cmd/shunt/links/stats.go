@@ -62,8 +62,9 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 func printStats(
 	ctx context.Context, where *reach.Target, names []string, asked client.StatsQuery, p *severalPrinter, stderr io.Writer,
 ) error {
-	return withLinks(ctx, where, "stats", names, stderr, func(c *reach.Connection, code string) error {
-		stats, err := c.Stats(ctx, code, asked)
+	return withLinks(ctx, where, "stats", names, stderr, func(c *reach.Connection, l namedLink) error {
+		code := l.code
+		stats, err := c.Stats(ctx, code, asked, l.in()...)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func newTag(stdout, stderr io.Writer) *cobra.Command {
 }
 
 func newTagLs(stdout, stderr io.Writer) *cobra.Command {
-	where, asked, owner, asJSON := reach.Target{}, client.TagsQuery{PageSize: maxPage}, []client.Option(nil), false
+	where, asked, of, asJSON := reach.Target{}, client.TagsQuery{PageSize: maxPage}, whose{}, false
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List tags",
@@ -34,14 +34,14 @@ func newTagLs(stdout, stderr io.Writer) *cobra.Command {
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return where.Do(cmd.Context(), "tag ls", stderr, func(c *reach.Connection) error {
-				return printTags(cmd.Context(), c, asked, owner, asJSON, stdout)
+				return printTags(cmd.Context(), c, asked, of.options(), asJSON, stdout)
 			})
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
 	fs.StringVar(&asked.Prefix, "q", "", "only tags that begin with `TEXT`, in upper or lower case")
-	addOwner(cmd, &owner, ownerOfTags, false)
+	addWhose(cmd, &of, ownerOfTags, domainOfTags, false)
 	fs.BoolVar(&asJSON, "json", false, "print an object for each tag, one per line")
 	settings.MarkArguments(fs, "q", "json")
 	return cmd
@@ -66,7 +66,7 @@ func printTags(ctx context.Context, c *reach.Connection, q client.TagsQuery, own
 }
 
 func newTagRename(stderr io.Writer) *cobra.Command {
-	where, owner := reach.Target{}, []client.Option(nil)
+	where, of := reach.Target{}, whose{}
 	cmd := &cobra.Command{
 		Use:   "rename TAG NAME",
 		Short: "Rename a tag on all links",
@@ -78,17 +78,17 @@ A command that was cut off can be repeated: it goes on.
 		Args: usage.Exactly("TAG", "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeTag(cmd.Context(), &where, "rename", args[0], stderr, func(c *reach.Connection) (client.TagChange, error) {
-				return c.RenameTag(cmd.Context(), args[0], args[1], owner...)
+				return c.RenameTag(cmd.Context(), args[0], args[1], of.options()...)
 			})
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addOwner(cmd, &owner, ownerOfTags, false)
+	addWhose(cmd, &of, ownerOfTags, domainOfTags, false)
 	return cmd
 }
 
 func newTagRm(stderr io.Writer) *cobra.Command {
-	where, owner := reach.Target{}, []client.Option(nil)
+	where, of := reach.Target{}, whose{}
 	cmd := &cobra.Command{
 		Use:   "rm TAG",
 		Short: "Take a tag off all links",
@@ -98,12 +98,12 @@ func newTagRm(stderr io.Writer) *cobra.Command {
 		Args:    usage.Exactly("TAG"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changeTag(cmd.Context(), &where, "rm", args[0], stderr, func(c *reach.Connection) (client.TagChange, error) {
-				return c.DeleteTag(cmd.Context(), args[0], owner...)
+				return c.DeleteTag(cmd.Context(), args[0], of.options()...)
 			})
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	addOwner(cmd, &owner, ownerOfTags, false)
+	addWhose(cmd, &of, ownerOfTags, domainOfTags, false)
 	return cmd
 }
 

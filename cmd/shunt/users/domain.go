@@ -1,0 +1,218 @@
+package users
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"shunt/api/client"
+	"shunt/cmd/shunt/console"
+	"shunt/cmd/shunt/reach"
+	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
+)
+
+func newDomain(stdout, stderr io.Writer) *cobra.Command {
+	return usage.NewGroup("domain", "Manage domains: hosts with short links of their own",
+		newDomainAdd(stdout, stderr), newDomainLs(stdout, stderr), newDomainShow(stdout, stderr), newDomainEdit(stdout, stderr), newDomainRm(stderr))
+}
+
+// domainTexts are the fields of a domain that are texts: the flag, the field of the API, and what the help says.
+var domainTexts = []struct{ flag, field, value, usage string }{
+	{"root-url", "root_url", "URL", "where / leads"},
+	{"not-found-url", "not_found_url", "URL", "where an unknown code leads; {path} in it stands for the path that was asked for"},
+	{"expired-url", "expired_url", "URL", "where a link leads that has expired, or has used up its hits"},
+	{"short-url", "base_url", "URL", "what short addresses begin with (default: the host, as the server's own address is served)"},
+	{"robots", "robots", "TEXT", "none: nothing is to be crawled; or the text of robots.txt"},
+}
+
+// addDomainFlags gives add or edit the flags of the fields. Those that are given are put into given, as the API is to be
+// sent them; an empty one is the default.
+func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
+	set := func(field string, value any, empty bool) {
+		if given[field] = value; empty {
+			given[field] = nil
+		}
+	}
+	for _, f := range domainTexts {
+		settings.Var(fs, new(string), f.flag, f.value, "", f.usage, func(text string) (string, error) {
+			set(f.field, text, text == "")
+			return text, nil
+		})
+		settings.MarkArguments(fs, f.flag)
+	}
+	settings.Var(fs, new(string), "status", "STATUS", "", "redirect status of new links that name none: 301, 302, 307 or 308", func(text string) (string, error) {
+		status, err := strconv.Atoi(text)
+		if err != nil && text != "" {
+			return "", fmt.Errorf("must be 301, 302, 307 or 308")
+		}
+		set("redirect_status", status, text == "")
+		return text, nil
+	})
+	settings.Var(fs, new(string), "alias", "HOSTS", "", "other hosts of the same domain, with commas between them", func(text string) (string, error) {
+		set("aliases", strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), text == "")
+		return text, nil
+	})
+	settings.MarkArguments(fs, "status", "alias")
+}
+
+const domainsAreHosts = `
+A domain is a host whose short links are its own: the same code may lead elsewhere than on others. DNS must lead
+the host to the server, and a certificate must be there for it. An empty text unsets a field.
+`
+
+func newDomainAdd(stdout, stderr io.Writer) *cobra.Command {
+	where, given, asJSON := reach.Target{}, map[string]any{}, false
+	cmd := &cobra.Command{
+		Use:   "add HOST",
+		Short: "Add a domain",
+		Long:  "Add a domain, and print the host as it is kept.\n" + domainsAreHosts + reach.WhereUsersAre,
+		Example: `  shunt domain add go.example
+  shunt domain add go.example --alias www.go.example --root-url https://example.com/
+  shunt add https://example.com/spring --alias spring --domain go.example`,
+		Args: usage.Exactly("HOST"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given["host"] = args[0]
+			return changeDomain(cmd.Context(), &where, "domain add", "POST", "/domains", given, asJSON, stdout, stderr)
+		},
+	}
+	return withDomainFlags(cmd, &where, given, &asJSON)
+}
+
+func newDomainEdit(stdout, stderr io.Writer) *cobra.Command {
+	where, given, asJSON := reach.Target{}, map[string]any{}, false
+	cmd := &cobra.Command{
+		Use:   "edit HOST",
+		Short: "Change a domain",
+		Long:  "Change a domain. Its links stay as they are, also if it gets another host.\n" + domainsAreHosts + reach.WhereUsersAre,
+		Example: `  shunt domain edit go.example --not-found-url 'https://example.com/search?q={path}'
+  shunt domain edit go.example --host get.example --alias go.example`,
+		Args: usage.Exactly("HOST"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(given) == 0 {
+				return settings.UsageErrorf("name what is to change; see 'shunt domain edit --help'")
+			}
+			return changeDomain(cmd.Context(), &where, "domain edit "+args[0], "PATCH", domainPath(args[0]), given, asJSON, stdout, stderr)
+		},
+	}
+	settings.Var(cmd.Flags(), new(string), "host", "HOST", "", "another host", func(text string) (string, error) {
+		given["host"] = text
+		return text, nil
+	})
+	settings.MarkArguments(cmd.Flags(), "host")
+	return withDomainFlags(cmd, &where, given, &asJSON)
+}
+
+func withDomainFlags(cmd *cobra.Command, where *reach.Target, given map[string]any, asJSON *bool) *cobra.Command {
+	reach.AddUserSettings(cmd, where)
+	addDomainFlags(cmd.Flags(), given)
+	cmd.Flags().BoolVar(asJSON, "json", false, "print the domain object")
+	settings.MarkArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func changeDomain(
+	ctx context.Context, where *reach.Target, verb, method, path string, given map[string]any, asJSON bool, stdout, stderr io.Writer,
+) error {
+	var d client.Domain
+	if err := where.Do(ctx, verb, stderr, func(c *reach.Connection) error { return c.Do(ctx, method, path, given, &d) }); err != nil {
+		return err
+	}
+	if asJSON {
+		return console.PrintJSON(stdout, d.Raw)
+	}
+	_, err := fmt.Fprintln(stdout, console.Printable(d.Host))
+	return err
+}
+
+func domainPath(host string) string { return "/domains/" + strings.ReplaceAll(host, "/", "%2F") }
+
+func newDomainLs(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := reach.Target{Reads: true}, false
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List the domains",
+		Long:  "List the domains: the default one first, which is that of the server's own address, and of all hosts that nobody has added.\n" + reach.WhereUsersAre,
+		Args:  usage.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return listInto(cmd.Context(), &where, "/domains", asJSON, domainsTable, stdout, stderr)
+		},
+	}
+	reach.AddUserSettings(cmd, &where)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
+	settings.MarkArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func domainsTable(domains []client.Domain) [][]string {
+	rows := [][]string{{"HOST", "ALIASES", "SHORT URL", "ROOT", "NOT FOUND", "EXPIRED"}}
+	for _, d := range domains {
+		rows = append(rows, []string{d.Host, orDash(strings.Join(d.Aliases, " ")), d.BaseURL, orDash(d.RootURL), orDash(d.NotFoundURL), orDash(d.ExpiredURL)})
+	}
+	return rows
+}
+
+func newDomainShow(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := reach.Target{Reads: true}, false
+	cmd := &cobra.Command{
+		Use:   "show HOST",
+		Short: "Print a domain",
+		Long:  "Print a domain: one line per field.\n" + reach.WhereUsersAre,
+		Args:  usage.Exactly("HOST"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var d client.Domain
+			err := where.Do(cmd.Context(), "domain show "+args[0], stderr, func(c *reach.Connection) (err error) {
+				d, err = c.Domain(cmd.Context(), args[0])
+				return err
+			})
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return console.PrintJSON(stdout, d.Raw)
+			}
+			return console.PrintTable(stdout, domainText(&d))
+		},
+	}
+	reach.AddUserSettings(cmd, &where)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the domain object")
+	settings.MarkArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func domainText(d *client.Domain) [][]string {
+	status, created := "302", "-"
+	if d.RedirectStatus != 0 {
+		status = strconv.Itoa(d.RedirectStatus)
+	}
+	if !d.CreatedAt.IsZero() {
+		created = console.Time(d.CreatedAt)
+	}
+	return [][]string{
+		{"host", d.Host}, {"aliases", orDash(strings.Join(d.Aliases, " "))}, {"short-url", d.BaseURL}, {"root-url", orDash(d.RootURL)},
+		{"not-found-url", orDash(d.NotFoundURL)}, {"expired-url", orDash(d.ExpiredURL)}, {"status", status},
+		{"robots", orDash(strings.Join(strings.Fields(d.Robots), " "))}, {"created", created},
+	}
+}
+
+func newDomainRm(stderr io.Writer) *cobra.Command {
+	where := reach.Target{}
+	cmd := &cobra.Command{
+		Use:   "rm HOST",
+		Short: "Remove a domain that has no links",
+		Long:  "Remove a domain that has no links: its host is one of the default domain from then on. Its figures stay.\n" + reach.WhereUsersAre,
+		Args:  usage.Exactly("HOST"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return where.Do(cmd.Context(), "domain rm "+args[0], stderr, func(c *reach.Connection) error {
+				return c.RemoveDomain(cmd.Context(), args[0])
+			})
+		},
+	}
+	reach.AddUserSettings(cmd, &where)
+	return cmd
+}
