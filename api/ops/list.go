@@ -232,7 +232,8 @@ func (c *Calls) looksFor(typed string) (words, code string) {
 	}
 	if n := len(host) + 1; len(short) > n && strings.EqualFold(short[:n], host+"/") {
 		code, _, _ = strings.Cut(short[n:], "?")
-		if code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/"); (engine.Key{Domain: engine.DefaultDomain, Code: code}).View().Valid() {
+		code = strings.TrimRight(strings.TrimSuffix(code, "+"), "/")
+		if engine.ValidCode([]byte(code)) && !engine.Reserved([]byte(code)) {
 			return code, code
 		}
 	}

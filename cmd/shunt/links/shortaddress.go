@@ -20,13 +20,14 @@ import (
 type linkName struct {
 	code    string
 	address string // the short address, with its scheme; empty: only a code was given
+	whole   string // the text, if it is a code too unless it is an address of this server: sho.rt/spring
 }
 
 // parseLinkName reads a code or a short address. codeOf finds out which server it
 // belongs to.
 func parseLinkName(text string) (linkName, error) {
-	if engine.ValidCode([]byte(text)) {
-		return linkName{code: text}, nil
+	if isCode(text) {
+		return nameOfCode(text), nil
 	}
 	if strings.HasPrefix(text, "/") { // the path of a short address
 		_, _, path := splitAddress("http://host" + text)
@@ -35,7 +36,7 @@ func parseLinkName(text string) (linkName, error) {
 		}
 	}
 	if !strings.Contains(text, "/") {
-		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
+		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, -, _, . and /) and not a short address", text)
 	}
 	address := text
 	if !strings.Contains(text, "://") {
@@ -47,6 +48,18 @@ func parseLinkName(text string) (linkName, error) {
 		return linkName{}, settings.UsageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
 	}
 	return linkName{code: code, address: address}, nil
+}
+
+// isCode reports whether a link may have the code text.
+func isCode(text string) bool { return engine.ValidCode([]byte(text)) && !engine.Reserved([]byte(text)) }
+
+// nameOfCode returns the name that a code is. With slashes, it may be an address without its scheme.
+func nameOfCode(code string) linkName {
+	_, path, deeper := strings.Cut(code, "/")
+	if inner := codeInPath(path); deeper && inner != "" {
+		return linkName{code: inner, address: "http://" + code, whole: code}
+	}
+	return linkName{code: code}
 }
 
 // splitAddress cuts scheme://host/path. Query and fragment are left out: no link depends on them.
@@ -68,14 +81,15 @@ func codeInPath(path string) string {
 			break
 		}
 	}
-	if !engine.ValidCode([]byte(path)) {
+	if !isCode(path) {
 		return ""
 	}
 	return path
 }
 
 // codeOf returns the code that name names at the server of c. An address of another server is
-// refused, because the same code may be another link here.
+// refused, because the same code may be another link here. What may be a code as a whole is that
+// code then; if it begins like an address, only if there is such a link.
 func codeOf(ctx context.Context, c *reach.Connection, name linkName) (string, error) {
 	if name.address == "" || !c.Local && engine.SameOrigin(c.Origin, name.address) {
 		return name.code, nil
@@ -93,7 +107,16 @@ func codeOf(ctx context.Context, c *reach.Connection, name linkName) (string, er
 	}
 	_, host, _ := splitAddress(name.address)
 	_, ownHost, _ := splitAddress(own)
-	return "", settings.UsageErrorf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
+	foreign := fmt.Sprintf("%s is not this server (%s)", console.Printable(host), console.Printable(ownHost))
+	if name.whole == "" {
+		return "", settings.UsageErrorf("%s", foreign)
+	}
+	if strings.Contains(host, ".") { // it looks like a name on the Internet
+		if _, err := c.Link(ctx, name.whole); err != nil {
+			return "", settings.UsageErrorf("%s, and no link of yours has the code %s", foreign, name.whole)
+		}
+	}
+	return name.whole, nil
 }
 
 // withLinks is reach.Target.With for a command about the links that texts name: it calls fn for each of them, once for
