@@ -370,6 +370,11 @@ func (c *contract) holdRequest(route *routers.Route, parameters map[string]strin
 			return fmt.Errorf("the parameter %q was accepted, and is not documented", name)
 		}
 	}
+	for name, part := range parameters { // which the filter expects decoded
+		if parameters[name], err = url.PathUnescape(part); err != nil {
+			return fmt.Errorf("the parameter %q was accepted as %q: %w", name, part, err)
+		}
+	}
 	bulk := strings.HasSuffix(route.Path, "/bulk") || strings.HasSuffix(route.Path, "/import")
 	request := &http.Request{
 		Method: route.Method, URL: u, Header: x.asked, Body: io.NopCloser(bytes.NewReader(x.request)), ContentLength: int64(len(x.request)),

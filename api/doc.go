@@ -36,9 +36,11 @@
 // (plain.go), which writes a redirect itself, byte for byte what fasthttp writes for serveCode. It
 // answers a miss by the same front.miss, with a RequestCtx without a server (detached.go).
 //
-// The path is matched as it was sent. If it is not a code, escapes of unreserved bytes are decoded
-// (RFC 3986, 6.2.2.2), and what people and mailers put after an address is taken off (urlpath). A plain
-// request has a code, so only fasthttp's requests get there, and each is one look-up. Paths of the API
+// In a path, escapes of unreserved bytes are those bytes (RFC 3986, 6.2.2.2). If it is not a code then, or
+// no link has the code, what people and mailers put after an address is taken off (urlpath). A plain
+// request has a code without escapes and dots, so only fasthttp's requests get there, and each is two
+// look-ups at most: the exact code goes first. In a path of the API or the dashboard a code is one part,
+// in which a slash is %2F; the routers go by the path as it was sent. Paths of the API
 // and the dashboard have one spelling: what stands before us may guard them by their beginning. The
 // router sees only /api/, and corrects no path.
 //

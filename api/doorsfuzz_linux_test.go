@@ -62,6 +62,10 @@ var doorLinks = []string{
 	`{"alias":"off","url":"http://off/","disabled":true}`,
 	`{"alias":"smuggled","url":"http://smuggled/","redirect_status":307}`,
 	`{"alias":"probe","url":"http://probe/"}`,
+	`{"alias":"a/b","url":"http://ab/?c","redirect_status":307,"forward_query":true}`,
+	`{"alias":"v1.2","url":"http://v/1.2","redirect_status":301}`,
+	`{"alias":"dot.","url":"http://dot.dot/"}`,
+	`{"alias":"dot","url":"http://dot/"}`,
 }
 
 // openDoors serves a site through each door.

@@ -88,11 +88,11 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	in := f.domains.Of(urlpath.Authority(uri, ctx.Request.Header.Host()))
 	path, query := urlpath.Split(uri)
 	code := urlpath.Code(path)
-	if code == nil {
-		code, query = urlpath.SpoiltCode(path, query)
+	if code != nil && f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query, urlpath.MayBeSpoilt(code)) {
+		return
 	}
-	if code != nil {
-		f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query)
+	if code, query := urlpath.SpoiltCode(path, query); code != nil {
+		f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query, false)
 		return
 	}
 	f.hsts.Demand(ctx)
@@ -104,8 +104,9 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	f.routes(ctx)
 }
 
-// serveCode calls the redirector for fasthttp.
-func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []byte) {
+// serveCode calls the redirector for fasthttp. If the path may mean something else too, a code that no link has is not
+// answered nor counted, and serveCode returns false.
+func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []byte, orElse bool) (served bool) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
@@ -122,13 +123,29 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []
 		Head:      head,
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
-	var d redirect.Decision
+	d := f.decide(ctx, sc, now)
+	served = !orElse || d.Outcome != redirect.UnknownCode
+	if served {
+		f.commit(ctx, sc, d, now)
+	}
+	sc.request = redirect.Request{} // nothing of ctx outlives it
+	f.scratch.Put(sc)
+	return served
+}
+
+// decide decides about the request in sc, and waits for the store or another server if one of them must be asked.
+func (f *front) decide(ctx *fasthttp.RequestCtx, sc *scratch, now time.Time) (d redirect.Decision) {
 	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
 		d, sc.buf = f.redirects.DecideUnread(auth.StrangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
 	}
-	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(key, auth.StrangerKey(ctx, f.proxies).Network, now) {
+	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(sc.request.KeyView, auth.StrangerKey(ctx, f.proxies).Network, now) {
 		d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
 	}
+	return d
+}
+
+// commit counts and answers what decide has decided.
+func (f *front) commit(ctx *fasthttp.RequestCtx, sc *scratch, d redirect.Decision, now time.Time) {
 	if o := f.redirects.Commit(d, &sc.request); o == redirect.Redirected {
 		location := len(sc.buf)
 		sc.buf = d.AppendCacheControl(sc.buf)
@@ -139,8 +156,6 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []
 		f.miss(ctx, o, sc.request.Client, now)
 	}
 	f.latency.Observe(time.Since(ctx.Time()), ctx.ConnID())
-	sc.request = redirect.Request{} // nothing of ctx outlives it
-	f.scratch.Put(sc)
 }
 
 // miss answers a request for a code that is not redirected.

@@ -12,18 +12,19 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"gone"}`)
 	st.call("DELETE", "/links/gone", "")
 	st.shorten(`{"url":"http://a/","alias":"known"}`)
-	for i, path := range []string{"/gone", "/later", "/twice/", "/known", "/a/b", "/a.b", "/" + strings.Repeat("x", 65), "/%6Bnown", "/known.", "/known&x=y", "/%6Cater)", "/"} {
+	for i, path := range []string{"/gone", "/later", "/twice/", "/known", "/a//b", "/a.PNG", "/" + strings.Repeat("x", 65), "/%6Bnown", "/known.", "/known&x=y", "/%6Cater)", "/", "/a/b", "/robots.txt.", "/a/b."} {
 		for range i + 1 {
 			st.get(path, browser)
 		}
 	}
 	send(t, st.publicAt, "HEAD", requestText("HEAD", "/gone", ""))
 	const since = `"since":"2026-01-02T03:04:05Z"}` + "\n"
-	want := `{"data":[{"code":"later","count":13,"error":0},{"code":"twice","count":3,"error":0},{"code":"gone","count":2,"error":0}],"total":18,` + since
+	want := `{"data":[{"code":"a/b","count":28,"error":0},{"code":"later","count":13,"error":0},{"code":"twice","count":3,"error":0},{"code":"gone","count":2,"error":0}],"total":46,` + since
 	st.call("GET", "/misses", "").expect(t, "", 200, bodyOf(want), header("Cache-Control", "no-store"))
 	st.shorten(`{"url":"http://a/","alias":"twice"}`)
 	st.shorten(`{"url":"http://a/","alias":"later"}`)
-	want = `{"data":[{"code":"gone","count":2,"error":0}],"total":18,` + since
+	st.shorten(`{"url":"http://a/","alias":"a/b"}`)
+	want = `{"data":[{"code":"gone","count":2,"error":0}],"total":46,` + since
 	st.call("GET", "/misses?top=1", "").expect(t, "top=1, and a code taken", bodyOf(want))
 	for _, query := range []string{"top=", "top=0", "top=-1", "top=1001", "top=x", "top=1&top=1", "top=1.5", "top=99999999999999999999", "n=1"} {
 		st.call("GET", "/misses?"+query, "").expect(t, "?"+query, 422, problemOf("invalid"))

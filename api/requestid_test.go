@@ -67,7 +67,7 @@ func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
 		{"GET", "/known+", nil, 200, false},
 		{"GET", "/known.svg", nil, 200, false},
 		{"GET", "/robots.txt", nil, 200, false},
-		{"GET", "/not/a/code", nil, 404, false},
+		{"GET", "/not//a/code", nil, 404, false},
 		{"GET", "/_/", nil, 303, false},
 		{"GET", "/_/sign-in", nil, 200, false},
 		{"GET", "/_/nothing", nil, 404, false},
@@ -79,7 +79,7 @@ func TestEveryAnswerOfTheAPIAndPagesHasItsID(t *testing.T) {
 			t.Errorf("%s %.30s: got %d with the id %q, want %d", c.method, c.path, r.status, id, c.status)
 		}
 	}
-	for _, path := range []string{"/known", "/unknown"} {
+	for _, path := range []string{"/known", "/unknown", "/unknown/too", "/un.known"} {
 		id := st.get(path, line).header.Values(exchange.HeaderRequestID)
 		expect.That(t, id == nil, "%s, which is a code: got the id %q", path, id)
 	}

@@ -343,6 +343,9 @@ func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }
 // ValidCode is index.ValidCode.
 func ValidCode(b []byte) bool { return index.ValidCode(b) }
 
+// Reserved is index.Reserved.
+func Reserved(code []byte) bool { return index.Reserved(code) }
+
 // ValidateAlias is index.ValidateAlias.
 func ValidateAlias(alias string) error { return index.ValidateAlias(alias) }
 

@@ -150,6 +150,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a hot record of an id that was not given":    {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
 		"a hot record of another node":                {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
 		"a hot record without a target":               {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},
+		"a hot record of an empty segment":            {putRow(row.AppendHotKey(nil, keyOf("a//b")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `"a//b" is not a code`},
 		"a hot record under a key that is not a code": {putRow(row.AppendHotKey(nil, keyOf("a b")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `"a b" is not a code`},
 		"a tombstone without owner":                   {putRow(row.AppendHotKey(nil, keyOf("code03")), row.AppendHot(nil, &engine.Hot{ID: 3, Owner: owner2, Flags: engine.FlagTombstone})), "there is no user 8"},
 		"a missing row by owner":                      {delRow(row.AppendByOwnerKey(nil, 7, 4)), `by owner, key 2200000007fffffffffffffffb: the row of code "code04" is missing`},

@@ -122,7 +122,7 @@ func (r *request) byView(filter shares.Filter, code, tag, owner string) (view by
 		if err != nil {
 			return view, err
 		}
-		if _, err := ops.ParseCode(code); err != nil {
+		if _, err := ops.NamedCode(code); err != nil {
 			return view, err
 		}
 		l, err := r.Calls.Read(r.Caller, code, guard)

@@ -64,7 +64,7 @@ func (r *request) given() (map[string]string, error) {
 	if like == "" {
 		return map[string]string{"url": r.Query("url"), "alias": r.Query("alias")}, nil
 	}
-	code, err := ops.ParseCode(like)
+	code, err := ops.NamedCode(like)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func textsOf(l *ops.Link) func(name string) string {
 func (r *request) editView(code, owner string) editView {
 	return editView{
 		Code: code, ShortURL: r.BaseURL + "/" + code, Back: linkPath(code, owner),
-		Form: linkForm{Action: Root + "link/" + code + "/edit", Owner: owner},
+		Form: linkForm{Action: linkPath(code, "") + "/edit", Owner: owner},
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *request) asked() span.Asked {
 // when the subject was made; zero: it has been there for ever. pairs are the parameters of the figures as a file.
 func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
 	calendar, asked := r.calendar(), r.asked()
-	v = figuresView{ClockNote: r.clockNote(), Here: r.Here(), Picker: picker{Path: string(r.Ctx.Path())}}
+	v = figuresView{ClockNote: r.clockNote(), Here: r.Here(), Picker: picker{Path: r.Path()}}
 	p := &v.Picker
 	for name, value := range r.Ctx.QueryArgs().All() {
 		if !slices.Contains([]string{"period", "from", "to"}, string(name)) {

@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"net/url"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
@@ -46,7 +48,7 @@ func (r *request) link() error {
 	view.Query = visit.Address("", "owner", owner)
 	view.Site, _ = splitTarget(l.Target)
 	view.Alike = (&find.Search{Q: view.Site, Owner: owner}).Address()
-	view.Live = "/api/v1/stats/" + code + "/live" + view.Query
+	view.Live = "/api/v1/stats/" + url.PathEscape(code) + "/live" + view.Query
 	status := fasthttp.StatusOK
 	if view.Span == nil {
 		status = fasthttp.StatusUnprocessableEntity

@@ -234,7 +234,7 @@ func splitTarget(target string) (host, rest string) {
 
 // showMade puts the link that was made before into the view, if the visitor has such a link.
 func (r *request) showMade(view *linksView) error {
-	code, err := ops.ParseCode(r.Query("made"))
+	code, err := ops.NamedCode(r.Query("made"))
 	if err != nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func FuzzThePathToReturnTo(f *testing.F) {
 			"%q: got %q, %v", next, got, err)
 		here, _ := url.Parse("https://sho.rt/_/sign-in")
 		to := here.ResolveReference(u)
-		expect.MustThat(t, to.Host == "sho.rt" && strings.HasPrefix(path.Clean(to.Path)+"/", Root) && d.HasPage(to.Path),
+		expect.MustThat(t, to.Host == "sho.rt" && strings.HasPrefix(path.Clean(to.Path)+"/", Root) && d.HasPage(to.EscapedPath()),
 			"%q: got %q, which leads to %s", next, got, to)
 	})
 }

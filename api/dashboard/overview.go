@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -94,7 +95,9 @@ const topShown = "10"
 
 // linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
 // of somebody else; empty: none.
-func linkPath(code, owner string) string { return visit.Address(Root+"link/"+code, "owner", owner) }
+func linkPath(code, owner string) string {
+	return visit.Address(Root+"link/"+url.PathEscape(code), "owner", owner)
+}
 
 const livePath = Root + "live"
 

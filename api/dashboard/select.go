@@ -109,7 +109,7 @@ func (r *request) selectedAsked(c choice) *selectedView {
 		view.Value, _ = r.Typed(c.Field)
 	}
 	for _, code := range r.Ctx.PostArgs().PeekMulti("code") {
-		if valid, err := ops.ParseCode(string(code)); err == nil && !slices.Contains(view.Codes, valid) && !view.All {
+		if valid, err := ops.NamedCode(string(code)); err == nil && !slices.Contains(view.Codes, valid) && !view.All {
 			view.Codes = append(view.Codes, valid)
 		}
 	}

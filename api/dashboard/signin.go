@@ -82,9 +82,9 @@ func (r *request) signOut() error {
 func (r *request) askToSignIn() error {
 	if !r.Posts() {
 		if r.fromElsewhere() {
-			return r.Show(fasthttp.StatusOK, "continue", "One moment", r.Ctx.URI().RequestURI())
+			return r.Show(fasthttp.StatusOK, "continue", "One moment", r.Here())
 		}
-		next := r.NextPage(string(r.Ctx.URI().RequestURI())).String()
+		next := r.NextPage(r.Here()).String()
 		if next == Root {
 			return r.SeeOther(Root + "sign-in")
 		}
@@ -106,7 +106,7 @@ func (r *request) fromElsewhere() bool {
 	}
 	referer, err := url.Parse(string(h.Referer()))
 	return err == nil && referer.Host != "" && referer.Host != string(h.Host()) &&
-		referer.RequestURI() != string(r.Ctx.URI().RequestURI()) // the page continue.html itself, at a name that a proxy hides
+		referer.RequestURI() != r.Here() // the page continue.html itself, at a name that a proxy hides
 }
 
 // setupView is what the page of a setup link shows. The code stands in a hidden field: the form has

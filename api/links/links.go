@@ -2,6 +2,7 @@ package links
 
 import (
 	"log/slog"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -40,7 +41,7 @@ func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.SetCanonical(exchange.NameLocation, append([]byte("/api/v1/links/"), link.Code...))
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, []byte("/api/v1/links/"+url.PathEscape(link.Code)))
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK

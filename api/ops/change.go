@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -19,9 +20,18 @@ var PatchTypes = []string{"application/merge-patch+json", jsonbody.JSON}
 // NoVersion is a version that no link ever has.
 const NoVersion = 1<<64 - 1
 
-// ParseCode returns a copy of the code that a request names; a copy, because a write may outlive
-// the request. Errors: engine.ErrNotFound if no link can have the code.
-func ParseCode(text string) (string, error) {
+// ParseCode returns the code that a part of a path names, which may be percent-encoded: a slash in a code is %2F there.
+// Errors: engine.ErrNotFound if no link can have the code.
+func ParseCode(part string) (string, error) {
+	code, err := url.PathUnescape(part)
+	if err != nil {
+		return "", engine.ErrNotFound
+	}
+	return NamedCode(code)
+}
+
+// NamedCode is ParseCode for a text that is not encoded. It returns a copy, because a write may outlive the request.
+func NamedCode(text string) (string, error) {
 	if !engine.ValidCode([]byte(text)) {
 		return "", engine.ErrNotFound
 	}

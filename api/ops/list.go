@@ -250,7 +250,7 @@ func (c *Calls) shortAddress(text string) (key engine.Key, ok bool) {
 	}
 	code, _, _ = strings.Cut(code, "?")
 	key = engine.Key{Domain: d.Number, Code: strings.TrimRight(strings.TrimSuffix(code, "+"), "/")}
-	return key, key.View().Valid()
+	return key, key.View().Valid() && !engine.Reserved([]byte(key.Code))
 }
 
 // storedAddress returns a pasted address as texts of links have it: its host in ASCII, and no slash at its end, which

@@ -55,6 +55,8 @@ func TestAnAddressIsLookedForAsItIsStored(t *testing.T) {
 		"HTTP://SHO.RT/spring/":      {"spring", "spring"},
 		"sho.rt/spring+":             {"spring", "spring"},
 		"sho.rt/spring?x=1":          {"spring", "spring"},
+		"https://sho.rt/docs/v1.2/":  {"docs/v1.2", "docs/v1.2"},
+		"sho.rt/api/v1":              {"sho.rt/api/v1", "sho.rt/api/v1"},
 		"https://sho.rt/_/links":     {"https://sho.rt/_/links", ""},
 		"https://bücher.example/a/":  {"https://xn--bcher-kva.example/a", ""},
 		"https://a.example/é?x=%20":  {"https://a.example/é?x= ", ""},

@@ -35,8 +35,8 @@ type Router struct {
 	QRCodes  *QRCodes
 }
 
-// A codePage is a page about a link. Its path is the code and the suffix; the suffix has bytes that
-// a code cannot contain.
+// A codePage is a page about a link. Its path is the code and the suffix; no link has a code with such an end
+// (engine.Reserved).
 type codePage struct {
 	suffix []byte
 	serve  handler
@@ -101,7 +101,7 @@ func (p *Router) codePageAt(path []byte) (serve handler, code []byte) {
 		return nil, nil
 	}
 	for _, page := range p.ofCode {
-		if code, found := bytes.CutSuffix(code, page.suffix); found && engine.ValidCode(code) {
+		if code, found := bytes.CutSuffix(code, page.suffix); found && urlpath.IsCode(code) {
 			return page.serve, code
 		}
 	}

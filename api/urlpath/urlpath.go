@@ -45,8 +45,11 @@ func Authority(uri, host []byte) []byte {
 	return after
 }
 
-// Code returns the code that a raw path names: /{code} or /{code}/; nil if it names none.
-func Code(path []byte) []byte {
+// Code returns the code that a path names exactly: /{code} or /{code}/, with each escape of a byte that needs none as
+// that byte (see unescaped); nil if it names none. It allocates only if there are such escapes.
+func Code(path []byte) []byte { return codeIn(unescaped(path)) }
+
+func codeIn(path []byte) []byte {
 	if len(path) < 2 || path[0] != '/' {
 		return nil
 	}
@@ -56,20 +59,33 @@ func Code(path []byte) []byte {
 			return nil
 		}
 	}
-	if !engine.ValidCode(code) {
+	if !IsCode(code) {
 		return nil
 	}
 	return code
 }
 
-// SpoiltCode returns the code that a path names in which Code finds none, and the query
-// that belongs to it; nil if it names none. The path may have escapes of bytes that need none, and
-// what people and mailers put after an address. There is at most one code, so a request is one
-// look-up. It takes time in proportion to the path, and allocates if there are such escapes, or two
-// queries.
+// IsCode reports whether a request for /code is one for a link: code can be one, and nothing else may ever be served
+// there. Of what is reserved, "api", "_" and "rest" alone are codes here, because the reader of plain requests takes
+// them for codes too, and no link has them.
+func IsCode(code []byte) bool {
+	if !engine.ValidCode(code) {
+		return false
+	}
+	return bytes.IndexByte(code, '/') < 0 && bytes.IndexByte(code, '.') < 0 || !engine.Reserved(code)
+}
+
+// MayBeSpoilt reports whether SpoiltCode may find another code than the one that Code has found: a dot belongs to
+// codes, but follows addresses too.
+func MayBeSpoilt(code []byte) bool { return code[len(code)-1] == '.' }
+
+// SpoiltCode returns the code that a path names if no link has the one that Code finds, and the query
+// that belongs to it; nil if it names none. The path may have what people and mailers put after an address. There is
+// at most one such code, so a request is two look-ups at most. It takes time in proportion to the path, and allocates
+// if there are escapes of bytes that need none, or two queries.
 func SpoiltCode(path, query []byte) (code, allQuery []byte) {
 	path, added, _ := bytes.Cut(path, []byte{'&'})
-	code = Code(Clean(path))
+	code = codeIn(Clean(path))
 	if code == nil || len(added) == 0 {
 		return code, query
 	}

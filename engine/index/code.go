@@ -1,8 +1,11 @@
 package index
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
@@ -19,41 +22,108 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 // others.
 const unbiasedBytes = 256 / len(base62) * len(base62)
 
-// codeByte has true for the bytes of codes: [0-9A-Za-z_-].
-var codeByte = func() (table [256]bool) {
+// What a byte is to a code. A code is some segments with slashes between them, nearly always one of plain bytes only.
+const (
+	plainByte = 1 << iota // [0-9A-Za-z_-]
+	pathByte              // '.' and '/', which not every place of a code may have
+)
+
+// codeByte has the kind of each byte of codes, 0 for all others.
+var codeByte = func() (table [256]uint8) {
 	for _, c := range []byte(base62 + "_-") {
-		table[c] = true
+		table[c] = plainByte
 	}
+	table['.'], table['/'] = pathByte, pathByte
 	return table
 }()
 
-// ValidCode reports whether b can be a code: [0-9A-Za-z_-]{1,64}.
+// ValidCode reports whether b can be a code: segments of [0-9A-Za-z_.-] with one slash between them, none of which is
+// empty, "." or "..", of 1 to 64 bytes in all. A code may be reserved nevertheless: no link is made with it (see
+// ValidateAlias), but a store that has one stays readable.
 func ValidCode(b []byte) bool {
 	if len(b) == 0 || len(b) > limits.MaxCodeBytes {
 		return false
 	}
+	kinds := uint8(0)
 	for _, c := range b {
-		if !codeByte[c] {
+		kind := codeByte[c]
+		if kind == 0 {
+			return false
+		}
+		kinds |= kind
+	}
+	return kinds == plainByte || validSegments(b)
+}
+
+// validSegments reports whether each segment of a code, whose bytes are valid, is a name. The others mean a place to
+// whoever cleans a path: browsers take "a/../b" to "b" before they ask for it.
+func validSegments(code []byte) bool {
+	for more := true; more; {
+		var segment []byte
+		segment, code, more = bytes.Cut(code, []byte{'/'})
+		if name := string(segment); name == "" || name == "." || name == ".." {
 			return false
 		}
 	}
 	return true
 }
 
+// The first segments that are not for links, because they begin the addresses of the API and of pages, of other
+// people's clients (rest/v3 is Shlink's) and of RFC 8615.
+var reservedRoots = []string{"api", "_", "rest", ".well-known"}
+
+// The codes that are not for links, because every site has something else there.
+var reservedNames = []string{"yourls-api.php", "robots.txt", "favicon.ico"}
+
+// The ends that are not for links, with what they name, in any case.
+var reservedEnds = []struct{ end, names string }{
+	{"+", "the preview page of a link"},
+	{".svg", "the QR code of a link"},
+	{".png", "the QR code of a link"},
+}
+
+// Reserved reports whether code is kept from links, whether something is served there or not.
+func Reserved(code []byte) bool { return reservedAs(string(code)) != "" }
+
+// reservedAs returns what is wrong with code as an alias if it is reserved, "" otherwise.
+func reservedAs(code string) string {
+	root, _, deeper := strings.Cut(code, "/")
+	switch {
+	case slices.Contains(reservedNames, code), !deeper && slices.Contains(reservedRoots, code):
+		return fmt.Sprintf("%q is reserved", code)
+	case slices.Contains(reservedRoots, root):
+		return fmt.Sprintf("must not begin with %q, which is reserved", root+"/")
+	}
+	for _, r := range reservedEnds {
+		if n := len(code) - len(r.end); n >= 0 && strings.EqualFold(code[n:], r.end) {
+			return fmt.Sprintf("must not end in %q, which names %s", r.end, r.names)
+		}
+	}
+	return ""
+}
+
 // ValidateAlias returns a FieldError unless a person may choose alias as a code. An empty alias is
 // an error too: a caller that wants a drawn code sends none.
 func ValidateAlias(alias string) error {
-	switch {
-	case alias == "api" || alias == "_":
-		return invalid.FieldError{Field: "alias", Code: "reserved", Message: fmt.Sprintf("%q is reserved", alias)}
-	case alias == "":
-		return invalid.FieldError{Field: "alias", Code: "required", Message: "must not be empty; leave it out to have a code drawn"}
-	case len(alias) > limits.MaxCodeBytes:
-		return invalid.FieldError{Field: "alias", Code: "too_long", Message: fmt.Sprintf("must be at most %d characters", limits.MaxCodeBytes)}
-	case !ValidCode([]byte(alias)):
-		return invalid.FieldError{Field: "alias", Code: "characters", Message: "may only hold letters, digits, _ and -"}
+	if alias == "" {
+		return aliasError("required", "must not be empty; leave it out to have a code drawn")
 	}
-	return nil
+	if reserved := reservedAs(alias); reserved != "" {
+		return aliasError("reserved", reserved)
+	}
+	switch code := []byte(alias); {
+	case len(code) > limits.MaxCodeBytes:
+		return aliasError("too_long", fmt.Sprintf("must be at most %d characters", limits.MaxCodeBytes))
+	case ValidCode(code):
+		return nil
+	case slices.ContainsFunc(code, func(c byte) bool { return codeByte[c] == 0 }):
+		return aliasError("characters", "may only hold letters, digits, _, -, . and /")
+	}
+	return aliasError("format", "must be names with one / between them; a name is not empty, . or ..")
+}
+
+func aliasError(code, message string) error {
+	return invalid.FieldError{Field: "alias", Code: code, Message: message}
 }
 
 // DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random

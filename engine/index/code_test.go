@@ -9,36 +9,102 @@ import (
 	"testing"
 
 	"shunt/engine/expect"
+	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 )
 
 func TestValidCodeAcceptsExactlyTheBytesOfTheContract(t *testing.T) {
-	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-"
+	const allowed = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-./"
 	for b := range 256 {
-		expect.Equal(t, ValidCode([]byte{byte(b)}), strings.IndexByte(allowed, byte(b)) >= 0, "ValidCode(%#x)", b)
+		expect.Equal(t, ValidCode([]byte{'a', byte(b), 'c'}), strings.IndexByte(allowed, byte(b)) >= 0, "ValidCode(a%#xc)", b)
 	}
 	for length, want := range map[int]bool{0: false, 1: true, 64: true, 65: false} {
 		expect.Equal(t, ValidCode(bytes.Repeat([]byte("x"), length)), want, "a code of %d bytes", length)
 	}
 }
 
+var (
+	pathCodes = []string{
+		"a/b", "a/b/c", "v1.2", "a.", ".a", "...", "a/.b", "a./b", "-/_", "a.b/c.d", strings.Repeat("a/", 31) + "ab", "sho.rt/a", "api/x", "_/x", "robots.txt", "a.png",
+	}
+	notPathCodes = []string{"/", "/a", "a/", "a//b", ".", "..", "./a", "a/.", "../a", "a/..", "a/./b", "a/../b", strings.Repeat("a/", 32) + "a", "//", "a/b/"}
+)
+
+func TestValidCodeAcceptsNamesAsSegmentsOnly(t *testing.T) {
+	for _, code := range pathCodes {
+		expect.That(t, ValidCode([]byte(code)), "%q is not a code", code)
+	}
+	for _, code := range notPathCodes {
+		expect.That(t, !ValidCode([]byte(code)), "%q is a code", code)
+	}
+}
+
+// Case is folded by one bit, so no two bytes of codes may share the others unless they are one letter.
+func TestCodesThatDifferByMoreThanCaseAreFoldedApart(t *testing.T) {
+	fold := func(code string) string {
+		var folded [limits.MaxCodeBytes]byte
+		return string(foldCase(&folded, []byte(code)))
+	}
+	for a := range 256 {
+		for b := range 256 {
+			if codeByte[a] == 0 || codeByte[b] == 0 {
+				continue
+			}
+			x, y := string([]byte{byte(a)}), string([]byte{byte(b)})
+			expect.Equal(t, fold(x) == fold(y), strings.EqualFold(x, y), "%q and %q folded", x, y)
+		}
+	}
+}
+
 func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 	for name, c := range map[string]struct{ alias, want string }{
-		"plain":                  {"promo", ""},
-		"one character":          {"a", ""},
-		"sixty-four characters":  {strings.Repeat("a", 64), ""},
-		"api in other case":      {"API", ""},
-		"two underscores":        {"__", ""},
-		"begins like a reserved": {"api2", ""},
-		"api":                    {"api", "reserved"},
-		"underscore":             {"_", "reserved"},
-		"empty":                  {"", "required"},
-		"too long":               {strings.Repeat("a", 65), "too_long"},
-		"slash":                  {"a/b", "characters"},
-		"percent":                {"%61", "characters"},
-		"dot":                    {"robots.txt", "characters"},
-		"beyond ASCII":           {"straße", "characters"},
-		"NUL":                    {"a\x00", "characters"},
+		"plain":                    {"promo", ""},
+		"one character":            {"a", ""},
+		"sixty-four characters":    {strings.Repeat("a", 64), ""},
+		"segments":                 {"docs/v1.2/setup", ""},
+		"a dot at the end":         {"a.", ""},
+		"a dot at the beginning":   {".a", ""},
+		"api in other case":        {"API", ""},
+		"api within":               {"a/api", ""},
+		"two underscores":          {"__", ""},
+		"begins like a reserved":   {"api2", ""},
+		"dot after a reserved":     {"api.html", ""},
+		"rest with more letters":   {"restaurant/menu", ""},
+		"robots deeper":            {"a/robots.txt", ""},
+		"an ending as a segment":   {"png", ""},
+		"an ending within":         {"a.png/b", ""},
+		"api":                      {"api", "reserved"},
+		"below api":                {"api/x", "reserved"},
+		"a path of the API":        {"api/v1/links", "reserved"},
+		"underscore":               {"_", "reserved"},
+		"below underscore":         {"_/x", "reserved"},
+		"rest":                     {"rest", "reserved"},
+		"below rest":               {"rest/v3/short-urls", "reserved"},
+		"api and a slash":          {"api/", "reserved"},
+		"well-known":               {".well-known", "reserved"},
+		"below well-known":         {".well-known/acme-challenge/x", "reserved"},
+		"the file of YOURLS":       {"yourls-api.php", "reserved"},
+		"robots":                   {"robots.txt", "reserved"},
+		"icon":                     {"favicon.ico", "reserved"},
+		"QR code":                  {"a.png", "reserved"},
+		"QR code of a deeper one":  {"a/b.svg", "reserved"},
+		"QR code in capitals":      {"a.SvG", "reserved"},
+		"only the end of an image": {".png", "reserved"},
+		"preview":                  {"a+", "reserved"},
+		"empty":                    {"", "required"},
+		"too long":                 {strings.Repeat("a", 65), "too_long"},
+		"too long with slashes":    {strings.Repeat("a/", 32) + "a", "too_long"},
+		"percent":                  {"%61", "characters"},
+		"plus within":              {"a+b", "characters"},
+		"beyond ASCII":             {"straße", "characters"},
+		"NUL":                      {"a\x00", "characters"},
+		"empty segment":            {"a//b", "format"},
+		"slash before":             {"/a", "format"},
+		"slash behind":             {"a/", "format"},
+		"dot segment":              {"a/./b", "format"},
+		"dot-dot segment":          {"a/../b", "format"},
+		"dot":                      {".", "format"},
+		"dot-dot":                  {"..", "format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := ValidateAlias(c.alias)
@@ -46,6 +112,7 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 			if errors.As(err, &got); got.Code != c.want || (err != nil && got.Field != "alias") {
 				t.Errorf("got %+v, want code %q of field alias", err, c.want)
 			}
+			expect.Equal(t, Reserved([]byte(c.alias)), c.want == "reserved", "Reserved(%q)", c.alias)
 		})
 	}
 }

@@ -25,8 +25,8 @@ func placeAt(h uint64) place {
 }
 
 // foldCase maps codes that differ only by case, and no others, to the same bytes. On code bytes
-// setting bit 5 does that: it lowers letters, keeps digits and '-', and turns '_' into 0x7f, which
-// is not a code byte.
+// setting bit 5 does that: it lowers letters, keeps digits, '-', '.' and '/', and turns '_' into
+// 0x7f, which is not a code byte.
 func foldCase(folded *[limits.MaxCodeBytes]byte, code []byte) []byte {
 	n := copy(folded[:], code)
 	for i := 0; i < n; i += 8 {

@@ -2,6 +2,7 @@ package visit
 
 import (
 	"html/template"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ var functions = template.FuncMap{
 	"date":        dateText,
 	"ago":         agoTag,
 	"day":         dayTag,
+	"segment":     url.PathEscape, // of a path: a code may have slashes
 	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
 	"plural":      Plural,
 	"breakable":   breakable,

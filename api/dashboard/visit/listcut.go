@@ -34,7 +34,7 @@ func (r *Request) pageFrom(from int) string {
 	if from > 0 {
 		text = strconv.Itoa(from)
 	}
-	return Address(r.path(), "q", r.Query("q"), "from", text)
+	return Address(r.Path(), "q", r.Query("q"), "from", text)
 }
 
 // Address returns the address of a page with parameters, names and values; empty ones are left out.

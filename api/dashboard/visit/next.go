@@ -20,7 +20,7 @@ func (d *Dashboard) NextPage(next string) *url.URL {
 		return overview
 	}
 	u, err := url.Parse(next) // refuses control bytes
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !d.HasPage(u.Path) {
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !d.HasPage(u.EscapedPath()) {
 		return overview
 	}
 	if u.Path != Root && path.Clean(u.Path) != u.Path { // browsers resolve "..", also as %2e%2e
@@ -31,8 +31,11 @@ func (d *Dashboard) NextPage(next string) *url.URL {
 
 // FormPage returns the path of the page that shows the form that was sent, with its query.
 func (r *Request) FormPage() string {
-	shown := url.URL{Path: r.PageOf(r.path()), RawQuery: string(r.Ctx.URI().QueryString())}
-	return shown.String()
+	shown := r.PageOf(r.Path())
+	if query := r.Ctx.URI().QueryString(); len(query) > 0 {
+		shown += "?" + string(query)
+	}
+	return shown
 }
 
 // PageOf returns the page that shows the form that is sent to path.
@@ -47,7 +50,7 @@ func (d *Dashboard) PageOf(path string) string {
 	return path
 }
 
-// HasPage reports whether path is that of a page for visitors who are signed in.
+// HasPage reports whether path, as it is sent, is that of a page for visitors who are signed in.
 func (d *Dashboard) HasPage(path string) bool {
 	for i := range d.content.Rows {
 		if p := &d.content.Rows[i]; p.Method == fasthttp.MethodGet && p.Who != Anybody && matches(p.Path, path) {

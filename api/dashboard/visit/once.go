@@ -12,7 +12,7 @@ import (
 // that is sent twice at the same time waits for the first to end. The content is part of what is
 // compared: somebody who comes back to a form, and types another name, wants another thing.
 func (r *Request) Once(do func() (page string, err error)) (page string, err error) {
-	key := sha256.Sum256(append([]byte(r.path()+"\x00"), r.Ctx.PostBody()...))
+	key := sha256.Sum256(append([]byte(r.Path()+"\x00"), r.Ctx.PostBody()...))
 	for {
 		sent, first := r.keep.begin(r.Caller, key)
 		if first {

@@ -45,10 +45,10 @@ func (r *Request) Admin() bool { return r.Caller.User.Role == account.RoleAdmin 
 // Posts reports whether the request may change something.
 func (r *Request) Posts() bool { return !r.Ctx.IsGet() && !r.Ctx.IsHead() }
 
-// path returns the path of the request, decoded.
-func (r *Request) path() string { return string(r.Ctx.Path()) }
+// Path returns the path of the request as it was sent, which is what the router goes by: a slash in a code is %2F.
+func (r *Request) Path() string { return string(r.Ctx.URI().PathOriginal()) }
 
-// Segment returns the part of the path that a row calls {name}.
+// Segment returns the part of the path that a row calls {name}, as it was sent.
 func (r *Request) Segment(name string) string {
 	text, _ := r.Ctx.UserValue(name).(string)
 	return text
@@ -88,14 +88,20 @@ func (r *Request) Missing() error {
 }
 
 // Here returns the path and query of the request.
-func (r *Request) Here() string { return string(r.Ctx.URI().RequestURI()) }
+func (r *Request) Here() string {
+	query := r.Ctx.URI().QueryString()
+	if len(query) == 0 {
+		return r.Path()
+	}
+	return r.Path() + "?" + string(query)
+}
 
 // With returns the path and query of the request without the parameter name, up to its new value.
 func (r *Request) With(name string) string {
 	args := &fasthttp.Args{}
 	r.Ctx.QueryArgs().CopyTo(args)
 	args.Del(name)
-	path := r.path() + "?"
+	path := r.Path() + "?"
 	if args.Len() > 0 {
 		path += args.String() + "&"
 	}

@@ -37,7 +37,7 @@ func (r *Request) takeNotice() (n *notice) {
 // takeForm returns the fields that are kept for the form of this page, and forgets them; nil: none.
 func (r *Request) takeForm() (fields url.Values) {
 	r.take(func(e *kept) {
-		if e.form != nil && e.form.path == r.path() {
+		if e.form != nil && e.form.path == r.Path() {
 			fields, _ = url.ParseQuery(e.form.fields)
 			e.form = nil
 		}

@@ -50,9 +50,9 @@ var administration = []navItem{
 
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
-	items, _ = marked(navigation, r.path())
-	switch by := r.path() == Root+"by"; {
-	case strings.HasPrefix(r.path(), Root+"link/"), r.path() == Root+"compare", by && r.Query("code") != "":
+	items, _ = marked(navigation, r.Path())
+	switch by := r.Path() == Root+"by"; {
+	case strings.HasPrefix(r.Path(), Root+"link/"), r.Path() == Root+"compare", by && r.Query("code") != "":
 		items[1].Current = true
 	case by && r.Query("tag") != "":
 		items[2].Current = true
@@ -62,7 +62,7 @@ func (r *Request) navigation() (items, below []navItem) {
 	if !r.Admin() {
 		return items, nil
 	}
-	below, inside := marked(administration, r.path())
+	below, inside := marked(administration, r.Path())
 	items = append(items, navItem{Path: below[0].Path, Name: "Admin", Current: inside})
 	if !inside {
 		below = nil

@@ -21,7 +21,7 @@ const (
 	// inText is the class of bytes in field values and chunk extensions: VCHAR, obs-text, SP, HTAB.
 	inText
 
-	// inSegment is the class of the path of a plain request, one segment: the bytes of codes.
+	// inSegment is the class of the path of a plain request, one segment: the bytes of codes but for dots.
 	inSegment
 )
 

@@ -129,7 +129,7 @@ var plantedWays = []plantedWay{
 	{name: "a miss", status: 404, line: "GET /nowhere?{secret}"},
 	{name: "a miss, as JSON", status: 404, line: "GET /nowhere", fields: "Accept: application/json\r\n"},
 	{name: "too many misses", status: 429, line: "GET /nowhere", times: 4},
-	{name: "an invalid path", status: 404, line: "GET /{secret}/x"},
+	{name: "an invalid path", status: 404, line: "GET /{secret}//x"},
 	{name: "a preview", status: 200, line: "GET /known+"},
 	{name: "a QR code, SVG", status: 200, line: "GET /known.svg"},
 	{name: "a QR code, PNG", status: 200, line: "GET /known.png?size=64"},

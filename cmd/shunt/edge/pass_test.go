@@ -105,6 +105,11 @@ func TestAnEdgePassesCallsAndPagesOn(t *testing.T) {
 	expect.That(t, twice.status == 200 && twice.body == direct.body, "a list: %+v, want %+v", twice, direct)
 	head := e.ask("HEAD", "/api/v1/links/made", "", "Authorization", "Bearer "+token)
 	expect.That(t, head.status == 200 && head.body == "" && head.header.Get("Etag") != "", "HEAD: %+v", head)
+	deep := e.ask("POST", "/api/v1/shorten", `{"url":"https://a.example/deep","alias":"a/b"}`, "Authorization", "Bearer "+token, "Content-Type", "application/json")
+	expect.That(t, deep.status == 201 && strings.HasSuffix(deep.header.Get("Location"), "/a%2Fb"), "a code of two segments: %+v", deep)
+	e.redirects("a/b", "https://a.example/deep")
+	read := e.ask("GET", "/api/v1/links/a%2Fb", "", "Authorization", "Bearer "+token)
+	expect.That(t, read.status == 200 && strings.Contains(read.body, `"code":"a/b"`), "a code of two segments in a path: %+v", read)
 	refused := e.ask("POST", "/api/v1/tokens", `{"name":"n"}`, "Authorization", "Bearer "+token, "Content-Type", "application/json")
 	expect.That(t, refused.status == 403 && strings.Contains(refused.body, "frankfurt"), "a token through an edge: %+v", refused)
 

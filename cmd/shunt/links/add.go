@@ -65,7 +65,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
-	settings.Var(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, - and _ (default: drawn)",
+	settings.Var(fs, new(string), "alias", "CODE", "", "a code of your choice: letters, digits, -, _, . and / (default: drawn)",
 		func(text string) (string, error) {
 			given["alias"] = text // an empty one too: the server refuses it
 			return text, nil

@@ -21,13 +21,14 @@ import (
 type linkName struct {
 	code    string
 	address string // the short address, with its scheme; empty: only a code was given
+	whole   string // the text, if it is a code too unless it is an address of this server: sho.rt/spring
 }
 
 // parseLinkName reads a code or a short address. linkOf finds out which server it
 // belongs to.
 func parseLinkName(text string) (linkName, error) {
-	if engine.ValidCode([]byte(text)) {
-		return linkName{code: text}, nil
+	if isCode(text) {
+		return nameOfCode(text), nil
 	}
 	if strings.HasPrefix(text, "/") { // the path of a short address
 		_, _, path := splitAddress("http://host" + text)
@@ -36,7 +37,7 @@ func parseLinkName(text string) (linkName, error) {
 		}
 	}
 	if !strings.Contains(text, "/") {
-		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, - and _) and not a short address", text)
+		return linkName{}, settings.UsageErrorf("%q is not a code (letters, digits, -, _, . and /) and not a short address", text)
 	}
 	address := text
 	if !strings.Contains(text, "://") {
@@ -48,6 +49,20 @@ func parseLinkName(text string) (linkName, error) {
 		return linkName{}, settings.UsageErrorf("%q is not a short address: that is an origin, a slash and a code, such as https://sho.rt/spring", text)
 	}
 	return linkName{code: code, address: address}, nil
+}
+
+// isCode reports whether a link may have the code text.
+func isCode(text string) bool {
+	return engine.ValidCode([]byte(text)) && !engine.Reserved([]byte(text))
+}
+
+// nameOfCode returns the name that a code is. With slashes, it may be an address without its scheme.
+func nameOfCode(code string) linkName {
+	_, path, deeper := strings.Cut(code, "/")
+	if inner := codeInPath(path); deeper && inner != "" {
+		return linkName{code: inner, address: "http://" + code, whole: code}
+	}
+	return linkName{code: code}
 }
 
 // splitAddress cuts scheme://host/path. Query and fragment are left out: no link depends on them.
@@ -69,7 +84,7 @@ func codeInPath(path string) string {
 			break
 		}
 	}
-	if !engine.ValidCode([]byte(path)) {
+	if !isCode(path) {
 		return ""
 	}
 	return path
@@ -90,7 +105,8 @@ func (l namedLink) in(more ...client.Option) []client.Option {
 }
 
 // linkOf returns the link that name names at the server of c: with an address, one of its domain. An address of another
-// server is refused, because the same code may be another link here.
+// server is refused, because the same code may be another link here. What may be a code as a whole is that
+// code then; if it begins like an address, only if there is such a link.
 func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink, error) {
 	if name.address == "" || !c.Local && engine.SameOrigin(c.Origin, name.address) {
 		return namedLink{code: name.code}, nil
@@ -111,7 +127,16 @@ func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink,
 		return namedLink{name.code, d.Host}, nil
 	}
 	_, ownHost, _ := splitAddress(own)
-	return namedLink{}, settings.UsageErrorf("%s is not this server (%s), nor a domain of it", console.Printable(host), console.Printable(ownHost))
+	foreign := fmt.Sprintf("%s is not this server (%s), nor a domain of it", console.Printable(host), console.Printable(ownHost))
+	if name.whole == "" {
+		return namedLink{}, settings.UsageErrorf("%s", foreign)
+	}
+	if strings.Contains(host, ".") { // it looks like a name on the Internet
+		if _, err := c.Link(ctx, name.whole); err != nil {
+			return namedLink{}, settings.UsageErrorf("%s, and no link of yours has the code %s", foreign, name.whole)
+		}
+	}
+	return namedLink{code: name.whole}, nil
 }
 
 // hostOnly returns a host without its port.

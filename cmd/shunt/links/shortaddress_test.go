@@ -18,6 +18,6 @@ func TestALinkIsNamedByCodeOrShortAddress(t *testing.T) {
 			return "refused"
 		}
 		expect.OK(t, err, text)
-		return strings.TrimSpace(got.code + " " + got.address)
+		return strings.TrimSpace(got.code + " " + got.address + " " + got.whole)
 	})
 }

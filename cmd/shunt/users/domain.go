@@ -31,8 +31,8 @@ var domainTexts = []struct{ flag, field, value, usage string }{
 	{"robots", "robots", "TEXT", "none: nothing is to be crawled; or the text of robots.txt"},
 }
 
-// addDomainFlags gives add or edit the flags of the fields. Those that are given are put into given, as the API is to be
-// sent them; an empty one is the default.
+// addDomainFlags gives add or edit the flags of the fields. Those that are given are put into given, as the API is to
+// be sent them; an empty one is the default.
 func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
 	set := func(field string, value any, empty bool) {
 		if given[field] = value; empty {
