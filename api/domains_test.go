@@ -173,6 +173,17 @@ func TestListsAndFiguresAreOfOneDomainOrAll(t *testing.T) {
 	expect.That(t, strings.Contains(st.call("GET", "/export", "").body, `"domain":"b.test"`), "an export lacks the domain")
 }
 
+// TestMissesAreOfTheirDomain asks for an unknown code on two domains.
+func TestMissesAreOfTheirDomain(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	dial := doors[0].open(t, st)
+	for _, host := range []string{"a.test", "a.test", "other.test"} {
+		expect.Equal(t, askAs(t, dial, host, "/nix").status, 404, "%s", host)
+	}
+	st.call("GET", "/misses", "").expect(t, "misses", 200, `{"data":[{"domain":"a.test","code":"nix","count":2,"error":0},{"code":"nix","count":1,"error":0}],"total":3`)
+}
+
 // TestABulkOfSeveralDomainsIsRepeated makes links of one code in two domains by one request, twice with one key.
 func TestABulkOfSeveralDomainsIsRepeated(t *testing.T) {
 	st := newSite(t, nil)

@@ -151,7 +151,7 @@ func (s *Server) missed(top int) ops.Misses {
 	data, total, since := s.redirects.Missed(top)
 	m := ops.Misses{Data: make([]ops.MissedCode, len(data)), Total: total, Since: since}
 	for i, c := range data {
-		m.Data[i] = ops.MissedCode{Code: c.Code, Count: c.Count, Error: c.Error}
+		m.Data[i] = ops.MissedCode{Domain: s.calls.HostIn(c.Domain), Code: c.Code, Count: c.Count, Error: c.Error}
 	}
 	return m
 }

@@ -158,9 +158,10 @@ type Misses struct {
 
 // A Miss is a code without a link.
 type Miss struct {
-	Code  string `json:"code"`
-	Count uint64 `json:"count"`
-	Error uint64 `json:"error"` // by how much Count may be too high
+	Domain string `json:"domain,omitempty"` // a host; empty: the default domain
+	Code   string `json:"code"`
+	Count  uint64 `json:"count"`
+	Error  uint64 `json:"error"` // by how much Count may be too high
 }
 
 // Misses lists the top codes, at most 1,000; 0: the server's default, 50. It needs the scope admin.

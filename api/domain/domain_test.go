@@ -145,6 +145,10 @@ func TestADomainIsChangedAsAWholeOrNotAtAll(t *testing.T) {
 		expect.Equal(t, now.NotFoundFor("a/b%20c"), "https://example.org/search?q=a/b%20c", "where an unknown path leads")
 		expect.That(t, now.RedirectStatus == 301 && now.Robots == RobotsNone && now.CreatedAt.Equal(b.CreatedAt), "got %+v", now)
 	}
+	defer func() {
+		expect.OK(t, expect.Err(d.Edit(account.Caller{}, "c.test", engine.TargetPolicy{}, func(one *Domain) error { one.Host = "d.test"; return nil })))
+		expect.That(t, d.Of([]byte("d.test")) == b.Number && d.Of([]byte("c.test")) == 0 && d.Numbered(b.Number).BaseURL == "https://d.test", "only another host: got %+v", d.Numbered(b.Number))
+	}()
 	e := m.entries[len(m.entries)-1]
 	expect.That(t, e.Action == engine.DomainEdited && e.Changes[0] == engine.AuditChange{Field: "host", Before: "b.test", After: "c.test"} && len(e.Changes) == 7, "the entry has %+v", e.Changes)
 }

@@ -32,6 +32,7 @@ type Domains struct {
 
 // known is what memory has of all domains. It never changes.
 type known struct {
+	rows     []Domain                 // as they are kept
 	byHost   map[string]engine.Domain // of the registered hosts and their aliases; the default one is in none
 	byNumber map[engine.Domain]*Domain
 	all      []*Domain // the default one first, then by host
@@ -81,7 +82,8 @@ func (d *Domains) Changed() error {
 }
 
 func newKnown(base string, rows []Domain) *known {
-	k := &known{byHost: make(map[string]engine.Domain), byNumber: make(map[engine.Domain]*Domain)}
+	k := &known{rows: rows, byHost: make(map[string]engine.Domain), byNumber: make(map[engine.Domain]*Domain)}
+	rows = slices.Clone(rows)
 	if !slices.ContainsFunc(rows, func(d Domain) bool { return d.Number == engine.DefaultDomain }) {
 		rows = append(rows, Domain{})
 	}

@@ -34,7 +34,7 @@ func (d *Domains) Add(by account.Caller, one Domain, policy engine.TargetPolicy)
 	}
 	lock.Entry = d.entry(by, engine.DomainAdded, &Domain{Number: one.Number, Host: one.Host}, &one)
 	sets := [][2][]byte{{domainKey(one.Number), encodeDomain(&one)}, {lastKey, binary.BigEndian.AppendUint16(nil, uint16(one.Number))}}
-	if err := lock.Write(sets, nil, d.written); err != nil {
+	if err := lock.Write(sets, nil, d.written(one.Number, &one)); err != nil {
 		return nil, err
 	}
 	return d.Numbered(one.Number), nil
@@ -101,10 +101,10 @@ func (d *Domains) Edit(by account.Caller, host string, policy engine.TargetPolic
 	if err := d.check(d.known.Load(), &after, policy); err != nil {
 		return nil, err
 	}
-	if lock.Entry = d.entry(by, engine.DomainEdited, before, &after); len(lock.Entry.Changes) == 1 {
+	if lock.Entry = d.entry(by, engine.DomainEdited, before, &after); len(lock.Entry.Changes) == 1 && after.Host == before.Host {
 		return before, nil
 	}
-	if err := lock.Write([][2][]byte{{domainKey(after.Number), encodeDomain(&after)}}, nil, d.written); err != nil {
+	if err := lock.Write([][2][]byte{{domainKey(after.Number), encodeDomain(&after)}}, nil, d.written(after.Number, &after)); err != nil {
 		return nil, err
 	}
 	return d.Numbered(after.Number), nil
@@ -135,15 +135,24 @@ func (d *Domains) Remove(by account.Caller, host string, farewell Farewell) erro
 	}
 	lock.Entry = d.entry(by, engine.DomainDeleted, one, &Domain{Number: one.Number, Host: one.Host})
 	return lock.Write(nil, [][]byte{domainKey(one.Number)}, func(written bool) {
-		d.written(written)
+		d.written(one.Number, nil)(written)
 		settle(written)
 	})
 }
 
-// written reads the domains again after a write.
-func (d *Domains) written(written bool) {
-	if written {
-		_ = d.Changed() // what cannot be read stays as it was, and the next start says why
+// written returns what is called at the end of the write of a domain: memory has what was written. nil: it is gone.
+func (d *Domains) written(n engine.Domain, now *Domain) func(written bool) {
+	return func(written bool) {
+		if !written {
+			return
+		}
+		d.changing.Lock()
+		defer d.changing.Unlock()
+		rows := slices.DeleteFunc(slices.Clone(d.known.Load().rows), func(one Domain) bool { return one.Number == n })
+		if now != nil {
+			rows = append(rows, *now)
+		}
+		d.known.Store(newKnown(d.base, rows))
 	}
 }
 

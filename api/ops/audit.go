@@ -268,11 +268,11 @@ func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
 	}
 	switch {
 	case e.Action == engine.LinksCreated || e.Action == engine.LinksImported:
-		x.Counts, x.Domain = &AuditCounts{e.Created, e.Existing, e.Failed}, c.hostIn(e.First.Domain)
+		x.Counts, x.Domain = &AuditCounts{e.Created, e.Existing, e.Failed}, c.HostIn(e.First.Domain)
 	case e.Before != nil || e.After != nil:
 		var key engine.Key
 		key, x.Before, x.After = c.auditLink(e)
-		x.Code, x.Domain = key.Code, c.hostIn(key.Domain)
+		x.Code, x.Domain = key.Code, c.HostIn(key.Domain)
 	default:
 		x.Before, x.After = auditChanges(e.Changes)
 	}

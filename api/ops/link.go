@@ -37,7 +37,7 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
 	l.Owner = engine.UserOf(d.Owner)
-	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.hostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
 }
 
 // counted returns link d with its visitors.

@@ -16,9 +16,10 @@ type Misses struct {
 
 // A MissedCode is a code and the number of requests for it.
 type MissedCode struct {
-	Code  string `json:"code"`
-	Count uint64 `json:"count"`
-	Error uint64 `json:"error"` // the count is too high by at most this
+	Domain string `json:"domain,omitempty"` // a host; absent: the default domain
+	Code   string `json:"code"`
+	Count  uint64 `json:"count"`
+	Error  uint64 `json:"error"` // the count is too high by at most this
 }
 
 // defaultMisses is the number of codes listed without the parameter top.

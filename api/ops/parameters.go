@@ -167,8 +167,8 @@ func (c *Calls) readDomain(w *Whose, value []byte) error {
 // errUnknownDomain is the error of a parameter or a field domain.
 var errUnknownDomain = jsonbody.FieldError("domain", "unknown", "is not a domain of this server")
 
-// hostIn returns the host of a domain, as link objects have it: empty for the default one.
-func (c *Calls) hostIn(n engine.Domain) string {
+// HostIn returns the host of a domain, as link objects have it: empty for the default one.
+func (c *Calls) HostIn(n engine.Domain) string {
 	if n == engine.DefaultDomain {
 		return ""
 	}

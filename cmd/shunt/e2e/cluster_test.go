@@ -33,6 +33,32 @@ func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
 	s.alike()
 }
 
+// TestAnyNodeTakesDomainsAndEachHasThem adds a domain at a node, changes and removes it at others, and asks each.
+func TestAnyNodeTakesDomainsAndEachHasThem(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	s.nodes[1].call("POST", "/domains", map[string]any{"host": "go.test"}).want(t, 201)
+	s.nodes[2].call("POST", "/shorten", map[string]any{"url": "https://example.com/default", "alias": "x"}).want(t, 201)
+	s.await(func() bool {
+		return s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/go", "alias": "x", "domain": "go.test"}).status == 201
+	}, "a node makes a link in a domain that another one has added")
+	leads := func(host, target string) {
+		t.Helper()
+		for _, n := range s.nodes {
+			s.await(func() bool { return n.locationAs(host, "/x") == target }, host+" leads to "+target+" at "+n.name)
+		}
+	}
+	leads("go.test", "https://example.com/go")
+	leads("other.test", "https://example.com/default")
+	s.nodes[0].call("PATCH", "/domains/go.test", map[string]any{"host": "www.go.test"}).want(t, 200)
+	leads("www.go.test", "https://example.com/go")
+	leads("go.test", "https://example.com/default")
+	s.nodes[2].call("DELETE", "/domains/www.go.test", nil).want(t, 409)
+	s.nodes[1].call("DELETE", "/links/x?domain=www.go.test", nil).want(t, 204)
+	s.nodes[2].call("DELETE", "/domains/www.go.test", nil).want(t, 204)
+	leads("www.go.test", "https://example.com/default")
+	s.alike()
+}
+
 func TestARevokedTokenIsRefusedByEveryNode(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	made := s.nodes[2].call("POST", "/tokens", map[string]any{"name": "short-lived", "scopes": []string{"links:read"}}).want(t, 201)

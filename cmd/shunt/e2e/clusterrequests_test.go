@@ -89,6 +89,20 @@ func (n *siteNode) redirects(code string) (status int) {
 	return status
 }
 
+// locationAs asks a node for a path of a host, and returns where it leads.
+func (n *siteNode) locationAs(host, path string) (location string) {
+	req, err := http.NewRequest(http.MethodGet, n.url+path, nil)
+	expect.OK(n.site.t, err)
+	req.Host = host
+	resp, err := n.site.requests.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Header.Get("Location")
+}
+
 // shorten makes a link, and waits until all nodes have it.
 func (s *site) shorten(code, target string) {
 	s.t.Helper()

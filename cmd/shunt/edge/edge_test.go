@@ -331,6 +331,54 @@ func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 
 // TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
 // writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
+// TestAnEdgeHasTheDomainsOfItsWriter adds domains before and after an edge has taken its copy.
+func TestAnEdgeHasTheDomainsOfItsWriter(t *testing.T) {
+	w := newWriter(t)
+	secret, _ := w.token("frankfurt")
+	add := func(host string) {
+		one, err := w.domains.Add(account.Caller{}, domain.Domain{Host: host}, engine.TargetPolicy{})
+		expect.OK(t, err)
+		d := engine.Draft{Domain: one.Number, Alias: "x", Owner: engine.OwnerIn(one.Number, 1), Target: "https://" + host + ".example/"}
+		_, _, err = w.engine.Create(t.Context(), d)
+		expect.OK(t, err)
+	}
+	w.link("x", "https://default.example/", 0)
+	add("early.test")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	add("late.test")
+	leads := func() {
+		t.Helper()
+		for host, target := range map[string]string{"early.test": "https://early.test.example/", "late.test": "https://late.test.example/", "other.test": "https://default.example/"} {
+			until(t, host+" leads to its own link at the edge", func() bool { return e.getAs(host, "x") == target })
+		}
+	}
+	leads()
+	e.restartEdge()
+	leads()
+	expect.OK(t, expect.Err(w.domains.Edit(account.Caller{}, "late.test", engine.TargetPolicy{}, func(d *domain.Domain) error {
+		d.Host, d.NotFoundURL = "later.test", "https://example.org/nobody"
+		return nil
+	})))
+	until(t, "the new host leads to the link", func() bool { return e.getAs("later.test", "x") == "https://late.test.example/" })
+	until(t, "an unknown code leads to the fallback", func() bool { return e.getAs("later.test", "nobody") == "https://example.org/nobody" })
+	until(t, "the old host is of the default domain", func() bool { return e.getAs("late.test", "x") == "https://default.example/" })
+}
+
+// getAs asks a machine for a code of a host, and returns where it leads.
+func (m *machine) getAs(host, code string) (location string) {
+	req, err := http.NewRequest(http.MethodGet, "http://"+m.address+"/"+code, nil)
+	expect.OK(m.t, err)
+	req.Host = host
+	resp, err := noRedirects.Do(req)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.Header.Get("Location")
+}
+
 func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	w := newWriter(t)
 	w.link("stays", "https://a.example/", 0)
