@@ -141,7 +141,7 @@ func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, exchange.NoStore)
 		return
 	}
-	if o == redirect.UnknownCode && !f.limiter.MayMiss(ctx, client, now) {
+	if o.IsUnknown() && !f.limiter.MayMiss(ctx, client, now) {
 		o = redirect.TooManyMisses
 	}
 	f.hsts.Demand(ctx)

@@ -90,6 +90,7 @@ type (
 // States of a link.
 const (
 	StateActive    = link.StateActive
+	StateScheduled = link.StateScheduled
 	StateDisabled  = link.StateDisabled
 	StateExpired   = link.StateExpired
 	StateExhausted = link.StateExhausted

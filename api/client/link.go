@@ -17,6 +17,7 @@ type State string
 // The states of a link.
 const (
 	StateActive    State = "active"
+	StateScheduled State = "scheduled" // its start is to come, and until then it looks unknown to visitors
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted" // all hits of its cap are used up
 	StateBlocked   State = "blocked"   // its target is on the block list
@@ -33,6 +34,7 @@ type Link struct {
 	Owner          uint32    `json:"owner"` // a user's id
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
+	StartsAt       time.Time `json:"starts_at,omitzero"`  // zero: it has no start
 	ExpiresAt      time.Time `json:"expires_at,omitzero"` // zero: never
 	MaxHits        uint64    `json:"max_hits,omitzero"`   // 0: any number
 	Title          string    `json:"title"`
@@ -62,6 +64,7 @@ type Draft struct {
 	URL            string    `json:"url"`
 	Alias          string    `json:"alias,omitempty"`           // a chosen code; empty: a random one
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
+	StartsAt       time.Time `json:"starts_at,omitzero"`        // until then it looks unknown to visitors
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
 	MaxHits        uint64    `json:"max_hits,omitempty"`
 	Title          string    `json:"title,omitempty"`
@@ -78,6 +81,7 @@ type Draft struct {
 type Edit struct {
 	URL            Field[string]    `json:"url,omitzero"` // cannot be Reset
 	RedirectStatus Field[int]       `json:"redirect_status,omitzero"`
+	StartsAt       Field[time.Time] `json:"starts_at,omitzero"`
 	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
 	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
 	Title          Field[string]    `json:"title,omitzero"`

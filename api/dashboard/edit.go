@@ -179,7 +179,7 @@ func inWords(name, text string) string {
 		return "yes"
 	case text == "":
 		return "empty"
-	case name == "expires_at":
+	case name == "starts_at" || name == "expires_at":
 		return strings.Replace(text, "T", " ", 1) + " UTC"
 	}
 	return text

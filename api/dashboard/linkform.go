@@ -34,7 +34,8 @@ var linkFields = []linkField{
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
-	{"expires_at", false, func(l *ops.Link) string { return shownExpiry(l.ExpiresAt) }, expiryValue},
+	{"starts_at", false, func(l *ops.Link) string { return shownTime(l.StartsAt) }, timeValue},
+	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
 	{"forward_query", false, func(l *ops.Link) string { return shownCheck(l.ForwardQuery) }, checkValue},
@@ -57,8 +58,8 @@ const (
 	secondForm = "2006-01-02T15:04:05"
 )
 
-// shownExpiry returns a time in UTC; to the minute if it has no seconds.
-func shownExpiry(t time.Time) string {
+// shownTime returns a time in UTC; to the minute if it has no seconds.
+func shownTime(t time.Time) string {
 	switch t = t.UTC(); {
 	case t.IsZero():
 		return ""
@@ -90,8 +91,8 @@ func numberValue(text string) any {
 	return textValue(text)
 }
 
-// expiryValue takes a time without a zone as UTC.
-func expiryValue(text string) any {
+// timeValue takes a time without a zone as UTC.
+func timeValue(text string) any {
 	for _, form := range []string{minuteForm, secondForm} {
 		if t, err := time.Parse(form, text); err == nil {
 			return t.Format(time.RFC3339)
@@ -130,6 +131,7 @@ var hints = map[string]string{
 	"title":      "Visitors do not see it.",
 	"note":       "For you: why the link exists. Visitors do not see it.",
 	"tags":       "With commas between them.",
+	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
 

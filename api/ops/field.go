@@ -78,7 +78,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendInt(dst, int64(l.RedirectStatus), 10) },
 	},
 	{
-		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, expires_at, max_hits, hits and the block list",
+		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, starts_at, expires_at, max_hits, hits and the block list",
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.State)) },
 	},
 	{
@@ -96,6 +96,17 @@ var table = withKeys([]row{
 	{
 		name: "updated_at", imported: readUpdated, fixed: readOnly, // not compared, because it changes here
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.UpdatedAt) },
+	},
+	{
+		name: "starts_at", read: readStart, imported: readStart,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetStart(d.StartsAt) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.StartsAt.Equal(l.StartsAt) },
+		write: func(dst []byte, l *Link) []byte {
+			if l.StartsAt.IsZero() {
+				return append(dst, "null"...)
+			}
+			return jsontext.AppendTime(dst, l.StartsAt)
+		},
 	},
 	{
 		name: "expires_at", read: readExpiry, imported: readImportedExpiry,

@@ -73,6 +73,15 @@ func readRedirectStatus(a *askedLink, value json.RawMessage) error {
 	return err
 }
 
+// readStart also takes a start that has passed: it says the same as none. So a date alone may be today, and a client
+// whose clock is a little behind may send its present time.
+func readStart(a *askedLink, value json.RawMessage) (err error) {
+	if a.StartsAt, err = jsonbody.Start(value); err == nil && a.StartsAt.UnixMilli() <= 0 {
+		err = jsonbody.FieldError("", "range", "must be later than 1970; leave it out if the link redirects at once")
+	}
+	return err
+}
+
 func readExpiry(a *askedLink, value json.RawMessage) (err error) {
 	if a.ExpiresAt, err = jsonbody.Expiry(value); err == nil && !a.ExpiresAt.After(a.now) {
 		err = jsonbody.FieldError("", "past", "must be in the future")

@@ -118,6 +118,9 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {
+		if r.engine.UsedUp(l) { // Hit, which would say it, is not asked
+			return d.missed(Exhausted), buf[:start]
+		}
 		return d.missed(LocationTooLong), buf[:start]
 	}
 	if d.maxAge = neverStored; d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {

@@ -72,7 +72,7 @@
 // record is a tombstone, which is ignored once its time is over. When the link is purged, the slot gets an
 // empty record, which counts as garbage and is dropped by the next rewrite.
 //
-// A shard takes 2.4 GiB of records, the index 150 GiB. One that is nearly full is rewritten as soon as it
+// A shard takes 2.6 GiB of records, the index 168 GiB. One that is nearly full is rewritten as soon as it
 // has 16 MiB of garbage. In a full one a new link fails; an edit or a deletion, which the store has
 // already, fails only if there is no garbage at all.
 //

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
@@ -20,6 +21,7 @@ type State string
 
 const (
 	StateActive    State = "active"
+	StateScheduled State = "scheduled"
 	StateDisabled  State = "disabled"
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted"
@@ -28,7 +30,7 @@ const (
 
 // States returns every state, in the order in which the API names them.
 func States() []State {
-	return []State{StateActive, StateExpired, StateExhausted, StateBlocked, StateDisabled}
+	return []State{StateActive, StateScheduled, StateExpired, StateExhausted, StateBlocked, StateDisabled}
 }
 
 // Hot is the part of a link that redirects need: the durable hot record. The latest hot record of a
@@ -42,13 +44,31 @@ type Hot struct {
 	MaxHits     uint64 // with FlagCapped
 	DeletedAtMs int64  // with FlagTombstone
 	Target      string // as stored; AppendASCII makes Location of it; empty on a tombstone
+	Extras      string // what few links have beside that, as package extras lays it out; empty on a tombstone
+}
+
+// fields returns what the extras say. They are always well-formed: nothing else is written, or read.
+func (h *Hot) fields() extras.Fields {
+	f, _ := extras.Read(h.Extras)
+	return f
+}
+
+// setFields makes the extras of what they are to say.
+func (h *Hot) setFields(f extras.Fields) { h.Extras = string(f.Append(nil)) }
+
+// StartsAtMs returns when the link starts, in Unix milliseconds; 0: it has no start.
+func (h *Hot) StartsAtMs() int64 {
+	if h.Extras == "" {
+		return 0
+	}
+	return h.fields().StartsAtMs
 }
 
 // view returns h as the index takes it, which only reads it.
 func (h *Hot) view() index.HotView {
 	return index.HotView{
 		KeyView: h.View(), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
-		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
+		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags, Extras: bytesOf(h.Extras),
 	}
 }
 
@@ -163,6 +183,15 @@ func (r *Record) SetExpiry(at time.Time) {
 	}
 }
 
+// SetStart sets when the link starts; the zero time: it has started.
+func (r *Record) SetStart(at time.Time) {
+	f := r.Hot.fields()
+	if f.StartsAtMs = 0; !at.IsZero() {
+		f.StartsAtMs = at.UnixMilli()
+	}
+	r.Hot.setFields(f)
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	index.Key
@@ -173,6 +202,7 @@ type Detail struct {
 	ForwardQuery   bool
 	Disabled       bool
 	State          State
+	StartsAt       time.Time // zero: it has no start
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
 	CreatedAt      time.Time
@@ -196,6 +226,7 @@ type Draft struct {
 	RedirectStatus int // 0: 302
 	ForwardQuery   bool
 	Disabled       bool
+	StartsAt       time.Time // zero: at once
 	ExpiresAt      time.Time // zero: never
 	MaxHits        uint64    // 0: no cap
 	Title          string
@@ -236,6 +267,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetForwardQuery(d.ForwardQuery)
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
+	rec.SetStart(d.StartsAt)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
 		if i.Hits > 0 {
@@ -263,6 +295,10 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	_, err := extras.Read(r.Hot.Extras)
+	check(err == nil, "starts_at", "range", "must be later than 1970")
+	starts := r.Hot.StartsAtMs()
+	check(starts == 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	for _, text := range texts {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
@@ -283,7 +319,7 @@ func (r *Record) normalize() error {
 
 // listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
 func (r *Record) listedBytes() int {
-	n := len(r.Hot.Target) + r.Cold.TextBytes()
+	n := len(r.Hot.Target) + len(r.Hot.Extras) + r.Cold.TextBytes()
 	for _, tag := range r.Cold.Tags {
 		n += len(tag)
 	}
@@ -305,6 +341,10 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
+	starts := r.Hot.StartsAtMs()
+	if starts != 0 {
+		d.StartsAt = time.UnixMilli(starts).UTC()
+	}
 	switch {
 	case d.Disabled:
 		d.State = StateDisabled
@@ -312,6 +352,8 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
 		d.State = StateExhausted
+	case now.UnixMilli() < starts:
+		d.State = StateScheduled
 	}
 	return d
 }

@@ -38,6 +38,8 @@ var Fields = []Field{
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Note, "-") }},
 	{"tag", "tags", "TAG", "label; several have commas between them, or the flag is repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return cmp.Or(tagtext.Join(l.Tags), "-") }},
+	{"starts", "starts_at", "TIME", "when it begins; until then it looks unknown to visitors: 2h, 30d, 2030-12-31 (the beginning of that day here) or 2030-12-31T08:00:00Z", "default at once", "or now",
+		last(readStart), func(l *client.Link) string { return console.TimeOr(l.StartsAt, "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
 	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
@@ -122,6 +124,13 @@ func readExpiry(text string) (any, error) {
 		return nil, nil
 	}
 	return settings.ParseExpiry(text, time.Now(), time.Local)
+}
+
+func readStart(text string) (any, error) {
+	if text == "now" || text == "none" {
+		return nil, nil
+	}
+	return settings.ParseStart(text, time.Now(), time.Local)
 }
 
 func readMaxHits(text string) (any, error) {

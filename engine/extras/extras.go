@@ -1,0 +1,97 @@
+package extras
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"shunt/engine/internal/limits"
+)
+
+// The parts of a blob. A number has one meaning for ever.
+const (
+	startsAt = 1 + iota
+
+	known // parts from this number on are those of newer programs
+)
+
+// headBytes is the size of the number and the length of a part.
+const headBytes = 3
+
+// MaxBytes bounds a blob.
+const MaxBytes = limits.MaxExtrasBytes
+
+// Fields is what a blob says.
+type Fields struct {
+	StartsAtMs int64 // before it the link looks unknown; Unix milliseconds; 0: it has started
+}
+
+// ErrMalformed: the bytes are not a blob that this program writes.
+var ErrMalformed = errors.New("malformed extras")
+
+// Append appends the blob of f to dst: nothing if f is empty.
+func (f *Fields) Append(dst []byte) []byte {
+	if f.StartsAtMs != 0 {
+		dst = binary.LittleEndian.AppendUint64(appendHead(dst, startsAt, 8), uint64(f.StartsAtMs))
+	}
+	return dst
+}
+
+func appendHead(dst []byte, part byte, sizeBytes int) []byte {
+	return binary.LittleEndian.AppendUint16(append(dst, part), uint16(sizeBytes))
+}
+
+// Read returns what a blob says. It returns ErrMalformed unless Append makes the same bytes of it.
+func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
+	if len(blob) > MaxBytes {
+		return Fields{}, ErrMalformed
+	}
+	for before := byte(0); len(blob) > 0; {
+		if len(blob) < headBytes {
+			return Fields{}, ErrMalformed
+		}
+		part, sizeBytes := blob[0], int(blob[1])|int(blob[2])<<8
+		if part <= before || part >= known || sizeBytes > len(blob)-headBytes {
+			return Fields{}, ErrMalformed
+		}
+		if !f.read(part, string(blob[headBytes:headBytes+sizeBytes])) {
+			return Fields{}, ErrMalformed
+		}
+		before, blob = part, blob[headBytes+sizeBytes:]
+	}
+	return f, nil
+}
+
+// read takes the bytes of a part into f. It returns false if they are not what Append writes.
+func (f *Fields) read(part byte, b string) bool {
+	switch part {
+	case startsAt:
+		if len(b) != 8 {
+			return false
+		}
+		f.StartsAtMs = int64(binary.LittleEndian.Uint64([]byte(b)))
+		return f.StartsAtMs > 0
+	}
+	return false
+}
+
+// The readers of a redirect. The blob must be one that Read accepts; nil has no parts.
+
+// StartsAtMs returns when a link starts, in Unix milliseconds; 0: it has started.
+func StartsAtMs(blob []byte) int64 {
+	if b := find(blob, startsAt); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// find returns the bytes of a part, which alias the blob; nil: it has no such part.
+func find(blob []byte, part byte) []byte {
+	for len(blob) > 0 {
+		end := headBytes + int(binary.LittleEndian.Uint16(blob[1:]))
+		if blob[0] == part {
+			return blob[headBytes:end]
+		}
+		blob = blob[end:]
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package extras
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shunt/engine/expect"
+)
+
+func anyFields() *rapid.Generator[Fields] {
+	return rapid.Custom(func(t *rapid.T) Fields {
+		return Fields{StartsAtMs: rapid.Int64Min(0).Draw(t, "starts")}
+	})
+}
+
+func TestABlobIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := anyFields().Draw(t, "fields")
+		blob := want.Append(nil)
+		got, err := Read(blob)
+		expect.MustThat(t, err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
+		expect.MustEqual(t, StartsAtMs(blob), want.StartsAtMs, "a redirect reads another start")
+	})
+}
+
+func TestALinkWithoutExtrasHasNoBlob(t *testing.T) {
+	expect.Equal(t, len((&Fields{}).Append(nil)), 0, "bytes")
+	got, err := Read("")
+	expect.That(t, err == nil && got == Fields{}, "no blob says %+v, %v", got, err)
+	expect.Equal(t, StartsAtMs(nil), 0, "no blob has a start")
+}
+
+func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
+	start := "\x01\x08\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00"
+	for name, blob := range map[string]string{
+		"a number alone":         "\x01",
+		"half a length":          "\x01\x08",
+		"a part that is cut off": start[:len(start)-1],
+		"bytes after the last":   start + "\x00",
+		"a part twice":           start + start,
+		"the number 0":           "\x00\x00\x00",
+		"a number not known":     start + "\x63\x01\x00\x07",
+		"a start of 7 bytes":     "\x01\x07\x00" + "\x01\x00\x00\x00\x00\x00\x00",
+		"the start 0":            "\x01\x08\x00" + strings.Repeat("\x00", 8),
+		"a start before 1970":    "\x01\x08\x00" + strings.Repeat("\xff", 8),
+		"too many bytes":         "\x63\x00\x80" + strings.Repeat("x", MaxBytes),
+	} {
+		got, err := Read(blob)
+		expect.That(t, err == ErrMalformed && got == Fields{}, "%s: got %+v, %v", name, got, err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add((&Fields{StartsAtMs: 1_700_000_000_000}).Append(nil))
+	f.Fuzz(func(t *testing.T, blob []byte) {
+		fields, err := Read(blob)
+		expect.MustThat(t, err != nil || bytes.Equal(fields.Append(nil), blob), "%x is read as %+v, which is written in another way", blob, fields)
+		if err == nil {
+			expect.MustEqual(t, StartsAtMs(blob), fields.StartsAtMs, "%x", blob)
+		}
+	})
+}
