@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -13,17 +12,14 @@ import (
 	"shunt/engine/expect"
 )
 
-// answered sends requests over one connection and returns all bytes of the answers.
-func answered(t *testing.T, c net.Conn, requests ...string) string {
+// answered sends a request without a body as the last of a connection, and returns all bytes of the answer.
+func answered(t *testing.T, c net.Conn, request string) string {
 	t.Helper()
 	defer c.Close()
-	all := strings.Join(requests, "")
-	last := requests[len(requests)-1]
-	all += strings.Replace(last, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
-	go io.WriteString(c, all)
-	answers, err := io.ReadAll(bufio.NewReader(c))
+	go io.WriteString(c, strings.Replace(request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1))
+	answer, err := io.ReadAll(c)
 	expect.NoError(t, err)
-	return undated(answers)
+	return undated(answer)
 }
 
 // A link that has not started is like no link, to the byte: through every door, for a redirect, a preview and a QR
@@ -61,7 +57,7 @@ func TestALinkThatHasNotStartedLooksLikeNoLinkThroughEveryDoor(t *testing.T) {
 			st.get(path+"+", browser).expect(t, path+"+", 200, "http://a/")
 			st.get(path+".svg", browser).expect(t, path+".svg", 200)
 		}
-		st.wantStats("soon-301", 2, 1)
+		st.wantStats("soon-301", 1, 1)
 	})
 }
 
@@ -138,4 +134,83 @@ func TestALinkThatHasNotStartedCountsTowardsTheLimitOfUnknownCodes(t *testing.T)
 			a.ask("GET", path, "").expect(t, fmt.Sprint(path, ", request ", n+1), want)
 		}
 	}
+}
+
+// What a link that is over answers, through every door: its expired_url if it has one that is not blocked.
+func TestALinkThatIsOverSendsItsVisitorsElsewhereThroughEveryDoor(t *testing.T) {
+	everyDoor(t, func(o *Options) { blocking(t, o, "bad.example\n") }, func(t *testing.T, st *site, dial func() net.Conn) {
+		expect.OK(t, expect.Err(st.targets.Blocked.Replace(nil))) // until the links are made
+		const over, soon = `"expired_url":"https://over.example/é?a=b#c"`, `"expires_at":"2026-01-02T03:05:00Z"`
+		for alias, fields := range map[string]string{
+			"expired":          `"url":"http://a/","redirect_status":301,"forward_query":true,` + soon + "," + over,
+			"sent-on":          `"url":"http://a/","redirect_status":307,` + soon + "," + over,
+			"used-up":          `"url":"http://a/","redirect_status":308,"forward_query":true,"max_hits":1,` + over,
+			"blocked":          `"url":"http://bad.example/",` + soon + "," + over,
+			"disabled":         `"url":"http://a/",` + soon + "," + over,
+			"blocked-after":    `"url":"http://a/",` + soon + `,"expired_url":"https://bad.example/"`,
+			"used-up-blocked":  `"url":"http://a/","max_hits":1,"expired_url":"https://bad.example/"`,
+			"expired-and-soon": `"url":"http://a/","max_hits":1,` + over,
+		} {
+			st.shorten(`{"alias":"` + alias + `",` + fields + `}`)
+		}
+		ask := func(method, path string, lines ...string) string {
+			return answered(t, dial(), requestText(method, path, "", append(lines, browser)...))
+		}
+		for _, alias := range []string{"used-up", "used-up-blocked", "expired-and-soon", "expired"} {
+			got := ask("GET", "/"+alias)
+			expect.That(t, strings.Contains(got, "\r\nLocation: http://a/\r\n"), "%s, before its end: got\n%s", alias, got)
+		}
+		st.call("PATCH", "/links/disabled", `{"disabled":true}`).need(t, "", 200)
+		st.call("PATCH", "/links/expired-and-soon", `{"starts_at":"2027-01-01"}`).need(t, "", 200)
+		st.now.Add(60_000)
+		expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("bad.example\n"))))
+
+		const elsewhere = "HTTP/1.1 302 Found\r\n"
+		for path, want := range map[string]string{
+			"/expired": elsewhere, "/expired?x=y": elsewhere, "/expired).": elsewhere, "/sent-on": elsewhere, "/used-up": elsewhere,
+			"/used-up?" + strings.Repeat("x", 8<<10): elsewhere, "/expired-and-soon": elsewhere,
+			"/blocked": "HTTP/1.1 403 ", "/disabled": "HTTP/1.1 410 ", "/blocked-after": "HTTP/1.1 410 ", "/used-up-blocked": "HTTP/1.1 410 ",
+			"/expired+": "HTTP/1.1 410 ", "/used-up.svg": "HTTP/1.1 410 ",
+		} {
+			for _, lines := range [][]string{nil, {prefetchLines[0]}} {
+				got := ask("GET", path, lines...)
+				sent := strings.Contains(got, "\r\nLocation: https://over.example/%C3%A9?a=b#c\r\n") && strings.Contains(got, "\r\nCache-Control: private, no-store\r\n")
+				expect.That(t, strings.HasPrefix(got, want) && sent == (want == elsewhere) && (want == elsewhere) == strings.HasSuffix(got, "\r\n\r\n"),
+					"GET %.40s %q: got\n%s, want %s", path, lines, got, want)
+				head := ask("HEAD", path, lines...)
+				expect.That(t, strings.HasPrefix(head, want), "HEAD %.40s: got\n%s", path, head)
+			}
+		}
+		expect.That(t, strings.HasPrefix(ask("POST", "/expired"), "HTTP/1.1 405 "), "a POST to a link with 301")
+		expect.That(t, strings.HasPrefix(ask("POST", "/sent-on"), elsewhere), "a POST to a link with 307")
+		for alias, hits := range map[string]uint64{"expired": 1, "sent-on": 0, "used-up": 1, "expired-and-soon": 1} {
+			st.wantStats(alias, hits, hits)
+		}
+		expect.Equal(t, st.counted(), "8 links, 4 redirects")
+		st.wantState("expired", "expired")
+		st.wantState("used-up", "exhausted")
+		st.wantState("expired-and-soon", "exhausted")
+		expect.That(t, st.metric(`shunt_redirect_misses_total{reason="fallback"}`) != "0", "they are not in the metrics")
+	})
+}
+
+// The last hits of a cap are fought for: each visitor gets the target or the expired_url, and no page.
+func TestTheLastHitsOfACapAndTheFirstFallbacksRace(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		const limit, visitors = 20, 40
+		st.shorten(fmt.Sprintf(`{"url":"http://a/","alias":"x","max_hits":%d,"expired_url":"http://over/"}`, limit))
+		answers := make(chan string)
+		for range visitors {
+			c := dial()
+			go func() { answers <- answered(t, c, requestText("GET", "/x", "", browser)) }()
+		}
+		targets, fallbacks := 0, 0
+		for range visitors {
+			got := <-answers
+			targets += strings.Count(got, "\r\nLocation: http://a/\r\n")
+			fallbacks += strings.Count(got, "\r\nLocation: http://over/\r\n")
+		}
+		expect.That(t, targets == limit && fallbacks == visitors-limit, "%d of %d got the target, %d the expired_url", targets, visitors, fallbacks)
+		st.wantStats("x", limit, 1)
+	})
 }

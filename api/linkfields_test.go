@@ -46,6 +46,14 @@ var fieldCases = map[string]fieldCase{
 		alike:   []string{`"2030-01-02T04:04:05.6789+01:00"`},
 		invalid: map[string]string{`"1970-01-01"`: "starts_at:range", `"1969-01-01"`: "starts_at:range", `"2030-01"`: "starts_at:format", `1893456000`: "starts_at:type"},
 	},
+	"expired_url": {
+		value: `"https://example.org/over?b=c"`, other: `"http://other.example/"`, unset: `null`,
+		alike: []string{`"https://EXAMPLE.org/over?b=c"`, `" https://example.org/over?b=c"`},
+		invalid: map[string]string{
+			`""`: "expired_url:required", `"ftp://a/"`: "expired_url:scheme", `7`: "expired_url:type",
+			`"http://127.0.0.1:8080/x"`: "expired_url:own_origin", `"https://a/` + strings.Repeat("x", 8192) + `"`: "expired_url:too_long",
+		},
+	},
 	"max_hits": {
 		value: `7`, other: `9007199254740992`, unset: `null`,
 		invalid: map[string]string{`0`: "max_hits:range", `9007199254740993`: "max_hits:range", `"7"`: "max_hits:type"},

@@ -34,9 +34,10 @@ type Link struct {
 	Owner          uint32    `json:"owner"` // a user's id
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
-	StartsAt       time.Time `json:"starts_at,omitzero"`  // zero: it has no start
-	ExpiresAt      time.Time `json:"expires_at,omitzero"` // zero: never
-	MaxHits        uint64    `json:"max_hits,omitzero"`   // 0: any number
+	StartsAt       time.Time `json:"starts_at,omitzero"`   // zero: it has no start
+	ExpiresAt      time.Time `json:"expires_at,omitzero"`  // zero: never
+	ExpiredURL     string    `json:"expired_url,omitzero"` // where visitors are sent once it is expired or used up; empty: nowhere
+	MaxHits        uint64    `json:"max_hits,omitzero"`    // 0: any number
 	Title          string    `json:"title"`
 	Note           string    `json:"note"` // for its owner
 	Tags           []string  `json:"tags"`
@@ -66,6 +67,7 @@ type Draft struct {
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
 	StartsAt       time.Time `json:"starts_at,omitzero"`        // until then it looks unknown to visitors
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
+	ExpiredURL     string    `json:"expired_url,omitempty"` // where visitors are sent once it is expired or used up
 	MaxHits        uint64    `json:"max_hits,omitempty"`
 	Title          string    `json:"title,omitempty"`
 	Note           string    `json:"note,omitempty"`
@@ -83,6 +85,7 @@ type Edit struct {
 	RedirectStatus Field[int]       `json:"redirect_status,omitzero"`
 	StartsAt       Field[time.Time] `json:"starts_at,omitzero"`
 	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
+	ExpiredURL     Field[string]    `json:"expired_url,omitzero"`
 	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
 	Title          Field[string]    `json:"title,omitzero"`
 	Note           Field[string]    `json:"note,omitzero"`

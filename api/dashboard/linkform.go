@@ -36,6 +36,7 @@ var linkFields = []linkField{
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
 	{"starts_at", false, func(l *ops.Link) string { return shownTime(l.StartsAt) }, timeValue},
 	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
+	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
 	{"forward_query", false, func(l *ops.Link) string { return shownCheck(l.ForwardQuery) }, checkValue},
@@ -134,6 +135,8 @@ var hints = map[string]string{
 	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
+
+	"expired_url": "Where visitors are sent once the link has expired or its limit is reached. Empty: they see a page that says so.",
 
 	"utm_source":   "Where visitors come from: newsletter.",
 	"utm_medium":   "By what: email, social, print.",

@@ -120,6 +120,17 @@ var table = withKeys([]row{
 		},
 	},
 	{
+		name: "expired_url", read: readExpiredURL, imported: readImportedExpiredURL,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetExpiredURL(d.ExpiredURL) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.ExpiredURL == l.ExpiredURL },
+		write: func(dst []byte, l *Link) []byte {
+			if l.ExpiredURL == "" {
+				return append(dst, "null"...)
+			}
+			return jsontext.AppendString(dst, l.ExpiredURL)
+		},
+	},
+	{
 		name: "max_hits", read: readMaxHits, imported: readMaxHits,
 		set:  func(rec *engine.Record, d *engine.Draft) { rec.Hot.MaxHits = d.MaxHits },
 		same: func(d *engine.Draft, l *engine.Detail) bool { return d.MaxHits == l.MaxHits },

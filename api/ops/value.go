@@ -27,23 +27,55 @@ type askedLink struct {
 
 // The readers of a link's fields.
 
-func readTarget(a *askedLink, value json.RawMessage) error {
-	raw, err := jsonbody.String(value)
-	if err == nil {
-		a.Target, err = a.policy.ParseTyped(raw)
-	}
+func readTarget(a *askedLink, value json.RawMessage) (err error) {
+	a.Target, err = a.typed(value)
 	return err
 }
 
-// readImportedTarget keeps a target that another server has stored byte for byte. What it could not
-// have stored was typed, and is read as such.
-func readImportedTarget(a *askedLink, value json.RawMessage) error {
+func readImportedTarget(a *askedLink, value json.RawMessage) (err error) {
+	a.Target, err = a.kept(value)
+	return err
+}
+
+// typed reads an address that somebody has typed.
+func (a *askedLink) typed(value json.RawMessage) (string, error) {
 	raw, err := jsonbody.String(value)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if a.Target, err = a.policy.Parse(raw); err != nil {
-		a.Target, err = a.policy.ParseTyped(raw)
+	return a.policy.ParseTyped(raw)
+}
+
+// kept reads an address that another server has stored, and keeps it byte for byte. What it could not have stored was
+// typed, and is read as such.
+func (a *askedLink) kept(value json.RawMessage) (string, error) {
+	raw, err := jsonbody.String(value)
+	if err != nil {
+		return "", err
+	}
+	if url, err := a.policy.Parse(raw); err == nil {
+		return url, nil
+	}
+	return a.policy.ParseTyped(raw)
+}
+
+// An expired_url passes the same policy as a target.
+
+func readExpiredURL(a *askedLink, value json.RawMessage) (err error) {
+	a.ExpiredURL, err = a.typed(value)
+	return ofExpiredURL(err)
+}
+
+func readImportedExpiredURL(a *askedLink, value json.RawMessage) (err error) {
+	a.ExpiredURL, err = a.kept(value)
+	return ofExpiredURL(err)
+}
+
+// ofExpiredURL returns the error of a policy, which is about a target, for the field expired_url.
+func ofExpiredURL(err error) error {
+	if wrong := (engine.FieldError{}); errors.As(err, &wrong) {
+		wrong.Field = "expired_url"
+		return wrong
 	}
 	return err
 }

@@ -24,6 +24,7 @@ const (
 	TargetBlocked
 	CapElsewhere // the node that leads the cluster cannot decide at present about the link's cap
 	Prefetched   // a redirect would follow, but nobody has asked for it yet
+	Fallback     // the link is over, and sends its visitors elsewhere: see Redirector.AppendFallback
 	MustAsk      // to a Quick request: the node that leads the cluster decides, for which somebody else must wait; nothing is counted
 	NumOutcomes
 )
@@ -45,8 +46,9 @@ var outcomes = [NumOutcomes]struct {
 	TooManyMisses:   {"", ""}, // counted as UnknownCode
 	TargetBlocked:   {"blocked", engine.StateBlocked},
 	CapElsewhere:    {"elsewhere", ""},
-	Prefetched:      {"", ""}, // counted by the engine as a prefetch; it is no failure
-	MustAsk:         {"", ""}, // nobody gets this answer
+	Fallback:        {"fallback", ""}, // the state is Expired or Exhausted
+	Prefetched:      {"", ""},         // counted by the engine as a prefetch; it is no failure
+	MustAsk:         {"", ""},         // nobody gets this answer
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.

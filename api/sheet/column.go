@@ -24,6 +24,7 @@ var columns = []column{
 	{"title", []string{"name"}, text},
 	{"tags", []string{"tag", "labels"}, func(cell string, _ *time.Location) any { return tagtext.Split(cell) }},
 	{"expires_at", []string{"expires", "expiry", "expiration"}, func(cell string, zone *time.Location) any { return Expiry(cell, zone) }},
+	{"expired_url", []string{"expiry_url", "expiration_url"}, text},
 	{"starts_at", []string{"starts", "start"}, func(cell string, zone *time.Location) any { return moment(cell, zone, when.Begin) }},
 	{"note", []string{"notes", "comment"}, text},
 }

@@ -10,8 +10,9 @@
 //	│ number 1 │ length 2 │ bytes │ …
 //	└──────────┴──────────┴───────┘
 //
-//	number         bytes
-//	1 starts_at    8: Unix milliseconds, above 0
+//	number          bytes
+//	1 starts_at     8: Unix milliseconds, above 0
+//	2 expired_url   as stored
 //
 // Numbers are little-endian. Each blob has one encoding, and Read accepts no other. Lengths have a fixed width, so a
 // redirect steps over parts that it does not ask for without decoding them: it takes 1 to 2 ns a part.

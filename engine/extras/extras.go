@@ -10,6 +10,7 @@ import (
 // The parts of a blob. A number has one meaning for ever.
 const (
 	startsAt = 1 + iota
+	expiredURL
 
 	known // parts from this number on are those of newer programs
 )
@@ -22,7 +23,8 @@ const MaxBytes = limits.MaxExtrasBytes
 
 // Fields is what a blob says.
 type Fields struct {
-	StartsAtMs int64 // before it the link looks unknown; Unix milliseconds; 0: it has started
+	StartsAtMs int64  // before it the link looks unknown; Unix milliseconds; 0: it has started
+	ExpiredURL string // where visitors are sent once the link is over; at most limits.MaxTargetBytes; empty: nowhere
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -32,6 +34,9 @@ var ErrMalformed = errors.New("malformed extras")
 func (f *Fields) Append(dst []byte) []byte {
 	if f.StartsAtMs != 0 {
 		dst = binary.LittleEndian.AppendUint64(appendHead(dst, startsAt, 8), uint64(f.StartsAtMs))
+	}
+	if f.ExpiredURL != "" {
+		dst = append(appendHead(dst, expiredURL, len(f.ExpiredURL)), f.ExpiredURL...)
 	}
 	return dst
 }
@@ -70,6 +75,9 @@ func (f *Fields) read(part byte, b string) bool {
 		}
 		f.StartsAtMs = int64(binary.LittleEndian.Uint64([]byte(b)))
 		return f.StartsAtMs > 0
+	case expiredURL:
+		f.ExpiredURL = b
+		return 0 < len(b) && len(b) <= limits.MaxTargetBytes
 	}
 	return false
 }
@@ -83,6 +91,9 @@ func StartsAtMs(blob []byte) int64 {
 	}
 	return 0
 }
+
+// ExpiredURL returns where visitors are sent once a link is over, which aliases the blob; nil: nowhere.
+func ExpiredURL(blob []byte) []byte { return find(blob, expiredURL) }
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.
 func find(blob []byte, part byte) []byte {

@@ -8,11 +8,15 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine/expect"
+	"shunt/engine/internal/limits"
 )
 
 func anyFields() *rapid.Generator[Fields] {
 	return rapid.Custom(func(t *rapid.T) Fields {
-		return Fields{StartsAtMs: rapid.Int64Min(0).Draw(t, "starts")}
+		return Fields{
+			StartsAtMs: rapid.SampledFrom([]int64{0, 1, 1<<63 - 1}).Draw(t, "starts"),
+			ExpiredURL: strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 255, 256, limits.MaxTargetBytes}).Draw(t, "expired")),
+		}
 	})
 }
 
@@ -23,6 +27,7 @@ func TestABlobIsReadAsItWasWritten(t *testing.T) {
 		got, err := Read(blob)
 		expect.MustThat(t, err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
 		expect.MustEqual(t, StartsAtMs(blob), want.StartsAtMs, "a redirect reads another start")
+		expect.MustEqual(t, string(ExpiredURL(blob)), want.ExpiredURL, "a redirect reads another address")
 	})
 }
 
@@ -46,6 +51,9 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 		"a start of 7 bytes":     "\x01\x07\x00" + "\x01\x00\x00\x00\x00\x00\x00",
 		"the start 0":            "\x01\x08\x00" + strings.Repeat("\x00", 8),
 		"a start before 1970":    "\x01\x08\x00" + strings.Repeat("\xff", 8),
+		"an empty address":       "\x02\x00\x00",
+		"an address too long":    "\x02\x01\x20" + strings.Repeat("x", limits.MaxTargetBytes+1),
+		"parts without order":    "\x02\x01\x00x" + start,
 		"too many bytes":         "\x63\x00\x80" + strings.Repeat("x", MaxBytes),
 	} {
 		got, err := Read(blob)
@@ -54,12 +62,13 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add((&Fields{StartsAtMs: 1_700_000_000_000}).Append(nil))
+	f.Add((&Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "https://a.b/"}).Append(nil))
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		fields, err := Read(blob)
 		expect.MustThat(t, err != nil || bytes.Equal(fields.Append(nil), blob), "%x is read as %+v, which is written in another way", blob, fields)
 		if err == nil {
 			expect.MustEqual(t, StartsAtMs(blob), fields.StartsAtMs, "%x", blob)
+			expect.MustEqual(t, string(ExpiredURL(blob)), fields.ExpiredURL, "%x", blob)
 		}
 	})
 }

@@ -192,6 +192,13 @@ func (r *Record) SetStart(at time.Time) {
 	r.Hot.setFields(f)
 }
 
+// SetExpiredURL sets where visitors are sent once the link is expired or used up; empty: nowhere.
+func (r *Record) SetExpiredURL(url string) {
+	f := r.Hot.fields()
+	f.ExpiredURL = url
+	r.Hot.setFields(f)
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	index.Key
@@ -204,6 +211,7 @@ type Detail struct {
 	State          State
 	StartsAt       time.Time // zero: it has no start
 	ExpiresAt      time.Time // zero: never
+	ExpiredURL     string    // where visitors are sent once it is expired or used up; empty: nowhere
 	MaxHits        uint64    // 0: no cap
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -228,6 +236,7 @@ type Draft struct {
 	Disabled       bool
 	StartsAt       time.Time // zero: at once
 	ExpiresAt      time.Time // zero: never
+	ExpiredURL     string    // must come from a TargetPolicy; empty: none
 	MaxHits        uint64    // 0: no cap
 	Title          string
 	Note           string
@@ -268,6 +277,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
+	rec.SetExpiredURL(d.ExpiredURL)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
 		if i.Hits > 0 {
@@ -295,9 +305,9 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
-	_, err := extras.Read(r.Hot.Extras)
-	check(err == nil, "starts_at", "range", "must be later than 1970")
-	starts := r.Hot.StartsAtMs()
+	more, err := extras.Read(r.Hot.Extras)
+	check(err == nil, "starts_at", "range", "must be later than 1970, and expired_url have at most 8192 bytes")
+	starts := more.StartsAtMs
 	check(starts == 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	for _, text := range texts {
@@ -341,9 +351,9 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
-	starts := r.Hot.StartsAtMs()
-	if starts != 0 {
-		d.StartsAt = time.UnixMilli(starts).UTC()
+	more := r.Hot.fields()
+	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
+		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
 	}
 	switch {
 	case d.Disabled:
@@ -352,7 +362,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
 		d.State = StateExhausted
-	case now.UnixMilli() < starts:
+	case now.UnixMilli() < more.StartsAtMs:
 		d.State = StateScheduled
 	}
 	return d

@@ -42,6 +42,8 @@ var Fields = []Field{
 		last(readStart), func(l *client.Link) string { return console.TimeOr(l.StartsAt, "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
+	{"expired-url", "expired_url", "URL", "where visitors are sent once it has expired or its hits are used up", "default nowhere", "'': nowhere",
+		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(l.ExpiredURL, "-") }},
 	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
 	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
@@ -106,6 +108,14 @@ func last(read func(text string) (any, error)) func(texts []string) (any, error)
 }
 
 func readText(text string) (any, error) { return text, nil }
+
+// readTextOrNone resets the field where there is no text.
+func readTextOrNone(text string) (any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return text, nil
+}
 
 // readTags reads each text as the pages read theirs.
 func readTags(texts []string) (any, error) {
