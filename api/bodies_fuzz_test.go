@@ -86,8 +86,10 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 		}
 		o.Tags = engine.DistinctTags(o.Tags)
 	case "forward_query":
-		o.ForwardQuery = false
-		return json.Unmarshal(value, &o.ForwardQuery)
+		o.ForwardQuery, o.Query = false, "none"
+		if err = json.Unmarshal(value, &o.ForwardQuery); o.ForwardQuery {
+			o.Query = "append"
+		}
 	default:
 		err = errors.New("is no field")
 	}

@@ -73,7 +73,11 @@ var fieldCases = map[string]fieldCase{
 		invalid: map[string]string{`[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
 	},
 	"forward_query": flagCase("forward_query"),
-	"disabled":      flagCase("disabled"),
+	"query": {
+		value: `"override"`, other: `"keep"`, unset: `"none"`,
+		invalid: map[string]string{`"merge"`: "query:range", `""`: "query:range", `true`: "query:type"},
+	},
+	"disabled": flagCase("disabled"),
 }
 
 // flagCase returns the case of a field that is true or false.

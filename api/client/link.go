@@ -24,6 +24,17 @@ const (
 	StateDisabled  State = "disabled"  // its owner has switched it off
 )
 
+// A Query is what becomes of the query after the code of a link.
+type Query string
+
+// What becomes of a query.
+const (
+	QueryNone     Query = "none"     // it is not passed on
+	QueryAppend   Query = "append"   // it is put after that of the target
+	QueryOverride Query = "override" // the same, and a parameter of the target goes if the visitor sends one of its name
+	QueryKeep     Query = "keep"     // the same, without the parameters whose names the target has
+)
+
 // A Link is a short link.
 type Link struct {
 	Code           string    `json:"code"` // what follows the slash
@@ -41,7 +52,8 @@ type Link struct {
 	Title          string    `json:"title"`
 	Note           string    `json:"note"` // for its owner
 	Tags           []string  `json:"tags"`
-	ForwardQuery   bool      `json:"forward_query"`
+	ForwardQuery   bool      `json:"forward_query"` // Query is not QueryNone
+	Query          Query     `json:"query"`
 	Disabled       bool      `json:"disabled"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -72,8 +84,9 @@ type Draft struct {
 	Title          string    `json:"title,omitempty"`
 	Note           string    `json:"note,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
-	ForwardQuery   bool      `json:"forward_query,omitempty"`
-	Disabled       bool      `json:"disabled,omitempty"` // it does not redirect until an Edit resets this
+	ForwardQuery   bool      `json:"forward_query,omitempty"` // the same as QueryAppend
+	Query          Query     `json:"query,omitempty"`         // empty: as ForwardQuery says
+	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -91,6 +104,7 @@ type Edit struct {
 	Note           Field[string]    `json:"note,omitzero"`
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
+	Query          Field[Query]     `json:"query,omitzero"` // with ForwardQuery, both must agree
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }

@@ -172,7 +172,7 @@ func (f *linkForm) meet(texts func(name string) string) {
 // inWords returns the text of a field for people.
 func inWords(name, text string) string {
 	switch {
-	case name == "forward_query" || name == "disabled":
+	case name == "disabled":
 		if text == "" {
 			return "no"
 		}

@@ -39,12 +39,12 @@ var linkFields = []linkField{
 	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
-	{"forward_query", false, func(l *ops.Link) string { return shownCheck(l.ForwardQuery) }, checkValue},
+	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.
-var defaultShown = map[string]string{"redirect_status": "302"}
+var defaultShown = map[string]string{"redirect_status": "302", "query": string(engine.ForwardNone)}
 
 func shownMaxHits(l *ops.Link) string {
 	if l.MaxHits == 0 {
@@ -179,6 +179,28 @@ var redirectKinds = []redirectKind{
 }
 
 func (f *field) Redirects() []redirectKind { return redirectKinds }
+
+// A queryKind is a choice of what becomes of the query of the short address.
+type queryKind struct {
+	Query   engine.Forwarding
+	Meaning string
+}
+
+// queryKinds are the choices, the usual one first.
+var queryKinds = []queryKind{
+	{engine.ForwardNone, "not passed on"},
+	{engine.ForwardAppend, "added to the target"},
+	{engine.ForwardOverride, "added, in place of the same names in the target"},
+	{engine.ForwardKeep, "added, but for names that the target has"},
+}
+
+func (f *field) Queries() []queryKind { return queryKinds }
+
+// queryMeaning returns what a link does with the query of the short address.
+func queryMeaning(q engine.Forwarding) string {
+	i := slices.IndexFunc(queryKinds, func(k queryKind) bool { return k.Query == q })
+	return queryKinds[max(i, 0)].Meaning
+}
 
 // redirectMeaning returns what a status means; "" for one that is no choice.
 func redirectMeaning(status int) string {

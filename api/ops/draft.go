@@ -62,7 +62,8 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	r.asked = askedLink{policy: r.policy, now: r.now}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
-	if invalid = append(invalid, missing(fields, r.sent)...); len(invalid) > 0 {
+	invalid = append(invalid, missing(fields, r.sent)...)
+	if invalid = append(invalid, conflicts(&r.asked, r.sent)...); len(invalid) > 0 {
 		return invalid
 	}
 	return nil

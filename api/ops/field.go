@@ -152,6 +152,12 @@ var table = withKeys([]row{
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
 		func(l *engine.Detail) bool { return l.ForwardQuery }),
+	{
+		name: "query", read: readQuery, imported: readQuery,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.SetQuery(d.Query) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Query == l.Query },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.Query)) },
+	},
 	flagField("disabled", (*engine.Record).SetDisabled,
 		func(d *engine.Draft) *bool { return &d.Disabled },
 		func(l *engine.Detail) bool { return l.Disabled }),
@@ -306,6 +312,21 @@ func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.I
 	}
 	return invalid
 }
+
+// conflicts returns an error if both fields that say what becomes of the query were sent, and say different things. In
+// a patch, null says the default.
+func conflicts(a *askedLink, sent []string) (invalid engine.InvalidError) {
+	if !slices.Contains(sent, "query") || !slices.Contains(sent, "forward_query") {
+		return nil
+	}
+	if forwards := a.Query != "" && a.Query != engine.ForwardNone; forwards == a.ForwardQuery {
+		return nil
+	}
+	return engine.InvalidError{jsonbody.FieldError("query", codeConflict, "must agree with forward_query, which says whether it is none")}
+}
+
+// codeConflict is the code of an error about two fields that do not agree.
+const codeConflict = "conflict"
 
 // required has the names of the required fields.
 var required = func() (names []string) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,6 +102,15 @@ func readRedirectStatus(a *askedLink, value json.RawMessage) error {
 	a.RedirectStatus = int(min(max(status, 0), 999)) // what is in an int of 32 bits, too
 	if _, ok := engine.StatusFlags(a.RedirectStatus); err == nil && !ok {
 		err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
+	}
+	return err
+}
+
+func readQuery(a *askedLink, value json.RawMessage) error {
+	text, err := jsonbody.String(value)
+	a.Query = engine.Forwarding(text)
+	if queries := engine.Forwardings(); err == nil && !slices.Contains(queries, a.Query) {
+		err = jsonbody.FieldError("", "range", "must be "+oneOf(queries))
 	}
 	return err
 }

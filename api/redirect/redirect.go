@@ -1,9 +1,7 @@
 package redirect
 
 import (
-	"bytes"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
@@ -111,7 +109,9 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
 	at := len(buf)
-	buf = addQuery(l.AppendTarget(buf), at, query)
+	if buf = l.AppendTarget(buf); len(query) > 0 {
+		buf = forward(buf, at, l, query)
+	}
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
@@ -157,8 +157,8 @@ func (r *Redirector) orFallback(l index.Link, o Outcome) Outcome {
 	return o
 }
 
-// fallbackOf returns where visitors of a link that is over are sent; nil: nowhere. It is the link's own address, or else
-// none: that of a domain would come here. One that is on the block list is not used.
+// fallbackOf returns where visitors of a link that is over are sent; nil: nowhere. It is the link's own address, or
+// else none: that of a domain would come here. One that is on the block list is not used.
 func (r *Redirector) fallbackOf(l index.Link) []byte {
 	if url := extras.ExpiredURL(l.Extras()); url != nil && !r.blocks.Blocks(url) {
 		return url
@@ -178,12 +178,11 @@ func (r *Redirector) AppendFallback(buf []byte, d Decision) []byte {
 func (d Decision) Release() { d.link.Release() }
 
 // Commit counts what was decided about q, and releases the decision, unless it returns Fallback: AppendFallback does
-// then. It returns the outcome that the client must get: of all outcomes only Redirected and Prefetched may differ from
-// the decision's, because only Hit decides whether a cap is Exhausted (or Fallback because of that), or in a cluster the
-// node that leads (CapElsewhere, MustAsk). Hit
-// comes last, so that only what passes every other check counts. Commit does no I/O but for a link with a cap in a
-// cluster, takes no lock except to count an unknown code, and allocates nothing if User-Agent and referrer were seen
-// before.
+// then. It returns the outcome that the client must get: of all outcomes only Redirected and Prefetched may differ
+// from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback because of that), or in a
+// cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what passes every other check
+// counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to count an unknown code,
+// and allocates nothing if User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:
@@ -247,25 +246,6 @@ func (r *Redirector) unknown(k engine.KeyView) Outcome {
 func (r *Redirector) miss(o Outcome) Outcome {
 	r.counts.misses[o].Add(1)
 	return o
-}
-
-// addQuery adds query to the target at the end of buf, which begins at at: before its fragment.
-func addQuery(buf []byte, at int, query []byte) []byte {
-	if len(query) == 0 {
-		return buf
-	}
-	head := buf[at:]
-	if i := bytes.IndexByte(head, '#'); i >= 0 {
-		head = head[:i]
-	}
-	end := at + len(head)
-	switch mark := bytes.IndexByte(head, '?'); {
-	case mark < 0:
-		buf, end = slices.Insert(buf, end, '?'), end+1
-	case mark < len(head)-1 && head[len(head)-1] != '&':
-		buf, end = slices.Insert(buf, end, '&'), end+1
-	}
-	return slices.Insert(buf, end, query...)
 }
 
 // maxAge returns for how many seconds a permanent redirect may be cached: briefly, so that an edit

@@ -13,6 +13,7 @@
 //	number          bytes
 //	1 starts_at     8: Unix milliseconds, above 0
 //	2 expired_url   as stored
+//	3 bits          1: the lowest two are query, 1 override, 2 keep; the others are 0
 //
 // Numbers are little-endian. Each blob has one encoding, and Read accepts no other. Lengths have a fixed width, so a
 // redirect steps over parts that it does not ask for without decoding them: it takes 1 to 2 ns a part.

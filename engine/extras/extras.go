@@ -11,8 +11,20 @@ import (
 const (
 	startsAt = 1 + iota
 	expiredURL
+	bits
 
 	known // parts from this number on are those of newer programs
+)
+
+// Query is what becomes of the query after the code of a link that forwards it.
+type Query uint8
+
+const (
+	Append   Query = iota // it is put after that of the target
+	Override              // the same, and a parameter of the target goes if the visitor sends one of its name
+	Keep                  // the same, without the parameters whose names the target has
+
+	queryBits = 0b11 // of the byte of bits
 )
 
 // headBytes is the size of the number and the length of a part.
@@ -25,6 +37,7 @@ const MaxBytes = limits.MaxExtrasBytes
 type Fields struct {
 	StartsAtMs int64  // before it the link looks unknown; Unix milliseconds; 0: it has started
 	ExpiredURL string // where visitors are sent once the link is over; at most limits.MaxTargetBytes; empty: nowhere
+	Query      Query
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -37,6 +50,9 @@ func (f *Fields) Append(dst []byte) []byte {
 	}
 	if f.ExpiredURL != "" {
 		dst = append(appendHead(dst, expiredURL, len(f.ExpiredURL)), f.ExpiredURL...)
+	}
+	if f.Query != Append {
+		dst = append(appendHead(dst, bits, 1), byte(f.Query))
 	}
 	return dst
 }
@@ -78,6 +94,12 @@ func (f *Fields) read(part byte, b string) bool {
 	case expiredURL:
 		f.ExpiredURL = b
 		return 0 < len(b) && len(b) <= limits.MaxTargetBytes
+	case bits:
+		if len(b) != 1 {
+			return false
+		}
+		f.Query = Query(b[0])
+		return Append < f.Query && f.Query <= Keep
 	}
 	return false
 }
@@ -94,6 +116,14 @@ func StartsAtMs(blob []byte) int64 {
 
 // ExpiredURL returns where visitors are sent once a link is over, which aliases the blob; nil: nowhere.
 func ExpiredURL(blob []byte) []byte { return find(blob, expiredURL) }
+
+// QueryOf returns what becomes of the query after the code.
+func QueryOf(blob []byte) Query {
+	if b := find(blob, bits); b != nil {
+		return Query(b[0] & queryBits)
+	}
+	return Append
+}
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.
 func find(blob []byte, part byte) []byte {

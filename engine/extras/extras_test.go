@@ -16,6 +16,7 @@ func anyFields() *rapid.Generator[Fields] {
 		return Fields{
 			StartsAtMs: rapid.SampledFrom([]int64{0, 1, 1<<63 - 1}).Draw(t, "starts"),
 			ExpiredURL: strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 255, 256, limits.MaxTargetBytes}).Draw(t, "expired")),
+			Query:      Query(rapid.Uint8Max(uint8(Keep)).Draw(t, "query")),
 		}
 	})
 }
@@ -28,6 +29,7 @@ func TestABlobIsReadAsItWasWritten(t *testing.T) {
 		expect.MustThat(t, err == nil && got == want, "got %+v, %v, want %+v", got, err, want)
 		expect.MustEqual(t, StartsAtMs(blob), want.StartsAtMs, "a redirect reads another start")
 		expect.MustEqual(t, string(ExpiredURL(blob)), want.ExpiredURL, "a redirect reads another address")
+		expect.MustEqual(t, QueryOf(blob), want.Query, "a redirect treats the query in another way")
 	})
 }
 
@@ -53,6 +55,10 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 		"a start before 1970":    "\x01\x08\x00" + strings.Repeat("\xff", 8),
 		"an empty address":       "\x02\x00\x00",
 		"an address too long":    "\x02\x01\x20" + strings.Repeat("x", limits.MaxTargetBytes+1),
+		"bits that say nothing":  "\x03\x01\x00\x00",
+		"a bit not known":        "\x03\x01\x00\x05",
+		"both ways of a query":   "\x03\x01\x00\x03",
+		"bits of two bytes":      "\x03\x02\x00\x01\x00",
 		"parts without order":    "\x02\x01\x00x" + start,
 		"too many bytes":         "\x63\x00\x80" + strings.Repeat("x", MaxBytes),
 	} {
@@ -62,13 +68,14 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add((&Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "https://a.b/"}).Append(nil))
+	f.Add((&Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "https://a.b/", Query: Keep}).Append(nil))
 	f.Fuzz(func(t *testing.T, blob []byte) {
 		fields, err := Read(blob)
 		expect.MustThat(t, err != nil || bytes.Equal(fields.Append(nil), blob), "%x is read as %+v, which is written in another way", blob, fields)
 		if err == nil {
 			expect.MustEqual(t, StartsAtMs(blob), fields.StartsAtMs, "%x", blob)
 			expect.MustEqual(t, string(ExpiredURL(blob)), fields.ExpiredURL, "%x", blob)
+			expect.MustEqual(t, QueryOf(blob), fields.Query, "%x", blob)
 		}
 	})
 }

@@ -33,6 +33,22 @@ func States() []State {
 	return []State{StateActive, StateScheduled, StateExpired, StateExhausted, StateBlocked, StateDisabled}
 }
 
+// Forwarding is what becomes of the query after the code of a link, in the words of the API.
+type Forwarding string
+
+const (
+	ForwardNone     Forwarding = "none"     // it is not passed on
+	ForwardAppend   Forwarding = "append"   // it is put after that of the target
+	ForwardOverride Forwarding = "override" // the same, and a parameter of the target goes if the visitor sends one of its name
+	ForwardKeep     Forwarding = "keep"     // the same, without the parameters whose names the target has
+)
+
+// forwardings has the words of links that pass the query on, by what extras say.
+var forwardings = [...]Forwarding{extras.Append: ForwardAppend, extras.Override: ForwardOverride, extras.Keep: ForwardKeep}
+
+// Forwardings returns every Forwarding.
+func Forwardings() []Forwarding { return append([]Forwarding{ForwardNone}, forwardings[:]...) }
+
 // Hot is the part of a link that redirects need: the durable hot record. The latest hot record of a
 // key is the state of the key; a tombstone is such a record too.
 type Hot struct {
@@ -162,8 +178,38 @@ func (r *Record) SetRedirectStatus(status int) bool {
 	return ok
 }
 
-// SetForwardQuery sets whether the query string after the code is put onto the target.
-func (r *Record) SetForwardQuery(forward bool) { r.setFlag(index.FlagForwardQuery, forward) }
+// SetForwardQuery sets whether the query after the code is passed on. A link that does already goes on in its way.
+func (r *Record) SetForwardQuery(forward bool) {
+	switch forwards := r.Hot.Flags&index.FlagForwardQuery != 0; {
+	case forward && !forwards:
+		r.SetQuery(ForwardAppend)
+	case !forward:
+		r.SetQuery(ForwardNone)
+	}
+}
+
+// SetQuery sets what becomes of the query after the code, nothing if q is empty. It returns false, and has changed
+// nothing, if there is no such Forwarding.
+func (r *Record) SetQuery(q Forwarding) bool {
+	way := slices.Index(forwardings[:], q)
+	forward := way >= 0
+	if !forward && q != "" && q != ForwardNone {
+		return false
+	}
+	r.setFlag(index.FlagForwardQuery, forward)
+	f := r.Hot.fields()
+	f.Query = extras.Query(max(way, 0))
+	r.Hot.setFields(f)
+	return true
+}
+
+// query returns what becomes of the query after the code.
+func (h *Hot) query() Forwarding {
+	if h.Flags&index.FlagForwardQuery == 0 {
+		return ForwardNone
+	}
+	return forwardings[h.fields().Query]
+}
 
 // SetDisabled sets whether the link is switched off.
 func (r *Record) SetDisabled(disabled bool) { r.setFlag(index.FlagDisabled, disabled) }
@@ -206,7 +252,8 @@ type Detail struct {
 	Owner          uint32
 	Target         string
 	RedirectStatus int
-	ForwardQuery   bool
+	ForwardQuery   bool // Query is not ForwardNone
+	Query          Forwarding
 	Disabled       bool
 	State          State
 	StartsAt       time.Time // zero: it has no start
@@ -233,6 +280,7 @@ type Draft struct {
 	Target         string
 	RedirectStatus int // 0: 302
 	ForwardQuery   bool
+	Query          Forwarding // empty: as ForwardQuery says
 	Disabled       bool
 	StartsAt       time.Time // zero: at once
 	ExpiresAt      time.Time // zero: never
@@ -274,6 +322,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
 	rec.SetForwardQuery(d.ForwardQuery)
+	if d.Query != "" && !rec.SetQuery(d.Query) {
+		return Record{}, invalid.Error{{Field: "query", Code: "not_supported", Message: "must be none, append, override or keep"}}
+	}
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
@@ -341,7 +392,7 @@ func (r *Record) listedBytes() int {
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Key: r.Hot.Key, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
-		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0, Query: r.Hot.query(),
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),

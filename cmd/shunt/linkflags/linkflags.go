@@ -50,9 +50,13 @@ var Fields = []Field{
 		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
 	{"forward-query", "forward_query", "bool", "pass the query string after the code on to the target", "", "--forward-query=false: do not",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
+	{"query", "query", "MODE", "what becomes of that query string: none, append (as --forward-query), override (its parameters replace the target's) or keep (the target's win)", "default none", "",
+		last(readQuery), func(l *client.Link) string { return string(l.Query) }},
 	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
 }
+
+var queries = []string{string(client.QueryNone), string(client.QueryAppend), string(client.QueryOverride), string(client.QueryKeep)}
 
 var redirectStatuses = []string{"301", "302", "307", "308"}
 
@@ -71,6 +75,7 @@ func Add(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 		settings.MarkArguments(fs, f.Flag)
 	}
 	settings.CompleteWords(fs, "status", redirectStatuses...)
+	settings.CompleteWords(fs, "query", queries...)
 }
 
 func (f *Field) help(ofNew bool) string {
@@ -163,6 +168,14 @@ func readStatus(text string) (any, error) {
 		return nil, err
 	}
 	return strconv.Atoi(status)
+}
+
+func readQuery(text string) (any, error) {
+	query, err := settings.OneOf(queries...)(text)
+	if err != nil {
+		return nil, err
+	}
+	return query, nil
 }
 
 func readYes(text string) (any, error) {
