@@ -103,7 +103,7 @@ var bulkRooms = sync.Pool{New: func() any { return new(bulkRoom) }}
 // release gives the room to a later request.
 func (r *bulkRoom) release() {
 	clear(r.items) // releases strings
-	r.items, r.reader.asked, r.reader.members = r.items[:0], askedLink{}, [16]jsonbody.Member{}
+	r.items, r.reader.asked, r.reader.members = r.items[:0], askedLink{}, [20]jsonbody.Member{}
 	bulkRooms.Put(r)
 }
 

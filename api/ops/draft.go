@@ -23,7 +23,7 @@ type linkReader struct {
 	now    time.Time
 
 	asked   askedLink
-	members [16]jsonbody.Member // as many as a line of an export has; more need memory
+	members [20]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 
