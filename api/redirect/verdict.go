@@ -65,11 +65,14 @@ func (o Outcome) IsUnknown() bool { return o == UnknownCode || o == NotStarted }
 
 // Facts are the facts that decide about a link at one moment.
 type Facts struct {
-	Blocked   bool // the target, together with the query that it is asked with, is on the block list
-	Disabled  bool
-	Expired   bool
-	Exhausted bool // the cap of hits is used up
+	Blocked  bool // the target, together with the query that it is asked with, is on the block list
+	Disabled bool
 
+	// Limited says that the link has an expiry, a cap or extras. Else the rest is false, and is not looked at: so a
+	// usual link pays for all of it with one test.
+	Limited    bool
+	Expired    bool
+	Exhausted  bool // the cap of hits is used up
 	NotStarted bool
 }
 
@@ -77,8 +80,8 @@ type Facts struct {
 // because a cap must be exact. location is the target with the query that is forwarded, because the
 // block list may match both together.
 func (r *Redirector) factsOf(l index.Link, location []byte, nowMs int64) Facts {
-	f := Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled()}
-	if l.Unusual() {
+	f := Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Limited: l.Unusual()}
+	if f.Limited {
 		f.Expired, f.NotStarted = l.Expired(nowMs), nowMs < extras.StartsAtMs(l.Extras())
 		f.Exhausted = f.NotStarted && r.engine.UsedUp(l) // no Hit will say it
 	}
@@ -94,6 +97,8 @@ func (f Facts) Verdict() Outcome {
 		return TargetBlocked
 	case f.Disabled:
 		return Disabled
+	case !f.Limited:
+		return Redirected
 	case f.Expired:
 		return Expired
 	case f.Exhausted:
@@ -110,6 +115,7 @@ func (r *Redirector) State(d *engine.Detail) engine.State {
 	return Facts{
 		Blocked:    r.blocks.BlocksText(d.Target),
 		Disabled:   d.Disabled,
+		Limited:    true,
 		Expired:    d.State == engine.StateExpired,
 		Exhausted:  d.State == engine.StateExhausted,
 		NotStarted: d.State == engine.StateScheduled,
