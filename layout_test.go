@@ -84,12 +84,13 @@ var rooms = map[string]room{
 	},
 	"engine/link": {
 		knows: []string{
-			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
+			"engine/caps", "engine/extras", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
 			"engine/internal/settings", "engine/invalid", "engine/search",
 		},
 		users: []string{"engine"},
 	},
 	"engine/expect": {users: nobody},
+	"engine/extras": {knows: []string{"engine/internal/limits"}},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",
@@ -132,7 +133,7 @@ var rooms = map[string]room{
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine", "engine/search"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine", "engine/extras", "engine/search"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
 	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
@@ -190,7 +191,7 @@ var rooms = map[string]room{
 	},
 	"api/qrcode":     {never: noHTTP},
 	"api/rate":       {never: noHTTP},
-	"api/redirect":   {knows: []string{"engine", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
+	"api/redirect":   {knows: []string{"engine", "engine/extras", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/relay":      {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
 	"api/shed":       {never: noHTTP},
 	"api/sheet":      {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},

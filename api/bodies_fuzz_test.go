@@ -86,8 +86,10 @@ func (st *site) wantField(o *linkObject, name string, value json.RawMessage) (er
 		}
 		o.Tags = engine.DistinctTags(o.Tags)
 	case "forward_query":
-		o.ForwardQuery = false
-		return json.Unmarshal(value, &o.ForwardQuery)
+		o.ForwardQuery, o.Query = false, "none"
+		if err = json.Unmarshal(value, &o.ForwardQuery); o.ForwardQuery {
+			o.Query = "append"
+		}
 	default:
 		err = errors.New("is no field")
 	}
@@ -154,7 +156,7 @@ func FuzzShortenBody(f *testing.F) {
 			return
 		}
 		got := linkIn(t, answer)
-		want := linkObject{Code: got.Code, RedirectStatus: 302, Owner: got.Owner, Tags: []string{}}
+		want := linkObject{Code: got.Code, RedirectStatus: 302, Owner: got.Owner, Tags: []string{}, Query: "none"}
 		expect.OK(t, st.wantIn(&want, body), "%q is taken", body)
 		want.ShortURL = st.baseURL + "/" + want.Code
 		read := st.handle("GET", "/links/"+got.Code, nil)
@@ -243,7 +245,7 @@ func FuzzImportBody(f *testing.F) {
 		var items []map[string]json.RawMessage
 		if all.Created > 0 && len(all.Results) == 1 {
 			expect.OK(t, json.Unmarshal(body, &items), "%q is taken", item)
-			want := linkObject{RedirectStatus: 302, Owner: 1, Tags: []string{}}
+			want := linkObject{RedirectStatus: 302, Owner: 1, Tags: []string{}, Query: "none"}
 			for name, value := range items[0] {
 				expect.OK(t, st.wantImported(&want, name, value), "%q is taken: %s", item, name)
 			}

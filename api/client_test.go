@@ -138,7 +138,7 @@ func makeLinks(t *tour) {
 	t.want("the link", fmt.Sprintf("%+v", a), fmt.Sprintf("%+v", client.Link{
 		Code: "a", ShortURL: "http://127.0.0.1:8080/a", URL: draft.URL, RedirectStatus: 307, State: client.StateActive, Owner: 1,
 		CreatedAt: expires.Add(-time.Hour), UpdatedAt: expires.Add(-time.Hour), ExpiresAt: expires, MaxHits: 9, Title: "A",
-		Tags: []string{"x", "y"}, ForwardQuery: true, Version: a.Version,
+		Tags: []string{"x", "y"}, ForwardQuery: true, Query: client.QueryAppend, Version: a.Version,
 	}))
 	expect.That(t, strings.HasPrefix(raw, `{"code":"a","short_url":`) && a.Version != 0, "got raw %s, version %d", raw, a.Version)
 	again, err := t.Shorten(t.Context(), draft)

@@ -18,7 +18,7 @@ import (
 
 // An answer and a request that are as documented. Each fault below changes one thing in them.
 var aLink = string((&ops.Link{ShortURL: "https://sho.rt/hello", Detail: engine.Detail{
-	Key: keyOf("hello"), Target: "https://example.org/", RedirectStatus: 302, State: engine.StateActive, Owner: 1,
+	Key: keyOf("hello"), Target: "https://example.org/", RedirectStatus: 302, Query: engine.ForwardNone, State: engine.StateActive, Owner: 1,
 	CreatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), UpdatedAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 }}).AppendJSON(nil))
 

@@ -106,7 +106,7 @@ func TestFormsSuggestTheTagsThatMostLinksHave(t *testing.T) {
 func TestALinkLikeAnotherHasItsFields(t *testing.T) {
 	st, b := withAnn(t, nil)
 	b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/?x", "alias", "one", "title", "T", "note", "first\r\nsecond",
-		"tags", "a, b", "expires_at", "2037-03-04T05:06", "max_hits", "7", "redirect_status", "308", "forward_query", "on"))
+		"tags", "a, b", "expires_at", "2037-03-04T05:06", "max_hits", "7", "redirect_status", "308", "query", "append"))
 	page := b.open("/_/link/one")
 	page.want("Note first second")
 	expect.Equal(t, st.object("one").Note, "first\nsecond")

@@ -35,7 +35,7 @@ func TestAFormMakesALinkOfAllItsFields(t *testing.T) {
 	st, b := withAnn(t, nil)
 	made := b.follow(b.open("/_/links").form("/_/links").with(
 		"url", " https://a.example/x?y=1#z ", "alias", "full", "title", "A <title>", "tags", `news, "a, b" , ü`, "expires_at", "2027-03-04T05:06",
-		"max_hits", "0100", "redirect_status", "308", "forward_query", "on", "disabled", "on"))
+		"max_hits", "0100", "redirect_status", "308", "query", "append", "disabled", "on"))
 	made.want("The link is ready.", "http://127.0.0.1:8080/full", "The link does not redirect now: it is disabled.")
 	o := st.object("full")
 	got := fmt.Sprintf("%s|%s|%q|%v|%d|%d|%v|%v", o.URL, o.Title, o.Tags, o.ExpiresAt.Format(time.RFC3339), *o.MaxHits, o.RedirectStatus, o.ForwardQuery, o.State)

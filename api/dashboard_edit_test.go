@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,7 +35,10 @@ func TestAnEditChangesOnlyTheFieldsThatWereTouched(t *testing.T) {
 		"no expiry":            {[]string{"expires_at", ""}, func(o *linkObject) { o.ExpiresAt = nil }},
 		"no limit":             {[]string{"max_hits", ""}, func(o *linkObject) { o.MaxHits = nil }},
 		"another status":       {[]string{"redirect_status", "301"}, func(o *linkObject) { o.RedirectStatus = 301 }},
-		"no query":             {[]string{"forward_query", ""}, func(o *linkObject) { o.ForwardQuery = false }},
+		"no query":             {[]string{"query", "none"}, func(o *linkObject) { o.ForwardQuery, o.Query = false, "none" }},
+		"another query":        {[]string{"query", "keep"}, func(o *linkObject) { o.Query = "keep" }},
+		"a start":              {[]string{"starts_at", "2026-01-02T03:00"}, func(o *linkObject) { at := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC); o.StartsAt = &at }},
+		"what comes after":     {[]string{"expired_url", "over.example"}, func(o *linkObject) { url := "https://over.example"; o.ExpiredURL = &url }},
 		"the target":           {[]string{"url", "https://b.example/"}, func(o *linkObject) { o.URL = "https://b.example/" }},
 		"a code is not edited": {[]string{"alias", "y", "title", "t"}, func(o *linkObject) { o.Title = "t" }},
 	} {
@@ -45,9 +47,6 @@ func TestAnEditChangesOnlyTheFieldsThatWereTouched(t *testing.T) {
 			st.now.Add((2 * time.Hour).Milliseconds()) // the expiry has passed
 			want := st.object("x")
 			form := b.open(editX).form(editX).with(c.touched...)
-			if slices.Contains(c.touched, "forward_query") {
-				form.values.Del("forward_query") // what a browser sends of a box that is not checked
-			}
 			b.follow(form).want("The link is saved.")
 			got := st.object("x")
 			c.want(&want)
@@ -71,8 +70,12 @@ func deref(o linkObject) []any {
 	if o.MaxHits != nil {
 		most = *o.MaxHits
 	}
-	o.ExpiresAt, o.MaxHits, o.Unique = nil, nil, nil
-	return []any{o, expires, most}
+	starts, after := fmt.Sprint(o.StartsAt), "nowhere"
+	if o.ExpiredURL != nil {
+		after = *o.ExpiredURL
+	}
+	o.ExpiresAt, o.MaxHits, o.Unique, o.StartsAt, o.ExpiredURL = nil, nil, nil, nil, nil
+	return []any{o, expires, most, starts, after}
 }
 
 func TestAnEditThatChangesNothingSaysSo(t *testing.T) {

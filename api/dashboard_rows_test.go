@@ -37,6 +37,9 @@ func (b *plainBrowser) askFor(p dashboard.Page, path string) *shown {
 	if p.Method == "GET" {
 		return b.get(path)
 	}
+	if strings.HasPrefix(path, "/_/link/") { // what becomes of a query; elsewhere it is that of a list
+		return b.post(path, formType, strings.Replace(everyField, "query=tag%3Dt", "query=append", 1))
+	}
 	return b.post(path, formType, everyField)
 }
 

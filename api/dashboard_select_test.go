@@ -196,7 +196,7 @@ func TestAListIsAFileForSpreadsheets(t *testing.T) {
 	file := b.get(page.link("This list as CSV"))
 	expect.Equal(t, file.header.Get("Content-Disposition"), `attachment; filename="links.csv"`)
 	lines := strings.Split(strings.TrimSuffix(file.body, "\n"), "\n")
-	expect.Equal(t, lines[0], "\ufeffcode,short_url,url,title,note,tags,state,created_at,updated_at,expires_at,max_hits,hits,visitors,visitors_as_of")
+	expect.Equal(t, lines[0], "\ufeffcode,short_url,url,title,note,tags,state,created_at,updated_at,starts_at,expires_at,expired_url,max_hits,hits,visitors,visitors_as_of")
 	expect.Equal(t, len(lines), 1+601+1, "lines, one of them in a note")
 	expect.That(t, strings.HasPrefix(lines[1], "l1,http://127.0.0.1:8080/l1,https://h1.example/p,T1,,t1,active,") && strings.HasSuffix(lines[1], ",,,0,0,2026-01-02T03:00:00Z"), "the first: %s", lines[1])
 	expect.Contains(t, file.body, "l5,http://127.0.0.1:8080/l5,https://h5.example/p,'=1+1,\"two\nlines\",\"\"\"a, b\"\", t1\",active,")

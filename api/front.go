@@ -153,19 +153,25 @@ func (f *front) commit(ctx *fasthttp.RequestCtx, sc *scratch, d redirect.Decisio
 		ctx.Response.Header.SetCanonical(exchange.NameLocation, sc.buf[:location])
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, sc.buf[location:])
 	} else {
-		f.miss(ctx, o, sc.request.Client, now)
+		f.miss(ctx, d, o, sc.request.Client, now)
 	}
 	f.latency.Observe(time.Since(ctx.Time()), ctx.ConnID())
 }
 
-// miss answers a request for a code that is not redirected.
-func (f *front) miss(ctx *fasthttp.RequestCtx, o redirect.Outcome, client netip.Addr, now time.Time) {
-	if o == redirect.Prefetched { // nobody sees the answer, so it has no page
+// miss answers a request for a code that is not redirected to the link's target, because of outcome o of decision d.
+func (f *front) miss(ctx *fasthttp.RequestCtx, d redirect.Decision, o redirect.Outcome, client netip.Addr, now time.Time) {
+	switch o {
+	case redirect.Prefetched: // nobody sees the answer, so it has no page
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, exchange.NoStore)
 		return
+	case redirect.Fallback:
+		ctx.SetStatusCode(fasthttp.StatusFound)
+		ctx.Response.Header.SetCanonical(exchange.NameLocation, f.redirects.AppendFallback(nil, d))
+		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+		return
 	}
-	if o == redirect.UnknownCode && !f.limiter.MayMiss(ctx, client, now) {
+	if o.IsUnknown() && !f.limiter.MayMiss(ctx, client, now) {
 		o = redirect.TooManyMisses
 	}
 	f.hsts.Demand(ctx)

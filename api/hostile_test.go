@@ -75,6 +75,15 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 		return itemOf(st.call("POST", "/import", `[{"code":"i`+unique+`","url":`+url+`}]`))
 	},
 	"PATCH /links/{code}": func(st *site, url, _ string) reply { return st.call("PATCH", "/links/victim", `{"url":`+url+`}`) },
+	"POST /shorten of an expired_url": func(st *site, url, _ string) reply {
+		return st.call("POST", "/shorten", `{"url":"https://good.example/","expired_url":`+url+`}`)
+	},
+	"POST /import of an expired_url": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"e`+unique+`","url":"https://good.example/","expired_url":`+url+`}]`))
+	},
+	"PATCH /links/{code} of an expired_url": func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/links/victim", `{"expired_url":`+url+`}`)
+	},
 }
 
 // itemOf returns the result of the one item of a bulk, as the answer to a request.
@@ -120,10 +129,10 @@ func TestNoHostileTargetIsAcceptedByAnyWayIn(t *testing.T) {
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
-// refusalCode returns the code of the error of the field url, otherwise that of the problem; empty
+// refusalCode returns the code of the error of the field url or expired_url, otherwise that of the problem; empty
 // if r is not a problem.
 func refusalCode(r reply) string {
-	if code, found := strings.CutPrefix(r.fields(), "url:"); found {
+	if code, found := strings.CutPrefix(strings.TrimPrefix(r.fields(), "expired_"), "url:"); found {
 		return code
 	}
 	return r.problem()

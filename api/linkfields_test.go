@@ -41,6 +41,19 @@ var fieldCases = map[string]fieldCase{
 		invalid:  map[string]string{`"2020-01-01T00:00:00Z"`: "expires_at:past", `"2030-01"`: "expires_at:format", `1893456000`: "expires_at:type"},
 		imported: []string{`"2020-01-01T00:00:00Z"`},
 	},
+	"starts_at": {
+		value: `"2030-01-02T03:04:05.678Z"`, other: `"2020-01-01T00:00:00Z"`, unset: `null`,
+		alike:   []string{`"2030-01-02T04:04:05.6789+01:00"`},
+		invalid: map[string]string{`"1970-01-01"`: "starts_at:range", `"1969-01-01"`: "starts_at:range", `"2030-01"`: "starts_at:format", `1893456000`: "starts_at:type"},
+	},
+	"expired_url": {
+		value: `"https://example.org/over?b=c"`, other: `"http://other.example/"`, unset: `null`,
+		alike: []string{`"https://EXAMPLE.org/over?b=c"`, `" https://example.org/over?b=c"`},
+		invalid: map[string]string{
+			`""`: "expired_url:required", `"ftp://a/"`: "expired_url:scheme", `7`: "expired_url:type",
+			`"http://127.0.0.1:8080/x"`: "expired_url:own_origin", `"https://a/` + strings.Repeat("x", 8192) + `"`: "expired_url:too_long",
+		},
+	},
 	"max_hits": {
 		value: `7`, other: `9007199254740992`, unset: `null`,
 		invalid: map[string]string{`0`: "max_hits:range", `9007199254740993`: "max_hits:range", `"7"`: "max_hits:type"},
@@ -60,7 +73,11 @@ var fieldCases = map[string]fieldCase{
 		invalid: map[string]string{`[""]`: "tags[0]:required", `"a"`: "tags:type", `[null]`: "tags:type"},
 	},
 	"forward_query": flagCase("forward_query"),
-	"disabled":      flagCase("disabled"),
+	"query": {
+		value: `"override"`, other: `"keep"`, unset: `"none"`,
+		invalid: map[string]string{`"merge"`: "query:range", `""`: "query:range", `true`: "query:type"},
+	},
+	"disabled": flagCase("disabled"),
 }
 
 // flagCase returns the case of a field that is true or false.
@@ -300,6 +317,7 @@ var linkStates = []linkState{
 	{"disabled", `"disabled":true`, 410, "disabled"},
 	{"expired", `"expires_at":"2026-01-02T03:05:00Z"`, 410, "expired"},
 	{"exhausted", `"max_hits":1`, 410, "limit of uses"},
+	{"scheduled", `"starts_at":"2026-01-03T00:00:00Z"`, 404, "There is no link"},
 }
 
 // statesOf returns the linkStates whose bits are set.
@@ -308,6 +326,10 @@ func statesOf(bits int) (states []linkState) {
 		if bits>>i&1 != 0 {
 			states = append(states, s)
 		}
+	}
+	isExpired := func(s linkState) bool { return s.name == "expired" }
+	if slices.ContainsFunc(states, isExpired) { // no link expires before it starts
+		states = slices.DeleteFunc(states, func(s linkState) bool { return s.name == "scheduled" })
 	}
 	return states
 }
@@ -356,7 +378,7 @@ func (st *site) wantVerdict(code string, want linkState) {
 	}
 	send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")).expect(st.t, want.name+": POST", 405)
 	status := want.status
-	if want.name == "active" || want.name == "exhausted" { // a query that is too long counts before the cap
+	if want.name == "active" {
 		status = 414
 	}
 	st.get("/"+code+"?"+strings.Repeat("x", 8<<10), browser).expect(st.t, want.name+": a query that is too long", status)

@@ -26,6 +26,9 @@ type linkObject struct {
 	Note           string       `json:"note"`
 	Tags           []string     `json:"tags"`
 	ForwardQuery   bool         `json:"forward_query"`
+	Query          string       `json:"query"`
+	StartsAt       *time.Time   `json:"starts_at"`
+	ExpiredURL     *string      `json:"expired_url"`
 	Hits           uint64       `json:"hits"`
 	Unique         *uint64      `json:"unique,omitempty"`
 }

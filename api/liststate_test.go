@@ -54,7 +54,7 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 		for _, s := range states {
 			if s.field == "" {
 				host = "b.example"
-			} else if s.name != "disabled" {
+			} else if s.name != "disabled" && s.name != "scheduled" {
 				fields = append(fields, s.field)
 			}
 		}
@@ -66,8 +66,8 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 		st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"http://%s/",%s}`, host, strings.Join(fields, ","))).need(rt, "", 201)
 		st.get("/"+l.code, browser)
 		for _, s := range states {
-			if s.name == "disabled" {
-				st.callAs(token, "PATCH", "/links/"+l.code, "{"+s.field+"}")
+			if s.name == "disabled" || s.name == "scheduled" { // after the hit
+				st.callAs(token, "PATCH", "/links/"+l.code, "{"+s.field+"}").need(rt, s.name, 200)
 			}
 		}
 		if len(states) > 0 {

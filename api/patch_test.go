@@ -47,12 +47,12 @@ func TestAPatchChangesWhatItNamesAndNothingElse(t *testing.T) {
 		"tags in another order": {`{"tags":["a","b"]}`, func(o *linkObject) { o.Tags = []string{"a", "b"} }},
 		"no tags":               {`{"tags":null}`, func(o *linkObject) { o.Tags = []string{} }},
 		"an empty list of tags": {`{"tags":[]}`, func(o *linkObject) { o.Tags = []string{} }},
-		"query not forwarded":   {`{"forward_query":false}`, func(o *linkObject) { o.ForwardQuery = false }},
-		"no forward_query":      {`{"forward_query":null}`, func(o *linkObject) { o.ForwardQuery = false }},
+		"query not forwarded":   {`{"forward_query":false}`, func(o *linkObject) { o.ForwardQuery, o.Query = false, "none" }},
+		"no forward_query":      {`{"forward_query":null}`, func(o *linkObject) { o.ForwardQuery, o.Query = false, "none" }},
 		"all at once": {
 			`{"url":"http://b/","redirect_status":null,"expires_at":null,"max_hits":null,"title":null,"tags":null,"forward_query":null}`,
 			func(o *linkObject) {
-				o.URL, o.RedirectStatus, o.ExpiresAt, o.MaxHits, o.Title, o.Tags, o.ForwardQuery = "http://b/", 302, nil, nil, "", []string{}, false
+				o.URL, o.RedirectStatus, o.ExpiresAt, o.MaxHits, o.Title, o.Tags, o.ForwardQuery, o.Query = "http://b/", 302, nil, nil, "", []string{}, false, "none"
 			},
 		},
 	} {

@@ -93,7 +93,7 @@ func (f *front) missPlain(out []byte, r *http1.Plain, q *redirect.Request, d red
 		if d.Outcome != redirect.Redirected {
 			o = f.redirects.Commit(d, q)
 		}
-		f.miss(&m.ctx, o, q.Client, time.UnixMilli(q.NowMs))
+		f.miss(&m.ctx, d, o, q.Client, time.UnixMilli(q.NowMs))
 		out = m.appendTo(out, r)
 		if f.access != nil {
 			f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))

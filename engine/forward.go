@@ -60,6 +60,7 @@ type (
 	Outcome      = link.Outcome
 	TakenError   = link.TakenError
 	LinkQuery    = link.LinkQuery
+	Forwarding   = link.Forwarding
 	LinkPage     = link.LinkPage
 	LinkList     = link.LinkList
 	LinkEntry    = link.LinkEntry
@@ -91,10 +92,19 @@ type (
 // States of a link.
 const (
 	StateActive    = link.StateActive
+	StateScheduled = link.StateScheduled
 	StateDisabled  = link.StateDisabled
 	StateExpired   = link.StateExpired
 	StateExhausted = link.StateExhausted
 	StateBlocked   = link.StateBlocked
+)
+
+// What becomes of the query after the code of a link.
+const (
+	ForwardNone     = link.ForwardNone
+	ForwardAppend   = link.ForwardAppend
+	ForwardOverride = link.ForwardOverride
+	ForwardKeep     = link.ForwardKeep
 )
 
 // Limits of requests and of answers.
@@ -152,6 +162,9 @@ const (
 
 // States is link.States.
 func States() []State { return link.States() }
+
+// Forwardings is link.Forwardings.
+func Forwardings() []Forwarding { return link.Forwardings() }
 
 // EachLink is link.EachLink.
 func EachLink(fn func(HotView) error) func([]HotView) error { return link.EachLink(fn) }

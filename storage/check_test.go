@@ -146,7 +146,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a cold record of a code that is unknown":     {putRow(row.AppendColdKey(nil, 60), row.AppendCold(nil, &engine.Cold{Key: keyOf("nobody")})), `no hot record has its code "nobody"`},
 		"a cold record with bytes after it":           {putRow(row.AppendColdKey(nil, 4), append(row.AppendCold(nil, &code04.Cold), 0)), "fields without order"},
 		"two live codes of one id":                    {putRow(row.AppendHotKey(nil, keyOf("twice")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
-		"a hot record of an unknown flag":             {putRow(row.AppendHotKey(nil, keyOf("code04")), []byte{1, 0x80, 4, 7}), "unknown flags"},
+		"a hot record of unknown extras":              {putRow(row.AppendHotKey(nil, keyOf("code04")), []byte{1, 0x80, 4, 7, 4, 99, 1, 0, 7, 'h'}), "malformed extras"},
 		"a hot record of an id that was not given":    {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},
 		"a hot record of another node":                {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 1<<48 | 4, Owner: 7, Target: "https://a.b/"})), "is of node 1"},
 		"a hot record without a target":               {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7})), "no target"},

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
@@ -27,6 +28,9 @@ func TestALinkIsReadAsItWasApplied(t *testing.T) {
 	rec := rowtest.Link("promo", 1, 7, "spring", "sale")
 	rec.Hot.Flags = engine.FlagExpires | engine.FlagCapped | engine.FlagForwardQuery | 3
 	rec.Hot.ExpiresAtMs, rec.Hot.MaxHits, rec.Cold.ImportedHits = 5000, 10, 4
+	rec.SetStart(time.UnixMilli(4000))
+	rec.SetExpiredURL("https://example.com/after")
+	rec.SetQuery(engine.ForwardOverride)
 	apply(t, s, rowtest.Creation(rec))
 	if got, err := s.ReadRecord(keyOf("promo")); err != nil || !reflect.DeepEqual(got, rec) {
 		t.Errorf("got %+v, %v, want %+v", got, err, rec)
@@ -91,7 +95,7 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 		text := engine.AppendSearched(nil, &r.Hot, &r.Cold)
 		e := engine.LinkEntry{
 			KeyView: r.Hot.View(), Flags: r.Hot.Flags, CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs, ExpiresAtMs: r.Hot.ExpiresAtMs,
-			Text: text,
+			StartsAtMs: r.Hot.StartsAtMs(), Text: text,
 		}
 		want[string(row.AppendByOwnerKey(nil, r.Hot.Owner, r.Hot.ID))] = string(row.AppendIndexValue(nil, &e))
 		e.TextByOwner = len(text) > row.MaxTagTextBytes

@@ -17,10 +17,22 @@ type State string
 // The states of a link.
 const (
 	StateActive    State = "active"
+	StateScheduled State = "scheduled" // its start is to come, and until then it looks unknown to visitors
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted" // all hits of its cap are used up
 	StateBlocked   State = "blocked"   // its target is on the block list
 	StateDisabled  State = "disabled"  // its owner has switched it off
+)
+
+// A Query is what becomes of the query after the code of a link.
+type Query string
+
+// What becomes of a query.
+const (
+	QueryNone     Query = "none"     // it is not passed on
+	QueryAppend   Query = "append"   // it is put after that of the target
+	QueryOverride Query = "override" // the same, and a parameter of the target goes if the visitor sends one of its name
+	QueryKeep     Query = "keep"     // the same, without the parameters whose names the target has
 )
 
 // A Link is a short link.
@@ -34,12 +46,15 @@ type Link struct {
 	Owner          uint32    `json:"owner"` // a user's id
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
-	ExpiresAt      time.Time `json:"expires_at,omitzero"` // zero: never
-	MaxHits        uint64    `json:"max_hits,omitzero"`   // 0: any number
+	StartsAt       time.Time `json:"starts_at,omitzero"`   // zero: it has no start
+	ExpiresAt      time.Time `json:"expires_at,omitzero"`  // zero: never
+	ExpiredURL     string    `json:"expired_url,omitzero"` // where visitors are sent once it is expired or used up; empty: nowhere
+	MaxHits        uint64    `json:"max_hits,omitzero"`    // 0: any number
 	Title          string    `json:"title"`
 	Note           string    `json:"note"` // for its owner
 	Tags           []string  `json:"tags"`
-	ForwardQuery   bool      `json:"forward_query"`
+	ForwardQuery   bool      `json:"forward_query"` // Query is not QueryNone
+	Query          Query     `json:"query"`
 	Disabled       bool      `json:"disabled"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -64,13 +79,16 @@ type Draft struct {
 	Alias          string    `json:"alias,omitempty"`           // a chosen code; empty: a random one
 	Domain         string    `json:"domain,omitempty"`          // a host; empty: the default domain
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
+	StartsAt       time.Time `json:"starts_at,omitzero"`        // until then it looks unknown to visitors
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`
+	ExpiredURL     string    `json:"expired_url,omitempty"` // where visitors are sent once it is expired or used up
 	MaxHits        uint64    `json:"max_hits,omitempty"`
 	Title          string    `json:"title,omitempty"`
 	Note           string    `json:"note,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
-	ForwardQuery   bool      `json:"forward_query,omitempty"`
-	Disabled       bool      `json:"disabled,omitempty"` // it does not redirect until an Edit resets this
+	ForwardQuery   bool      `json:"forward_query,omitempty"` // the same as QueryAppend
+	Query          Query     `json:"query,omitempty"`         // empty: as ForwardQuery says
+	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -80,12 +98,15 @@ type Draft struct {
 type Edit struct {
 	URL            Field[string]    `json:"url,omitzero"` // cannot be Reset
 	RedirectStatus Field[int]       `json:"redirect_status,omitzero"`
+	StartsAt       Field[time.Time] `json:"starts_at,omitzero"`
 	ExpiresAt      Field[time.Time] `json:"expires_at,omitzero"`
+	ExpiredURL     Field[string]    `json:"expired_url,omitzero"`
 	MaxHits        Field[uint64]    `json:"max_hits,omitzero"`
 	Title          Field[string]    `json:"title,omitzero"`
 	Note           Field[string]    `json:"note,omitzero"`
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
+	Query          Field[Query]     `json:"query,omitzero"` // with ForwardQuery, both must agree
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }

@@ -25,7 +25,7 @@ func pages() visit.Content {
 	}
 	return visit.Content{
 		Rows: all, Templates: templates, Style: style, Script: script, AskToSignIn: of((*request).askToSignIn),
-		Functions: template.FuncMap{"redirect": redirectMeaning, "value": valueText, "folded": foldedText, "size": sizeText},
+		Functions: template.FuncMap{"redirect": redirectMeaning, "query": queryMeaning, "value": valueText, "folded": foldedText, "size": sizeText},
 	}
 }
 

@@ -172,14 +172,14 @@ func (f *linkForm) meet(texts func(name string) string) {
 // inWords returns the text of a field for people.
 func inWords(name, text string) string {
 	switch {
-	case name == "forward_query" || name == "disabled":
+	case name == "disabled":
 		if text == "" {
 			return "no"
 		}
 		return "yes"
 	case text == "":
 		return "empty"
-	case name == "expires_at":
+	case name == "starts_at" || name == "expires_at":
 		return strings.Replace(text, "T", " ", 1) + " UTC"
 	}
 	return text

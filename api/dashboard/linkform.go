@@ -34,15 +34,17 @@ var linkFields = []linkField{
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
-	{"expires_at", false, func(l *ops.Link) string { return shownExpiry(l.ExpiresAt) }, expiryValue},
+	{"starts_at", false, func(l *ops.Link) string { return shownTime(l.StartsAt) }, timeValue},
+	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
+	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
-	{"forward_query", false, func(l *ops.Link) string { return shownCheck(l.ForwardQuery) }, checkValue},
+	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.
-var defaultShown = map[string]string{"redirect_status": "302"}
+var defaultShown = map[string]string{"redirect_status": "302", "query": string(engine.ForwardNone)}
 
 func shownMaxHits(l *ops.Link) string {
 	if l.MaxHits == 0 {
@@ -57,8 +59,8 @@ const (
 	secondForm = "2006-01-02T15:04:05"
 )
 
-// shownExpiry returns a time in UTC; to the minute if it has no seconds.
-func shownExpiry(t time.Time) string {
+// shownTime returns a time in UTC; to the minute if it has no seconds.
+func shownTime(t time.Time) string {
 	switch t = t.UTC(); {
 	case t.IsZero():
 		return ""
@@ -90,8 +92,8 @@ func numberValue(text string) any {
 	return textValue(text)
 }
 
-// expiryValue takes a time without a zone as UTC.
-func expiryValue(text string) any {
+// timeValue takes a time without a zone as UTC.
+func timeValue(text string) any {
 	for _, form := range []string{minuteForm, secondForm} {
 		if t, err := time.Parse(form, text); err == nil {
 			return t.Format(time.RFC3339)
@@ -130,8 +132,11 @@ var hints = map[string]string{
 	"title":      "Visitors do not see it.",
 	"note":       "For you: why the link exists. Visitors do not see it.",
 	"tags":       "With commas between them.",
+	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
+
+	"expired_url": "Where visitors are sent once the link has expired or its limit is reached. Empty: they see a page that says so.",
 
 	"utm_source":   "Where visitors come from: newsletter.",
 	"utm_medium":   "By what: email, social, print.",
@@ -174,6 +179,28 @@ var redirectKinds = []redirectKind{
 }
 
 func (f *field) Redirects() []redirectKind { return redirectKinds }
+
+// A queryKind is a choice of what becomes of the query of the short address.
+type queryKind struct {
+	Query   engine.Forwarding
+	Meaning string
+}
+
+// queryKinds are the choices, the usual one first.
+var queryKinds = []queryKind{
+	{engine.ForwardNone, "not passed on"},
+	{engine.ForwardAppend, "added to the target"},
+	{engine.ForwardOverride, "added, in place of the same names in the target"},
+	{engine.ForwardKeep, "added, but for names that the target has"},
+}
+
+func (f *field) Queries() []queryKind { return queryKinds }
+
+// queryMeaning returns what a link does with the query of the short address.
+func queryMeaning(q engine.Forwarding) string {
+	i := slices.IndexFunc(queryKinds, func(k queryKind) bool { return k.Query == q })
+	return queryKinds[max(i, 0)].Meaning
+}
 
 // redirectMeaning returns what a status means; "" for one that is no choice.
 func redirectMeaning(status int) string {

@@ -300,7 +300,7 @@ func (r *request) askExpiry(s *ops.Several) error {
 	if text == "" {
 		return patchAs("expires_at", nil)(r, s)
 	}
-	return patchAs("expires_at", expiryValue(text))(r, s)
+	return patchAs("expires_at", timeValue(text))(r, s)
 }
 
 func (r *request) askOwner(s *ops.Several) error {
@@ -331,7 +331,7 @@ type linkTable struct {
 func (r *request) newLinkTable(owners bool) (t *linkTable, err error) {
 	t = new(linkTable)
 	headings := []string{
-		"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "expires_at", "max_hits", "hits",
+		"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "starts_at", "expires_at", "expired_url", "max_hits", "hits",
 		"visitors", "visitors_as_of",
 	}
 	if owners {
@@ -352,7 +352,7 @@ func (t *linkTable) add(l *ops.Link, asOf time.Time) {
 	}
 	cells := []string{
 		l.Code, l.ShortURL, l.Target, l.Title, l.Note, tagtext.Join(l.Tags), string(l.State), moment(l.CreatedAt), moment(l.UpdatedAt),
-		moment(l.ExpiresAt), shownMaxHits(l), strconv.FormatUint(l.Hits, 10), visitors, as,
+		moment(l.StartsAt), moment(l.ExpiresAt), l.ExpiredURL, shownMaxHits(l), strconv.FormatUint(l.Hits, 10), visitors, as,
 	}
 	if t.owners != nil {
 		cells = append(cells, cmp.Or(t.owners[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10)))

@@ -53,7 +53,7 @@ type Member struct {
 	Value json.RawMessage
 }
 
-// maxMembers is the limit of members in an object. No request has more than a dozen, and splitting
+// maxMembers is the limit of members in an object. No request has more than twenty, and splitting
 // an object costs thirty times as much as checking its grammar.
 const maxMembers = 64
 

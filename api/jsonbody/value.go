@@ -65,6 +65,10 @@ func Time(value json.RawMessage) (time.Time, error) { return readTime(value, whe
 // date, which is the end of that day in UTC.
 func Expiry(value json.RawMessage) (time.Time, error) { return readTime(value, when.Expiry) }
 
+// Start reads when something begins, to the millisecond: a time as package when reads it, or a date, which is the
+// beginning of that day in UTC.
+func Start(value json.RawMessage) (time.Time, error) { return readTime(value, when.Begin) }
+
 func readTime(value json.RawMessage, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
 	text, err := String(value)
 	if err != nil {

@@ -65,7 +65,7 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	p, err := c.parsePatch(body, nil)
-	if errors.As(err, new(engine.InvalidError)) {
+	if wrong := (engine.InvalidError{}); errors.As(err, &wrong) && !slices.ContainsFunc(wrong, isConflict) {
 		if l, errRead := c.Read(caller, code, w); errRead == nil {
 			p, err = c.parsePatch(body, &l)
 		}
@@ -212,11 +212,16 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 			invalid = append(invalid, jsonbody.FieldError(name, "required", "must not be null"))
 		}
 	}
-	if len(invalid) > 0 {
+	fields := append(sent, null...)
+	if invalid = append(invalid, conflicts(&a, fields)...); len(invalid) > 0 {
 		return patch{}, invalid
 	}
-	return patch{fields: append(sent, null...), draft: a.Draft}, nil
+	return patch{fields: fields, draft: a.Draft}, nil
 }
+
+// isConflict reports whether an error is about fields of the patch that do not agree: then it does not matter which of
+// them the link has already.
+func isConflict(e engine.FieldError) bool { return e.Code == codeConflict }
 
 // changing returns the members that ask for another value than link has, and those that are there twice.
 func changing(members []jsonbody.Member, link *Link, a *askedLink) []jsonbody.Member {

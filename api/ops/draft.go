@@ -25,7 +25,7 @@ type linkReader struct {
 	now     time.Time
 
 	asked   askedLink
-	members [17]jsonbody.Member // as many as a line of an export has; more need memory
+	members [21]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 
@@ -69,7 +69,8 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
-	if invalid = append(invalid, missing(fields, r.sent)...); len(invalid) > 0 {
+	invalid = append(invalid, missing(fields, r.sent)...)
+	if invalid = append(invalid, conflicts(&r.asked, r.sent)...); len(invalid) > 0 {
 		return invalid
 	}
 	return nil

@@ -85,7 +85,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendInt(dst, int64(l.RedirectStatus), 10) },
 	},
 	{
-		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, expires_at, max_hits, hits and the block list",
+		name: "state", imported: skip, fixed: "is read-only; it follows from disabled, starts_at, expires_at, max_hits, hits and the block list",
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.State)) },
 	},
 	{
@@ -105,6 +105,17 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.UpdatedAt) },
 	},
 	{
+		name: "starts_at", read: readStart, imported: readStart,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetStart(d.StartsAt) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.StartsAt.Equal(l.StartsAt) },
+		write: func(dst []byte, l *Link) []byte {
+			if l.StartsAt.IsZero() {
+				return append(dst, "null"...)
+			}
+			return jsontext.AppendTime(dst, l.StartsAt)
+		},
+	},
+	{
 		name: "expires_at", read: readExpiry, imported: readImportedExpiry,
 		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetExpiry(d.ExpiresAt) },
 		same: func(d *engine.Draft, l *engine.Detail) bool { return d.ExpiresAt.Equal(l.ExpiresAt) },
@@ -113,6 +124,17 @@ var table = withKeys([]row{
 				return append(dst, "null"...)
 			}
 			return jsontext.AppendTime(dst, l.ExpiresAt)
+		},
+	},
+	{
+		name: "expired_url", read: readExpiredURL, imported: readImportedExpiredURL,
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetExpiredURL(d.ExpiredURL) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.ExpiredURL == l.ExpiredURL },
+		write: func(dst []byte, l *Link) []byte {
+			if l.ExpiredURL == "" {
+				return append(dst, "null"...)
+			}
+			return jsontext.AppendString(dst, l.ExpiredURL)
 		},
 	},
 	{
@@ -137,6 +159,12 @@ var table = withKeys([]row{
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
 		func(l *engine.Detail) bool { return l.ForwardQuery }),
+	{
+		name: "query", read: readQuery, imported: readQuery,
+		set:   func(rec *engine.Record, d *engine.Draft) { rec.SetQuery(d.Query) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.Query == l.Query },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, string(l.Query)) },
+	},
 	flagField("disabled", (*engine.Record).SetDisabled,
 		func(d *engine.Draft) *bool { return &d.Disabled },
 		func(l *engine.Detail) bool { return l.Disabled }),
@@ -291,6 +319,21 @@ func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.I
 	}
 	return invalid
 }
+
+// conflicts returns an error if both fields that say what becomes of the query were sent, and say different things. In
+// a patch, null says the default.
+func conflicts(a *askedLink, sent []string) (invalid engine.InvalidError) {
+	if !slices.Contains(sent, "query") || !slices.Contains(sent, "forward_query") {
+		return nil
+	}
+	if forwards := a.Query != "" && a.Query != engine.ForwardNone; forwards == a.ForwardQuery {
+		return nil
+	}
+	return engine.InvalidError{jsonbody.FieldError("query", codeConflict, "must agree with forward_query, which says whether it is none")}
+}
+
+// codeConflict is the code of an error about two fields that do not agree.
+const codeConflict = "conflict"
 
 // required has the names of the required fields.
 var required = func() (names []string) {

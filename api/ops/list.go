@@ -285,8 +285,10 @@ func (c *Calls) inState(state engine.State) (judge func(*engine.LinkEntry) engin
 			could = engine.StateDisabled
 		case e.Flags&engine.FlagExpires != 0 && e.ExpiresAtMs <= nowMs:
 			could = engine.StateExpired
-		case e.Flags&engine.FlagCapped != 0 && (state == engine.StateActive || state == engine.StateExhausted):
+		case e.Flags&engine.FlagCapped != 0 && (state == engine.StateActive || state == engine.StateExhausted || state == engine.StateScheduled):
 			return engine.Unsure
+		case nowMs < e.StartsAtMs:
+			could = engine.StateScheduled
 		}
 		switch {
 		case blocks && (could == state || state == engine.StateBlocked):

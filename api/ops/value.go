@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,23 +43,55 @@ func readDomainField(a *askedLink, value json.RawMessage) error {
 	return nil
 }
 
-func readTarget(a *askedLink, value json.RawMessage) error {
-	raw, err := jsonbody.String(value)
-	if err == nil {
-		a.Target, err = a.policy.ParseTyped(raw)
-	}
+func readTarget(a *askedLink, value json.RawMessage) (err error) {
+	a.Target, err = a.typed(value)
 	return err
 }
 
-// readImportedTarget keeps a target that another server has stored byte for byte. What it could not
-// have stored was typed, and is read as such.
-func readImportedTarget(a *askedLink, value json.RawMessage) error {
+func readImportedTarget(a *askedLink, value json.RawMessage) (err error) {
+	a.Target, err = a.kept(value)
+	return err
+}
+
+// typed reads an address that somebody has typed.
+func (a *askedLink) typed(value json.RawMessage) (string, error) {
 	raw, err := jsonbody.String(value)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if a.Target, err = a.policy.Parse(raw); err != nil {
-		a.Target, err = a.policy.ParseTyped(raw)
+	return a.policy.ParseTyped(raw)
+}
+
+// kept reads an address that another server has stored, and keeps it byte for byte. What it could not have stored was
+// typed, and is read as such.
+func (a *askedLink) kept(value json.RawMessage) (string, error) {
+	raw, err := jsonbody.String(value)
+	if err != nil {
+		return "", err
+	}
+	if url, err := a.policy.Parse(raw); err == nil {
+		return url, nil
+	}
+	return a.policy.ParseTyped(raw)
+}
+
+// An expired_url passes the same policy as a target.
+
+func readExpiredURL(a *askedLink, value json.RawMessage) (err error) {
+	a.ExpiredURL, err = a.typed(value)
+	return ofExpiredURL(err)
+}
+
+func readImportedExpiredURL(a *askedLink, value json.RawMessage) (err error) {
+	a.ExpiredURL, err = a.kept(value)
+	return ofExpiredURL(err)
+}
+
+// ofExpiredURL returns the error of a policy, which is about a target, for the field expired_url.
+func ofExpiredURL(err error) error {
+	if wrong := (engine.FieldError{}); errors.As(err, &wrong) {
+		wrong.Field = "expired_url"
+		return wrong
 	}
 	return err
 }
@@ -84,6 +117,24 @@ func readRedirectStatus(a *askedLink, value json.RawMessage) error {
 	a.RedirectStatus = int(min(max(status, 0), 999)) // what is in an int of 32 bits, too
 	if _, ok := engine.StatusFlags(a.RedirectStatus); err == nil && !ok {
 		err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
+	}
+	return err
+}
+
+func readQuery(a *askedLink, value json.RawMessage) error {
+	text, err := jsonbody.String(value)
+	a.Query = engine.Forwarding(text)
+	if queries := engine.Forwardings(); err == nil && !slices.Contains(queries, a.Query) {
+		err = jsonbody.FieldError("", "range", "must be "+oneOf(queries))
+	}
+	return err
+}
+
+// readStart also takes a start that has passed: it says the same as none. So a date alone may be today, and a client
+// whose clock is a little behind may send its present time.
+func readStart(a *askedLink, value json.RawMessage) (err error) {
+	if a.StartsAt, err = jsonbody.Start(value); err == nil && a.StartsAt.UnixMilli() <= 0 {
+		err = jsonbody.FieldError("", "range", "must be later than 1970; leave it out if the link redirects at once")
 	}
 	return err
 }

@@ -48,7 +48,12 @@ type Error struct {
 }
 
 // Error returns the page of an outcome that is not Redirected. It is shared: read-only.
-func (s *Set) Error(o redirect.Outcome) *Error { return &s.errors[o] }
+func (s *Set) Error(o redirect.Outcome) *Error {
+	if o.IsUnknown() {
+		o = redirect.UnknownCode
+	}
+	return &s.errors[o]
+}
 
 // Problem returns a page about a problem that will pass.
 func (s *Set) Problem(p problem.Problem) []byte {

@@ -11,7 +11,7 @@ import (
 
 func TestEveryOutcomeHasAPageThatNamesTheSite(t *testing.T) {
 	pages := New(Site{Host: "sho.rt:8443", Docs: "/docs"})
-	for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch, the last, has no page
+	for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch and what comes after it have no page
 		p := pages.Error(o)
 		if p.Kind == nil {
 			t.Errorf("outcome %d has no page", o)
@@ -33,7 +33,7 @@ func TestStringsAreEscapedAndMarkupIsNot(t *testing.T) {
 		site := Site{Host: sharp, Docs: sharp, SignIn: sharp, Brand: brand.Brand{Name: sharp, SupportURL: sharp, Logo: logo}}
 		pages := New(site)
 		all := [][]byte{pages.Landing.Body, pages.HTML(sharp, "")}
-		for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch, the last, has no page
+		for o := redirect.UnknownCode; o < redirect.Prefetched; o++ { // a prefetch and what comes after it have no page
 			all = append(all, pages.Error(o).HTML.Body)
 		}
 		for _, html := range all {

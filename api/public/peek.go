@@ -43,7 +43,7 @@ func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peek
 	if o == redirect.Redirected {
 		return link, true
 	}
-	if o == redirect.UnknownCode && !p.limiter.MayMiss(ctx, p.limiter.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), now) {
+	if o.IsUnknown() && !p.limiter.MayMiss(ctx, p.limiter.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx)), now) {
 		o = redirect.TooManyMisses
 	}
 	p.pages.Answer(ctx, o)

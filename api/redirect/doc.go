@@ -30,14 +30,15 @@
 //
 //	not loaded · unknown code · wrong method · verdict · location too long · prefetch · Hit
 //	                                             │                                       │
-//	                    blocked · disabled · expired · exhausted                 exhausted, exactly
+//	             blocked · disabled · expired · exhausted · not started          exhausted, exactly
 //
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
-// The block list comes first: whatever else has become of a link, its target must not be
-// recommended. A redirect does not ask whether the cap is used up: Hit decides that, and reserves
-// the hit in the same step. Hit comes last, so that only what passes all other checks counts; it is
-// all of Commit that can change the outcome, to Exhausted. A redirect is in the journal before its
-// answer is sent. In a cluster the node that leads decides about a link with a cap (engine/caps), which takes
+// The block list comes first: whatever else has become of a link, its target must not be recommended. A redirect does
+// not ask whether the cap is used up: Hit decides that, and reserves the hit in the same step. Hit comes last, so
+// that only what passes all other checks counts; it is all of Commit that can change the outcome, to Exhausted. A
+// redirect is in the journal before its answer is sent. A link that is over may have an address where visitors are
+// sent then: the verdict, or the refusal of Hit, becomes Fallback. A link that has not started is answered like an
+// unknown code. In a cluster the node that leads decides about a link with a cap (engine/caps), which takes
 // milliseconds: so to a Quick request Commit says MustAsk, and counts nothing.
 //
 // The block list sees the whole target, the forwarded query included, before Location is made of it:
@@ -52,6 +53,9 @@
 // bytes, because to look at every target that goes out would cost 9 ns, 3 % of a redirect. Beyond 8,192
 // bytes the outcome is LocationTooLong, also for a target that a program took which did not bound this
 // form.
+//
+// A query is put after that of the target. A link may ask instead that the visitor's parameters replace the target's of
+// the same names, or yield to them (query.go): its extras say so, and only a redirect with a query reads them.
 //
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.

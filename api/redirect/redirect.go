@@ -1,15 +1,14 @@
 package redirect
 
 import (
-	"bytes"
 	"net/netip"
-	"slices"
 	"strconv"
 	"time"
 
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
 	"shunt/engine"
+	"shunt/engine/extras"
 	"shunt/engine/index"
 )
 
@@ -45,7 +44,7 @@ type Decision struct {
 	Unread  bool       // with StillLoading: the store may have the link; see DecideUnread
 	Status  int        // with Redirected
 	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
-	link    index.Link // with Redirected and Prefetched
+	link    index.Link // with Redirected, Prefetched and Fallback
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
@@ -110,14 +109,19 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
 	at := len(buf)
-	buf = addQuery(l.AppendTarget(buf), at, query)
+	if buf = l.AppendTarget(buf); len(query) > 0 {
+		buf = forward(buf, at, l, query)
+	}
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
-		return d.missed(o), buf[:start]
+		return r.unfollowed(d, o), buf[:start]
 	}
 	if (l.Encoded() || len(query) > 0) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
 		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {
+		if r.engine.UsedUp(l) { // Hit, which would say it, is not asked
+			return r.unfollowed(d, Exhausted), buf[:start]
+		}
 		return d.missed(LocationTooLong), buf[:start]
 	}
 	if d.maxAge = neverStored; d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
@@ -136,15 +140,49 @@ func (d Decision) missed(o Outcome) Decision {
 	return Decision{Outcome: o}
 }
 
+// unfollowed returns the decision about a link whose verdict is not Redirected.
+func (r *Redirector) unfollowed(d Decision, o Outcome) Decision {
+	if o = r.orFallback(d.link, o); o == Fallback {
+		return Decision{Outcome: o, link: d.link}
+	}
+	return d.missed(o)
+}
+
+// orFallback returns Fallback in place of an outcome that says that the link is over, if its visitors are sent
+// elsewhere then.
+func (r *Redirector) orFallback(l index.Link, o Outcome) Outcome {
+	if (o == Expired || o == Exhausted) && r.fallbackOf(l) != nil {
+		return Fallback
+	}
+	return o
+}
+
+// fallbackOf returns where visitors of a link that is over are sent; nil: nowhere. It is the link's own address, or
+// else none: that of a domain would come here. One that is on the block list is not used.
+func (r *Redirector) fallbackOf(l index.Link) []byte {
+	if url := extras.ExpiredURL(l.Extras()); url != nil && !r.blocks.Blocks(url) {
+		return url
+	}
+	return nil
+}
+
+// AppendFallback appends the location of a decision for which Commit has returned Fallback, and releases it. The answer
+// is a 302 that must be asked for again each time. It is no hit of the link, because that is over: a prefetch gets it
+// too, and no query is passed on.
+func (r *Redirector) AppendFallback(buf []byte, d Decision) []byte {
+	defer d.Release()
+	return engine.AppendASCII(buf, extras.ExpiredURL(d.link.Extras()))
+}
+
 // Release drops a decision without counting it. A decision that Commit has counted needs none.
 func (d Decision) Release() { d.link.Release() }
 
-// Commit counts what was decided about q, and releases the decision. It returns the outcome that
-// the client must get: of all outcomes only Redirected and Prefetched may differ from the decision's,
-// because only Hit decides whether a cap is Exhausted, or in a cluster the node that leads (CapElsewhere, MustAsk). Hit
-// comes last, so that only what passes every other check counts. Commit does no I/O but for a link with a cap in a
-// cluster, takes no lock except to count an unknown code, and allocates nothing if User-Agent and referrer were seen
-// before.
+// Commit counts what was decided about q, and releases the decision, unless it returns Fallback: AppendFallback does
+// then. It returns the outcome that the client must get: of all outcomes only Redirected and Prefetched may differ
+// from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback because of that), or in a
+// cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what passes every other check
+// counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to count an unknown code,
+// and allocates nothing if User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:
@@ -167,7 +205,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 }
 
 // refused returns the outcome of a decision whose visit Hit has refused. It releases the decision and counts the miss,
-// unless the node that leads a cluster has admitted the visit.
+// unless the node that leads a cluster has admitted the visit. With Fallback it does not release the decision.
 func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome {
 	o := Exhausted
 	if visit.Class == engine.ClassHit && r.engine.CapAsks(d.link) {
@@ -182,7 +220,9 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 			o = CapElsewhere
 		}
 	}
-	d.Release()
+	if o = r.orFallback(d.link, o); o != Fallback {
+		d.Release()
+	}
 	return r.miss(o)
 }
 
@@ -206,25 +246,6 @@ func (r *Redirector) unknown(k engine.KeyView) Outcome {
 func (r *Redirector) miss(o Outcome) Outcome {
 	r.counts.misses[o].Add(1)
 	return o
-}
-
-// addQuery adds query to the target at the end of buf, which begins at at: before its fragment.
-func addQuery(buf []byte, at int, query []byte) []byte {
-	if len(query) == 0 {
-		return buf
-	}
-	head := buf[at:]
-	if i := bytes.IndexByte(head, '#'); i >= 0 {
-		head = head[:i]
-	}
-	end := at + len(head)
-	switch mark := bytes.IndexByte(head, '?'); {
-	case mark < 0:
-		buf, end = slices.Insert(buf, end, '?'), end+1
-	case mark < len(head)-1 && head[len(head)-1] != '&':
-		buf, end = slices.Insert(buf, end, '&'), end+1
-	}
-	return slices.Insert(buf, end, query...)
 }
 
 // maxAge returns for how many seconds a permanent redirect may be cached: briefly, so that an edit

@@ -3,6 +3,7 @@ package redirect
 import (
 	"shunt/api/turnstile"
 	"shunt/engine"
+	"shunt/engine/extras"
 	"shunt/engine/index"
 )
 
@@ -15,6 +16,7 @@ const (
 	Disabled
 	Expired
 	Exhausted
+	NotStarted // it looks like UnknownCode
 	StillLoading
 	WrongMethod
 	LocationTooLong
@@ -22,6 +24,7 @@ const (
 	TargetBlocked
 	CapElsewhere // the node that leads the cluster cannot decide at present about the link's cap
 	Prefetched   // a redirect would follow, but nobody has asked for it yet
+	Fallback     // the link is over, and sends its visitors elsewhere: see Redirector.AppendFallback
 	MustAsk      // to a Quick request: the node that leads the cluster decides, for which somebody else must wait; nothing is counted
 	NumOutcomes
 )
@@ -36,14 +39,16 @@ var outcomes = [NumOutcomes]struct {
 	Disabled:        {"disabled", engine.StateDisabled},
 	Expired:         {"expired", engine.StateExpired},
 	Exhausted:       {"exhausted", engine.StateExhausted},
+	NotStarted:      {"scheduled", engine.StateScheduled},
 	StillLoading:    {"loading", ""},
 	WrongMethod:     {"method", ""},
 	LocationTooLong: {"too_long", ""},
 	TooManyMisses:   {"", ""}, // counted as UnknownCode
 	TargetBlocked:   {"blocked", engine.StateBlocked},
 	CapElsewhere:    {"elsewhere", ""},
-	Prefetched:      {"", ""}, // counted by the engine as a prefetch; it is no failure
-	MustAsk:         {"", ""}, // nobody gets this answer
+	Fallback:        {"fallback", ""}, // the state is Expired or Exhausted
+	Prefetched:      {"", ""},         // counted by the engine as a prefetch; it is no failure
+	MustAsk:         {"", ""},         // nobody gets this answer
 }
 
 // Reason returns the label of o in redirect_misses_total, or "" if o has none.
@@ -52,19 +57,35 @@ func (o Outcome) Reason() string { return outcomes[o].reason }
 // State returns the state of a link whose verdict is o.
 func (o Outcome) State() engine.State { return outcomes[o].state }
 
+// IsUnknown reports whether a visitor gets the answer to a code that no link has. That of a link which has not started
+// is the same, byte for byte, and counts towards the limit of unknown codes, or else a visitor could tell them apart.
+// It is not among the codes that were asked for in vain: these have no link, and are what somebody may want to make
+// one of. The metric of misses has its own reason, which only operators see.
+func (o Outcome) IsUnknown() bool { return o == UnknownCode || o == NotStarted }
+
 // Facts are the facts that decide about a link at one moment.
 type Facts struct {
-	Blocked   bool // the target, together with the query that it is asked with, is on the block list
-	Disabled  bool
-	Expired   bool
-	Exhausted bool // the cap of hits is used up
+	Blocked  bool // the target, together with the query that it is asked with, is on the block list
+	Disabled bool
+
+	// Limited says that the link has an expiry, a cap or extras. Else the rest is false, and is not looked at: so a
+	// usual link pays for all of it with one test.
+	Limited    bool
+	Expired    bool
+	Exhausted  bool // the cap of hits is used up
+	NotStarted bool
 }
 
-// factsOf returns the facts about link l, except Exhausted: a redirect learns that from Hit,
+// factsOf returns the facts about link l. Exhausted is missing if it has started: a redirect learns that from Hit,
 // because a cap must be exact. location is the target with the query that is forwarded, because the
 // block list may match both together.
 func (r *Redirector) factsOf(l index.Link, location []byte, nowMs int64) Facts {
-	return Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Expired: l.Expired(nowMs)}
+	f := Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Limited: l.Unusual()}
+	if f.Limited {
+		f.Expired, f.NotStarted = l.Expired(nowMs), nowMs < extras.StartsAtMs(l.Extras())
+		f.Exhausted = f.NotStarted && r.engine.UsedUp(l) // no Hit will say it
+	}
+	return f
 }
 
 // Verdict returns the outcome of a link with these facts. It is the one order in which facts count:
@@ -76,10 +97,14 @@ func (f Facts) Verdict() Outcome {
 		return TargetBlocked
 	case f.Disabled:
 		return Disabled
+	case !f.Limited:
+		return Redirected
 	case f.Expired:
 		return Expired
 	case f.Exhausted:
 		return Exhausted
+	case f.NotStarted:
+		return NotStarted
 	}
 	return Redirected
 }
@@ -88,10 +113,12 @@ func (f Facts) Verdict() Outcome {
 // nobody follows the link.
 func (r *Redirector) State(d *engine.Detail) engine.State {
 	return Facts{
-		Blocked:   r.blocks.BlocksText(d.Target),
-		Disabled:  d.Disabled,
-		Expired:   d.State == engine.StateExpired,
-		Exhausted: d.State == engine.StateExhausted,
+		Blocked:    r.blocks.BlocksText(d.Target),
+		Disabled:   d.Disabled,
+		Limited:    true,
+		Expired:    d.State == engine.StateExpired,
+		Exhausted:  d.State == engine.StateExhausted,
+		NotStarted: d.State == engine.StateScheduled,
 	}.Verdict().State()
 }
 

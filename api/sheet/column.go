@@ -24,6 +24,8 @@ var columns = []column{
 	{"title", []string{"name"}, text},
 	{"tags", []string{"tag", "labels"}, func(cell string, _ *time.Location) any { return tagtext.Split(cell) }},
 	{"expires_at", []string{"expires", "expiry", "expiration"}, func(cell string, zone *time.Location) any { return Expiry(cell, zone) }},
+	{"expired_url", []string{"expiry_url", "expiration_url"}, text},
+	{"starts_at", []string{"starts", "start"}, func(cell string, zone *time.Location) any { return moment(cell, zone, when.Begin) }},
 	{"note", []string{"notes", "comment"}, text},
 }
 
@@ -57,8 +59,11 @@ func columnNamed(heading string) *column {
 // Expiry returns the moment of a cell as the API takes it: a date is the end of that day, and a time
 // without a zone, with a blank or a T, is one of zone. Another text is returned as it is, and the API
 // refuses it.
-func Expiry(cell string, zone *time.Location) string {
-	t, ok := when.Expiry(cell, zone)
+func Expiry(cell string, zone *time.Location) string { return moment(cell, zone, when.Expiry) }
+
+// moment is Expiry for what read makes of a date.
+func moment(cell string, zone *time.Location, read func(string, *time.Location) (time.Time, bool)) string {
+	t, ok := read(cell, zone)
 	for _, form := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if ok {
 			break

@@ -13,16 +13,16 @@ const (
 	// before it together, up to maxChunkBytes, so that a shard of any size has few chunks and never
 	// copies a record to grow. It is larger than maxRecordBytes, because a record never lies across
 	// two chunks.
-	firstChunkBytes = 1 << 14
+	firstChunkBytes = 1 << 16
 	maxChunkBytes   = 1 << chunkOffsetBits
 	maxChunks       = 32
-	maxArenaBytes   = 19 * maxChunkBytes // chunks 0 to 14 have two times maxChunkBytes, the others 17 times
+	maxArenaBytes   = 21 * maxChunkBytes // chunks 0 to 12 have two times maxChunkBytes, the others 19 times
 
 	// smallChunks is the number of chunks that fill one huge page together.
-	smallChunks = 8
+	smallChunks = 6
 
 	// An offset names a record in an arena: the chunk in its high bits, the place in the chunk in
-	// its low bits. It has 32 bits, so that an arena may have 2.4 GiB and all 64 have 150 GiB.
+	// its low bits. It has 32 bits, so that an arena may have 2.6 GiB and all 64 have 168 GiB.
 	chunkOffsetBits = 27
 	firstOffset     = 8 // offset 0 means an empty slot; what is there is not a link
 

@@ -107,6 +107,19 @@ func (l Link) Expired(nowMs int64) bool {
 	return l.word()&expiresBit != 0 && nowMs >= l.firstField()
 }
 
+// Unusual reports whether the link may have an expiry, a cap or extras. If it has none of them, as most links, the
+// answer is no as a rule: one test for all that a redirect need not ask such a link.
+func (l Link) Unusual() bool { return l.word()&unusualBits != 0 }
+
+// Extras returns what few links have, as package extras lays it out; nil: nothing. It aliases the record.
+func (l Link) Extras() []byte {
+	if !l.wideWith(wideExtras) {
+		return nil
+	}
+	at := unsafe.Add(l.record, l.fieldsEnd())
+	return unsafe.Slice((*byte)(unsafe.Add(at, extrasLenBytes)), *(*uint16)(at))
+}
+
 // Release ends the use of the link. It costs nothing: it only tells the compiler that the memory was
 // needed until here.
 func (l Link) Release() { runtime.KeepAlive(l.arena) }
@@ -123,11 +136,20 @@ func (l Link) headBytes() int {
 func (l Link) firstField() int64 { return *(*int64)(unsafe.Add(l.record, l.headBytes())) }
 
 func (l Link) targetAt() int {
+	at := l.fieldsEnd()
+	if l.wideWith(wideExtras) {
+		at += extrasLenBytes + len(l.Extras())
+	}
+	return at
+}
+
+// fieldsEnd returns where the fields of fixed width end.
+func (l Link) fieldsEnd() int {
 	f := l.Flags()
 	if isTombstone(l.record) {
 		f |= FlagTombstone
 	}
-	return l.headBytes() + restBytes(f)
+	return l.headBytes() + fieldBytes(f)
 }
 
 // targetBytes is the length of the target.

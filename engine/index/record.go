@@ -11,7 +11,9 @@ import (
 const (
 	narrowHeaderBytes = 16
 	wideHeaderBytes   = 20
-	maxRecordBytes    = wideHeaderBytes + limits.MaxCodeBytes + 16 + maxCodedBytes
+	maxRecordBytes    = wideHeaderBytes + limits.MaxCodeBytes + 16 + extrasLenBytes + limits.MaxExtrasBytes + maxCodedBytes
+
+	extrasLenBytes = 2 // of the length before the extras
 
 	// What a narrow record has room for.
 	narrowOwnerBits  = 22
@@ -41,20 +43,22 @@ const (
 // free; that of byte i is bit i of the flags. The bit of FlagTombstone, which a link does not have,
 // marks a wide record. The last one is that of a link elsewhere: the 22 bits of its owner are 10 of the domain and 12
 // of the user then. High halves of ids are those of the arena's first record. What has no room there, a tombstone, a
-// longer code, a target that goes out percent-encoded or a link that is about to get a cap gets a wide record:
+// longer code, a target that goes out percent-encoded, a link with extras or one that is about to get a cap gets a wide
+// record:
 //
 //	 0              8        16      20
-//	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬──────────┐
-//	│ lens │ flags │ id     │ owner │ code bytes │ expiry or  │ cap   │ target   │
-//	│ 8 × 7  8 × 1 │ 64     │ 32    │            │ deletion   │ 8     │ bytes    │
-//	└──────────────┴────────┴───────┴────────────┴─8, in ms───┴───────┴──────────┘
+//	┌──────────────┬────────┬───────┬────────────┬────────────┬───────┬────────────────┬──────────┐
+//	│ lens │ flags │ id     │ owner │ code bytes │ expiry or  │ cap   │ length │ extras│ target   │
+//	│ 8 × 7  8 × 1 │ 64     │ 32    │            │ deletion   │ 8     │ 2      │ bytes │ bytes    │
+//	└──────────────┴────────┴───────┴────────────┴─8, in ms───┴───────┴────────┴───────┴──────────┘
 //
 // Its first word has flags in the high bits too. The other bits are, from byte 0 on: 7 bits length
 // of the code, 2 × 7 bits length of the target, 1 bit that marks a tombstone, 1 bit that marks a target
-// which goes out percent-encoded, 1 bit that marks a link whose hits raise its counter themselves.
+// which goes out percent-encoded, 1 bit that marks a link whose hits raise its counter themselves, 1 bit that marks
+// a link with extras.
 //
 // The expiry is present with FlagExpires, the deletion with FlagTombstone (a tombstone has no
-// expiry), the cap with FlagCapped.
+// expiry), the cap with FlagCapped, the extras with their bit. What they say is not known here.
 const (
 	charBits = 0x7f7f7f7f7f7f7f7f
 	flagBits = ^uint64(charBits)
@@ -78,6 +82,9 @@ const (
 	// wideCountsAtOnce marks a link without a cap whose hits raise its counter themselves; see Link.CountsAtOnce.
 	wideCountsAtOnce = 1 << 26
 
+	// wideExtras marks a link with extras; see Link.Extras.
+	wideExtras = 1 << 27
+
 	// noLink is the word at offset 0, which a look-up finds in a slot that is empty or was dropped: the
 	// tombstone of no code.
 	noLink = wideMark | wideTombstone
@@ -88,6 +95,7 @@ const (
 type HotView struct {
 	KeyView
 	Target      []byte
+	Extras      []byte // what few links have, as package extras lays it out; empty: nothing; at most limits.MaxExtrasBytes
 	ID          uint64
 	ExpiresAtMs int64
 	MaxHits     uint64
@@ -143,7 +151,7 @@ func narrowOwner(owner uint32) (bits uint32, ok bool) {
 // narrow reports whether h gets a narrow record in an arena with these high halves of ids.
 func (h *HotView) narrow(idHigh uint64) bool {
 	_, ok := narrowOwner(h.Owner)
-	return ok && len(h.Code) <= wordBytes && !h.encoded && !h.CountsAtOnce && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
+	return ok && len(h.Code) <= wordBytes && !h.encoded && !h.CountsAtOnce && len(h.Extras) == 0 && h.Flags&FlagTombstone == 0 && h.ID>>32 == idHigh &&
 		len(h.Target) < 1<<narrowTargetBits && wordOf(h.Code)&flagBits == 0
 }
 
@@ -164,8 +172,17 @@ func (h *HotView) readBytes(narrow bool) int {
 	return h.headBytes(false)
 }
 
-// restBytes is the size of the fields between the head of a record and its target.
-func restBytes(f Flags) (n int) {
+// restBytes is the size of the fields between the head of h's record and its target.
+func (h *HotView) restBytes() int {
+	n := fieldBytes(h.Flags)
+	if len(h.Extras) > 0 {
+		n += extrasLenBytes + len(h.Extras)
+	}
+	return n
+}
+
+// fieldBytes is the size of the fields of fixed width after the head of a record.
+func fieldBytes(f Flags) (n int) {
 	if f&(FlagExpires|FlagTombstone) != 0 {
 		n += 8
 	}
@@ -177,7 +194,7 @@ func restBytes(f Flags) (n int) {
 
 // recordBytes is the size of h's record.
 func (a *arena) recordBytes(h *HotView) int {
-	return h.headBytes(h.narrow(a.idHigh)) + restBytes(h.Flags) + len(h.Target)
+	return h.headBytes(h.narrow(a.idHigh)) + h.restBytes() + len(h.Target)
 }
 
 // appendRecord appends h as a new record. The shard's mutex is held.
@@ -224,6 +241,9 @@ func (h *HotView) putWide(b []byte) {
 	if h.CountsAtOnce {
 		w |= wideCountsAtOnce
 	}
+	if len(h.Extras) > 0 {
+		w |= wideExtras
+	}
 	binary.LittleEndian.PutUint64(b, w)
 	binary.LittleEndian.PutUint64(b[8:], h.ID)
 	binary.LittleEndian.PutUint32(b[16:], h.Owner)
@@ -243,6 +263,10 @@ func (h *HotView) putRest(b []byte) {
 	if h.Flags&FlagCapped != 0 {
 		binary.LittleEndian.PutUint64(b, h.MaxHits)
 		b = b[8:]
+	}
+	if len(h.Extras) > 0 {
+		binary.LittleEndian.PutUint16(b, uint16(len(h.Extras)))
+		b = b[extrasLenBytes+copy(b[extrasLenBytes:], h.Extras):]
 	}
 	copy(b, h.Target)
 }
@@ -275,13 +299,12 @@ func (a *arena) appendRecoded(from *arena, offset uint32) (_ uint32, ok bool) {
 	return copied, ok
 }
 
-// view decodes the record with this offset. Its target is as the arena keeps it, and aliases the
-// arena.
+// view decodes the record with this offset. Its target is as the arena keeps it. Target and extras alias the arena.
 func (a *arena) view(offset uint32) (v HotView) {
 	l := Link{record: a.at(offset), arena: a}
 	targetAt := l.targetAt() // a tombstone has no target, and may end where its chunk ends
 	kept := a.record(offset)[targetAt : targetAt+l.targetBytes()]
-	v = HotView{KeyView: l.Key(nil), Target: kept, ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
+	v = HotView{KeyView: l.Key(nil), Target: kept, Extras: l.Extras(), ID: l.ID(), Owner: l.Owner(), Flags: l.Flags()}
 	v.encoded, v.CountsAtOnce = l.Encoded(), l.wideWith(wideCountsAtOnce)
 	v.ExpiresAtMs, v.MaxHits = l.ExpiresAtMs(), l.MaxHits()
 	if isTombstone(l.record) {

@@ -38,6 +38,9 @@ func anyRecord(rng *rand.Rand) HotView {
 			return h
 		}
 	}
+	if h.Flags&FlagTombstone == 0 && rng.IntN(4) == 0 {
+		h.Extras = []byte(strings.Repeat("x", []int{1, 11, 255, 256, limits.MaxExtrasBytes}[rng.IntN(5)]))
+	}
 	if h.Flags&FlagExpires != 0 {
 		h.ExpiresAtMs = int64(rng.Uint64()>>1) + 1
 	}
@@ -69,6 +72,9 @@ func TestNarrowAndWideRecordsKeepEveryField(t *testing.T) {
 			expect.MustThat(t, got == sizeBytes, "a record of %d bytes counts as %d when it is garbage", sizeBytes, got)
 		}
 		r := a.at(offset)
+		l := Link{record: r, arena: a}
+		expect.MustThat(t, string(l.Extras()) == string(h.Extras) && string(l.keptTarget()) == string(h.Target), "a redirect reads other extras or another target of %+v", h)
+		expect.MustThat(t, l.Unusual() || h.Flags&(FlagExpires|FlagCapped|FlagTombstone) == 0 && len(h.Extras) == 0, "%+v seems to be usual", h)
 		found := func(k KeyView) bool {
 			return keyIs(r, wordOf(k.Code)|elsewhere(k.Domain), k.Code) && (Link{record: r}).Domain() == k.Domain
 		}
@@ -100,6 +106,16 @@ func TestTheUsualLinkTakesSixteenBytesAndItsTarget(t *testing.T) {
 		_, sizeBytes, _ := a.appendRecord(&h)
 		expect.MustEqual(t, sizeBytes, 16+45, "bytes")
 	}
+}
+
+func TestOnlyALinkWithExtrasPaysForThem(t *testing.T) {
+	a := newArena(new(memory), nil)
+	k := Key{Domain: DefaultDomain, Code: "a1b2c3d4"}
+	h := HotView{KeyView: k.View(), Target: make([]byte, 45), ID: 7, Owner: 1}
+	_, plain, _ := a.appendRecord(&h)
+	h.Extras = make([]byte, 11)
+	_, with, _ := a.appendRecord(&h)
+	expect.Equal(t, with-plain, 4+len(h.Code)+2+len(h.Extras), "bytes for a wide record, its code, the length and the extras")
 }
 
 func TestFlagsAndTheHighBitsOfAWordAreTheSame(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
@@ -20,6 +21,7 @@ type State string
 
 const (
 	StateActive    State = "active"
+	StateScheduled State = "scheduled"
 	StateDisabled  State = "disabled"
 	StateExpired   State = "expired"
 	StateExhausted State = "exhausted"
@@ -28,8 +30,24 @@ const (
 
 // States returns every state, in the order in which the API names them.
 func States() []State {
-	return []State{StateActive, StateExpired, StateExhausted, StateBlocked, StateDisabled}
+	return []State{StateActive, StateScheduled, StateExpired, StateExhausted, StateBlocked, StateDisabled}
 }
+
+// Forwarding is what becomes of the query after the code of a link, in the words of the API.
+type Forwarding string
+
+const (
+	ForwardNone     Forwarding = "none"     // it is not passed on
+	ForwardAppend   Forwarding = "append"   // it is put after that of the target
+	ForwardOverride Forwarding = "override" // the same, and a parameter of the target goes if the visitor sends one of its name
+	ForwardKeep     Forwarding = "keep"     // the same, without the parameters whose names the target has
+)
+
+// forwardings has the words of links that pass the query on, by what extras say.
+var forwardings = [...]Forwarding{extras.Append: ForwardAppend, extras.Override: ForwardOverride, extras.Keep: ForwardKeep}
+
+// Forwardings returns every Forwarding.
+func Forwardings() []Forwarding { return append([]Forwarding{ForwardNone}, forwardings[:]...) }
 
 // Hot is the part of a link that redirects need: the durable hot record. The latest hot record of a
 // key is the state of the key; a tombstone is such a record too.
@@ -42,13 +60,31 @@ type Hot struct {
 	MaxHits     uint64 // with FlagCapped
 	DeletedAtMs int64  // with FlagTombstone
 	Target      string // as stored; AppendASCII makes Location of it; empty on a tombstone
+	Extras      string // what few links have beside that, as package extras lays it out; empty on a tombstone
+}
+
+// fields returns what the extras say. They are always well-formed: nothing else is written, or read.
+func (h *Hot) fields() extras.Fields {
+	f, _ := extras.Read(h.Extras)
+	return f
+}
+
+// setFields makes the extras of what they are to say.
+func (h *Hot) setFields(f extras.Fields) { h.Extras = string(f.Append(nil)) }
+
+// StartsAtMs returns when the link starts, in Unix milliseconds; 0: it has no start.
+func (h *Hot) StartsAtMs() int64 {
+	if h.Extras == "" {
+		return 0
+	}
+	return h.fields().StartsAtMs
 }
 
 // view returns h as the index takes it, which only reads it.
 func (h *Hot) view() index.HotView {
 	return index.HotView{
 		KeyView: h.View(), Target: bytesOf(h.Target), ID: h.ID, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
-		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags,
+		DeletedAtMs: h.DeletedAtMs, Owner: h.Owner, Flags: h.Flags, Extras: bytesOf(h.Extras),
 	}
 }
 
@@ -142,8 +178,38 @@ func (r *Record) SetRedirectStatus(status int) bool {
 	return ok
 }
 
-// SetForwardQuery sets whether the query string after the code is put onto the target.
-func (r *Record) SetForwardQuery(forward bool) { r.setFlag(index.FlagForwardQuery, forward) }
+// SetForwardQuery sets whether the query after the code is passed on. A link that does already goes on in its way.
+func (r *Record) SetForwardQuery(forward bool) {
+	switch forwards := r.Hot.Flags&index.FlagForwardQuery != 0; {
+	case forward && !forwards:
+		r.SetQuery(ForwardAppend)
+	case !forward:
+		r.SetQuery(ForwardNone)
+	}
+}
+
+// SetQuery sets what becomes of the query after the code, nothing if q is empty. It returns false, and has changed
+// nothing, if there is no such Forwarding.
+func (r *Record) SetQuery(q Forwarding) bool {
+	way := slices.Index(forwardings[:], q)
+	forward := way >= 0
+	if !forward && q != "" && q != ForwardNone {
+		return false
+	}
+	r.setFlag(index.FlagForwardQuery, forward)
+	f := r.Hot.fields()
+	f.Query = extras.Query(max(way, 0))
+	r.Hot.setFields(f)
+	return true
+}
+
+// query returns what becomes of the query after the code.
+func (h *Hot) query() Forwarding {
+	if h.Flags&index.FlagForwardQuery == 0 {
+		return ForwardNone
+	}
+	return forwardings[h.fields().Query]
+}
 
 // SetDisabled sets whether the link is switched off.
 func (r *Record) SetDisabled(disabled bool) { r.setFlag(index.FlagDisabled, disabled) }
@@ -163,6 +229,22 @@ func (r *Record) SetExpiry(at time.Time) {
 	}
 }
 
+// SetStart sets when the link starts; the zero time: it has started.
+func (r *Record) SetStart(at time.Time) {
+	f := r.Hot.fields()
+	if f.StartsAtMs = 0; !at.IsZero() {
+		f.StartsAtMs = at.UnixMilli()
+	}
+	r.Hot.setFields(f)
+}
+
+// SetExpiredURL sets where visitors are sent once the link is expired or used up; empty: nowhere.
+func (r *Record) SetExpiredURL(url string) {
+	f := r.Hot.fields()
+	f.ExpiredURL = url
+	r.Hot.setFields(f)
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	index.Key
@@ -170,10 +252,13 @@ type Detail struct {
 	Owner          uint32
 	Target         string
 	RedirectStatus int
-	ForwardQuery   bool
+	ForwardQuery   bool // Query is not ForwardNone
+	Query          Forwarding
 	Disabled       bool
 	State          State
+	StartsAt       time.Time // zero: it has no start
 	ExpiresAt      time.Time // zero: never
+	ExpiredURL     string    // where visitors are sent once it is expired or used up; empty: nowhere
 	MaxHits        uint64    // 0: no cap
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
@@ -195,8 +280,11 @@ type Draft struct {
 	Target         string
 	RedirectStatus int // 0: 302
 	ForwardQuery   bool
+	Query          Forwarding // empty: as ForwardQuery says
 	Disabled       bool
+	StartsAt       time.Time // zero: at once
 	ExpiresAt      time.Time // zero: never
+	ExpiredURL     string    // must come from a TargetPolicy; empty: none
 	MaxHits        uint64    // 0: no cap
 	Title          string
 	Note           string
@@ -234,8 +322,13 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
 	rec.SetForwardQuery(d.ForwardQuery)
+	if d.Query != "" && !rec.SetQuery(d.Query) {
+		return Record{}, invalid.Error{{Field: "query", Code: "not_supported", Message: "must be none, append, override or keep"}}
+	}
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
+	rec.SetStart(d.StartsAt)
+	rec.SetExpiredURL(d.ExpiredURL)
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
 		if i.Hits > 0 {
@@ -263,6 +356,10 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
+	more, err := extras.Read(r.Hot.Extras)
+	check(err == nil, "starts_at", "range", "must be later than 1970, and expired_url have at most 8192 bytes")
+	starts := more.StartsAtMs
+	check(starts == 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	for _, text := range texts {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
@@ -283,7 +380,7 @@ func (r *Record) normalize() error {
 
 // listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
 func (r *Record) listedBytes() int {
-	n := len(r.Hot.Target) + r.Cold.TextBytes()
+	n := len(r.Hot.Target) + len(r.Hot.Extras) + r.Cold.TextBytes()
 	for _, tag := range r.Cold.Tags {
 		n += len(tag)
 	}
@@ -295,7 +392,7 @@ func (r *Record) listedBytes() int {
 func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	d := Detail{
 		Key: r.Hot.Key, ID: r.Hot.ID, Owner: r.Hot.Owner, Target: r.Hot.Target,
-		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0,
+		RedirectStatus: r.Hot.Flags.RedirectStatus(), ForwardQuery: r.Hot.Flags&index.FlagForwardQuery != 0, Query: r.Hot.query(),
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
@@ -305,6 +402,10 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
+	more := r.Hot.fields()
+	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
+		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
+	}
 	switch {
 	case d.Disabled:
 		d.State = StateDisabled
@@ -312,6 +413,8 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.State = StateExpired
 	case r.Hot.MaxHits != 0 && d.Hits >= r.Hot.MaxHits:
 		d.State = StateExhausted
+	case now.UnixMilli() < more.StartsAtMs:
+		d.State = StateScheduled
 	}
 	return d
 }

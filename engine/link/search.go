@@ -209,7 +209,7 @@ func (s *searching) inRange(r *Record) bool {
 func entryOf(r *Record) LinkEntry {
 	return LinkEntry{
 		KeyView: r.Hot.View(), ID: r.Hot.ID, Flags: r.Hot.Flags, CreatedAtMs: r.Cold.CreatedAtMs, UpdatedAtMs: r.Cold.UpdatedAtMs,
-		ExpiresAtMs: r.Hot.ExpiresAtMs,
+		ExpiresAtMs: r.Hot.ExpiresAtMs, StartsAtMs: r.Hot.StartsAtMs(),
 	}
 }
 

@@ -211,6 +211,7 @@ type LinkEntry struct {
 	ID                                    uint64
 	Flags                                 index.Flags // FlagDisabled, FlagExpires and FlagCapped
 	CreatedAtMs, UpdatedAtMs, ExpiresAtMs int64       // Unix ms; ExpiresAtMs is 0 without FlagExpires
+	StartsAtMs                            int64       // Unix ms; 0: the link has no start
 	Text                                  []byte      // see search.Fields
 	TextByOwner                           bool        // in the store: only the row by owner has the text
 	Visitors                              uint64      // of all time, as of Listing.FiguresAsOf

@@ -379,7 +379,7 @@ func (ls *Links) Made(k index.Key) (id uint64, created time.Time, err error) {
 // folded ones.
 func (ls *Links) detail(r *Record) Detail {
 	d := detailOf(r, ls.index.Hits(r.Hot.ID), ls.now())
-	if d.State == StateActive && r.Hot.MaxHits != 0 && ls.caps.Exists && ls.caps.Table.Spent(d.ID, r.Hot.MaxHits) {
+	if (d.State == StateActive || d.State == StateScheduled) && r.Hot.MaxHits != 0 && ls.caps.Exists && ls.caps.Table.Spent(d.ID, r.Hot.MaxHits) {
 		d.State = StateExhausted // a node that ended had hits that it had not counted
 	}
 	return d

@@ -194,7 +194,7 @@ func (b *Batch) addByTag(m *engine.Mutation, text []byte) {
 func entryOf(h *engine.Hot, c *engine.Cold, text []byte) engine.LinkEntry {
 	return engine.LinkEntry{
 		KeyView: h.Key.View(), ID: h.ID, Flags: h.Flags, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, ExpiresAtMs: h.ExpiresAtMs,
-		Text: text,
+		StartsAtMs: h.StartsAtMs(), Text: text,
 	}
 }
 
@@ -231,7 +231,7 @@ const rowHeadBytes = 76
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. textBytes is the length of
 // what is searched of the link.
 func creationBytes(m *engine.Mutation, textBytes int) int {
-	code, target := len(m.Hot.Code), len(m.Hot.Target)
+	code, target := len(m.Hot.Code), len(m.Hot.Target)+len(m.Hot.Extras)
 	indexed := rowHeadBytes + code + textBytes
 	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
 	if textBytes > row.MaxTagTextBytes {

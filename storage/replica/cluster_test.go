@@ -178,7 +178,7 @@ func linksOf(m *member) map[string]string {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if l, ok := m.engine.Resolve(viewOf(h.Code)); ok {
-			links[string(h.Code)] = string(l.AppendTarget(nil))
+			links[string(h.Code)] = string(l.AppendTarget(nil)) + string(l.Extras())
 			l.Release()
 		}
 		return nil
@@ -192,11 +192,13 @@ func TestOneNodeLeadsAndTheOthersHaveItsLinks(t *testing.T) {
 	id := clusterlog.NewID()
 	log := newMemLog(id)
 	members := newMembers(t, log, id, "a", "b", "c")
-	detail := createSomewhere(t, members, engine.Draft{Alias: "welcome", Owner: 1, Target: "https://example.com/"})
+	detail := createSomewhere(t, members, engine.Draft{
+		Alias: "welcome", Owner: 1, Target: "https://example.com/", StartsAt: time.UnixMilli(9000), ExpiredURL: "https://example.com/after", Query: engine.ForwardKeep,
+	})
 	caughtUp(t, log, members)
 	for _, m := range members {
 		got, err := m.engine.Read(keyOf("welcome"))
-		expect.That(t, err == nil && got.ID == detail.ID && got.Target == "https://example.com/", "%s: Read: %+v, %v", m.name, got, err)
+		expect.That(t, err == nil && got.ID == detail.ID && got.Target == "https://example.com/" && got.StartsAt.UnixMilli() == 9000 && got.ExpiredURL == "https://example.com/after" && got.Query == engine.ForwardKeep, "%s: Read: %+v, %v", m.name, got, err)
 		_, _, err = m.engine.Create(context.Background(), engine.Draft{Alias: "welcome", Owner: 2, Target: "https://example.com/2"})
 		want := engine.ErrTaken
 		expect.That(t, !m.replica.Leads() || errors.Is(err, want), "the leader: Create of a taken alias: %v, want %v", err, want)

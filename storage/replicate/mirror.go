@@ -203,7 +203,7 @@ func (m *mirror) remove(key, value []byte) error {
 			return err
 		}
 		if h.Flags&engine.FlagTombstone == 0 { // what is forgotten must be a tombstone
-			h.Flags, h.Target = engine.FlagTombstone, nil
+			h.Flags, h.Target, h.Extras = engine.FlagTombstone, nil, nil
 			h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs = 0, 0, 1
 			l.Links = append(l.Links, h)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/extras"
 )
 
 // codecs are all value formats: each decodes a value and encodes it again.
@@ -117,6 +118,7 @@ var (
 		Key: keyOf("code"), ID: 0x0001_0000_0000_0005, Owner: 300, Flags: engine.FlagExpires | engine.FlagCapped | 1,
 		ExpiresAtMs: 1_700_000_000_000, MaxHits: 1000, Target: "https://a.b/",
 	}
+	goldenStarting  = engine.Hot{Key: keyOf("code"), ID: 5, Owner: 7, Target: "https://a.b/", Extras: string((&extras.Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "http://c", Query: extras.Keep}).Append(nil))}
 	goldenTombstone = engine.Hot{
 		Key: keyOf("code"), ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
@@ -158,6 +160,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		want string
 	}{
 		"hot":                 {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"hot, with a start":   {AppendHot(nil, &goldenStarting), "01 80 05 07 1a 0108000068e5cf8b010000 020800 687474703a2f2f63 03010002 68747470733a2f2f612e622f"},
 		"tombstone":           {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
@@ -243,6 +246,7 @@ func genHot() *rapid.Generator[engine.Hot] {
 			h.DeletedAtMs = rapid.Int64().Draw(t, "deleted")
 		} else {
 			h.Target = genText(engine.MaxTargetBytes).Draw(t, "target")
+			h.Extras = string((&extras.Fields{StartsAtMs: rapid.Int64Min(0).Draw(t, "starts"), ExpiredURL: genText(300).Draw(t, "expired URL")}).Append(nil))
 		}
 		return h
 	})
@@ -300,6 +304,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		if entry.Flags&engine.FlagExpires != 0 {
 			entry.ExpiresAtMs = rapid.Int64().Draw(t, "expires")
 		}
+		entry.StartsAtMs = rapid.Int64Min(0).Draw(t, "starts")
 		if entry.TextByOwner = rapid.Bool().Draw(t, "by owner"); entry.TextByOwner {
 			entry.Text = []byte{}
 		}
@@ -381,7 +386,7 @@ func fuzzCodec(f *testing.F, name string, seeds ...[]byte) {
 }
 
 func FuzzHot(f *testing.F) {
-	fuzzCodec(f, "hot", AppendHot(nil, &goldenHot), AppendHot(nil, &goldenTombstone))
+	fuzzCodec(f, "hot", AppendHot(nil, &goldenHot), AppendHot(nil, &goldenTombstone), AppendHot(nil, &goldenStarting))
 }
 
 func FuzzCold(f *testing.F) { fuzzCodec(f, "cold", AppendCold(nil, &goldenCold)) }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"shunt/engine"
+	"shunt/engine/extras"
 )
 
 const (
@@ -17,18 +18,26 @@ const (
 	// knownFlags are the flag bits of a hot record of version 1. Three of them determine which
 	// fields follow; a new bit without a field needs no change here.
 	knownFlags = engine.DurableFlags
+
+	// flagExtras says that the record has extras. No flag of a link has this bit.
+	flagExtras engine.Flags = 1 << 7
 )
 
 // AppendHot appends a hot record; the link's key is in the row's.
 //
-//	┌───────────┬─────────┬─────────┬───────┬───────────────┬──────────┬──────────────┬────────┐
-//	│ version 1 │ flags 1 │ link id │ owner │ [expires, ms] │ [max     │ [deleted,    │ target │
-//	│           │         │         │       │  zigzag       │    hits] │  ms] zigzag  │  …end  │
-//	└───────────┴─────────┴─────────┴───────┴───────────────┴──────────┴──────────────┴────────┘
+//	┌───────────┬─────────┬─────────┬───────┬───────────────┬──────────┬──────────────┬──────────┬────────┐
+//	│ version 1 │ flags 1 │ link id │ owner │ [expires, ms] │ [max     │ [deleted,    │ [length, │ target │
+//	│           │         │         │       │  zigzag       │    hits] │  ms] zigzag  │  extras] │  …end  │
+//	└───────────┴─────────┴─────────┴───────┴───────────────┴──────────┴──────────────┴──────────┴────────┘
 //
-// A field in brackets is present if its flag is set. A tombstone has no target.
+// A field in brackets is present if its flag is set. Package extras draws the extras. A tombstone has neither them nor
+// a target.
 func AppendHot(dst []byte, h *engine.Hot) []byte {
-	dst = append(dst, hotVersion, byte(h.Flags))
+	flags := h.Flags
+	if h.Extras != "" {
+		flags |= flagExtras
+	}
+	dst = append(dst, hotVersion, byte(flags))
 	dst = binary.AppendUvarint(dst, h.ID)
 	dst = binary.AppendUvarint(dst, uint64(h.Owner))
 	if h.Flags&engine.FlagExpires != 0 {
@@ -39,6 +48,9 @@ func AppendHot(dst []byte, h *engine.Hot) []byte {
 	}
 	if h.Flags&engine.FlagTombstone != 0 {
 		dst = binary.AppendVarint(dst, h.DeletedAtMs)
+	}
+	if h.Extras != "" {
+		dst = appendString(dst, h.Extras)
 	}
 	return append(dst, h.Target...)
 }
@@ -60,9 +72,10 @@ func ReadHot(h *engine.HotView, k engine.KeyView, v []byte) error {
 
 // readAnyHot reads a hot record into all fields of h but the key.
 func readAnyHot(h *engine.HotView, v []byte) error {
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce, h.Extras = 0, 0, 0, false, nil
 	r := readValue("hot record", v, hotVersion)
-	h.Flags, h.ID, h.Owner = engine.Flags(r.byte()), r.uvarint(), r.uint32()
+	flags := engine.Flags(r.byte())
+	h.Flags, h.ID, h.Owner = flags&^flagExtras, r.uvarint(), r.uint32()
 	if h.Flags&^knownFlags != 0 {
 		r.fail("unknown flags")
 	}
@@ -77,14 +90,26 @@ func readAnyHot(h *engine.HotView, v []byte) error {
 		h.DeletedAtMs = r.varint()
 		targetLimit = 0
 	}
+	if flags&flagExtras != 0 {
+		h.Extras = r.extras(targetLimit > 0)
+	}
 	h.Target = r.remaining(targetLimit)
 	return r.end()
 }
 
-// fieldFlags are the flags of records that have a field which most have not.
-const fieldFlags = engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone
+// extras reads the extras of a record, which alias the value. A tombstone, which is not live, has none.
+func (r *reader) extras(live bool) []byte {
+	b := r.bytes(extras.MaxBytes)
+	if _, err := extras.Read(b); err != nil || len(b) == 0 || !live {
+		r.fail("malformed extras, or some that this program does not know")
+	}
+	return b
+}
 
-// readUsualHot is readAnyHot for the record of a link without expiry and cap, as most are, in a third of the
+// fieldFlags are the flags of records that have a field which most have not.
+const fieldFlags = engine.FlagExpires | engine.FlagCapped | engine.FlagTombstone | flagExtras
+
+// readUsualHot is readAnyHot for the record of a link without expiry, cap and extras, as most are, in a third of the
 // time. If it returns false, the record is another one or damaged, and h is undefined.
 func readUsualHot(h *engine.HotView, v []byte) bool {
 	if len(v) < 4 || v[0] != hotVersion || engine.Flags(v[1])&(^knownFlags|fieldFlags) != 0 {
@@ -100,7 +125,7 @@ func readUsualHot(h *engine.HotView, v []byte) bool {
 		return false
 	}
 	h.Flags, h.ID, h.Owner, h.Target = engine.Flags(v[1]), id, uint32(owner), rest[ownerBytes:]
-	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce = 0, 0, 0, false
+	h.ExpiresAtMs, h.MaxHits, h.DeletedAtMs, h.CountsAtOnce, h.Extras = 0, 0, 0, false, nil
 	return len(h.Target) <= engine.MaxTargetBytes
 }
 
@@ -108,7 +133,7 @@ func readUsualHot(h *engine.HotView, v []byte) bool {
 func OwnHot(h *engine.HotView) engine.Hot {
 	return engine.Hot{
 		Key: h.Own(), ID: h.ID, Owner: h.Owner, Flags: h.Flags, ExpiresAtMs: h.ExpiresAtMs, MaxHits: h.MaxHits,
-		DeletedAtMs: h.DeletedAtMs, Target: string(h.Target),
+		DeletedAtMs: h.DeletedAtMs, Target: string(h.Target), Extras: string(h.Extras),
 	}
 }
 
@@ -149,18 +174,25 @@ func CheckMutation(m *engine.Mutation) error {
 		return fmt.Errorf("unknown flags %#x", h.Flags&^knownFlags)
 	case len(h.Target) > engine.MaxTargetBytes:
 		return fmt.Errorf("target of %d bytes", len(h.Target))
-	case deleted && h.Target != "":
-		return errors.New("tombstone with a target")
+	case deleted && (h.Target != "" || h.Extras != ""):
+		return errors.New("tombstone with a target or extras")
 	case deleted && m.Receipt != nil:
 		return errors.New("tombstone with a receipt")
 	case deleted:
 		return nil
+	case isMalformed(h.Extras):
+		return fmt.Errorf("malformed extras of %d bytes", len(h.Extras))
 	case c.Key != h.Key:
 		return fmt.Errorf("cold record of %v for %v", c.Key, h.Key)
 	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
 		return fmt.Errorf("figures of %q are reset without another id", h.Code)
 	}
 	return checkCold(c)
+}
+
+func isMalformed(blob string) bool {
+	_, err := extras.Read(blob)
+	return err != nil
 }
 
 // CheckBulk does the same as CheckMutation for the creations of one request and their receipt.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"shunt/engine"
+	"shunt/engine/extras"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 	outcomeSeveral = 2 // to a request for several links: each item has an outcome of its own
 
 	// maxHotBytes is larger than any hot record.
-	maxHotBytes = engine.MaxTargetBytes + 64
+	maxHotBytes = engine.MaxTargetBytes + extras.MaxBytes + 64
 )
 
 // maxColdBytes is larger than any cold record.

@@ -16,7 +16,7 @@ import (
 
 // used is a view that was read into before: no field of it may be left in the next.
 var used = engine.HotView{
-	KeyView: engine.Key{Domain: 6, Code: "old"}.View(), Target: []byte("old"), ID: 1, ExpiresAtMs: 2, MaxHits: 3, DeletedAtMs: 4, Owner: 5,
+	KeyView: engine.Key{Domain: 6, Code: "old"}.View(), Target: []byte("old"), Extras: []byte("old"), ID: 1, ExpiresAtMs: 2, MaxHits: 3, DeletedAtMs: 4, Owner: 5,
 	Flags: ^engine.Flags(0), CountsAtOnce: true,
 }
 
@@ -25,7 +25,7 @@ var used = engine.HotView{
 func differ(v []byte) string {
 	general, short, whole := used, used, used
 	err := readAnyHot(&general, v)
-	usual := err == nil && general.Flags&fieldFlags == 0
+	usual := err == nil && general.Flags&fieldFlags == 0 && general.Extras == nil
 	taken := readUsualHot(&short, v)
 	wholeErr := ReadHot(&whole, used.KeyView, v)
 	switch {

@@ -71,9 +71,12 @@ func PrintTable(stdout io.Writer, rows [][]string) error {
 func Time(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // TimeOrNever returns t as Time does, "never" for the zero time.
-func TimeOrNever(t time.Time) string {
+func TimeOrNever(t time.Time) string { return TimeOr(t, "never") }
+
+// TimeOr returns a time as Time does, and instead of the zero time what stands for it.
+func TimeOr(t time.Time, zero string) string {
 	if t.IsZero() {
-		return "never"
+		return zero
 	}
 	return Time(t)
 }

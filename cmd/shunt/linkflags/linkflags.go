@@ -38,17 +38,25 @@ var Fields = []Field{
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Note, "-") }},
 	{"tag", "tags", "TAG", "label; several have commas between them, or the flag is repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return cmp.Or(tagtext.Join(l.Tags), "-") }},
+	{"starts", "starts_at", "TIME", "when it begins; until then it looks unknown to visitors: 2h, 30d, 2030-12-31 (the beginning of that day here) or 2030-12-31T08:00:00Z", "default at once", "or now",
+		last(readStart), func(l *client.Link) string { return console.TimeOr(l.StartsAt, "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
 		last(readExpiry), func(l *client.Link) string { return console.TimeOrNever(l.ExpiresAt) }},
+	{"expired-url", "expired_url", "URL", "where visitors are sent once it has expired or its hits are used up", "default nowhere", "'': nowhere",
+		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(l.ExpiredURL, "-") }},
 	{"max-hits", "max_hits", "HITS", "hits after which it stops redirecting", "default: any number", "none: any number",
 		last(readMaxHits), showMaxHits},
 	{"status", "redirect_status", "STATUS", "redirect status: 301, 302, 307 or 308", "default 302", "",
 		last(readStatus), func(l *client.Link) string { return strconv.Itoa(l.RedirectStatus) }},
 	{"forward-query", "forward_query", "bool", "pass the query string after the code on to the target", "", "--forward-query=false: do not",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
+	{"query", "query", "MODE", "what becomes of that query string: none, append (as --forward-query), override (its parameters replace the target's) or keep (the target's win)", "default none", "",
+		last(readQuery), func(l *client.Link) string { return string(l.Query) }},
 	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
 }
+
+var queries = []string{string(client.QueryNone), string(client.QueryAppend), string(client.QueryOverride), string(client.QueryKeep)}
 
 var redirectStatuses = []string{"301", "302", "307", "308"}
 
@@ -67,6 +75,7 @@ func Add(fs *pflag.FlagSet, given map[string]any, ofNew bool) {
 		settings.MarkArguments(fs, f.Flag)
 	}
 	settings.CompleteWords(fs, "status", redirectStatuses...)
+	settings.CompleteWords(fs, "query", queries...)
 }
 
 func (f *Field) help(ofNew bool) string {
@@ -105,6 +114,14 @@ func last(read func(text string) (any, error)) func(texts []string) (any, error)
 
 func readText(text string) (any, error) { return text, nil }
 
+// readTextOrNone resets the field where there is no text.
+func readTextOrNone(text string) (any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return text, nil
+}
+
 // readTags reads each text as the pages read theirs.
 func readTags(texts []string) (any, error) {
 	var tags []string
@@ -122,6 +139,13 @@ func readExpiry(text string) (any, error) {
 		return nil, nil
 	}
 	return settings.ParseExpiry(text, time.Now(), time.Local)
+}
+
+func readStart(text string) (any, error) {
+	if text == "now" || text == "none" {
+		return nil, nil
+	}
+	return settings.ParseStart(text, time.Now(), time.Local)
 }
 
 func readMaxHits(text string) (any, error) {
@@ -144,6 +168,14 @@ func readStatus(text string) (any, error) {
 		return nil, err
 	}
 	return strconv.Atoi(status)
+}
+
+func readQuery(text string) (any, error) {
+	query, err := settings.OneOf(queries...)(text)
+	if err != nil {
+		return nil, err
+	}
+	return query, nil
 }
 
 func readYes(text string) (any, error) {

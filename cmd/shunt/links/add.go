@@ -36,9 +36,9 @@ URL may be without its scheme (example.org/x is https://example.org/x), and a sp
 With --csv, each row of FILE becomes a link (- is standard input). Its first line has the headings, of which
 only url is needed: ` + sheet.Names() + `.
 Commas, semicolons or tabs separate. A file without headings has an address on each line. A date is the end
-of that day here. Other flags hold for rows without such a cell; tags are added. The results are CSV, too:
-code, short_url, url and error. A refused row stops no other; it is reported on standard error with its line,
-and the exit code is 1.
+of that day here, that of a start its beginning. Other flags hold for rows without such a cell; tags are
+added. The results are CSV, too: code, short_url, url and error. A refused row stops no other; it is reported
+on standard error with its line, and the exit code is 1.
 
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,

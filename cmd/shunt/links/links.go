@@ -34,7 +34,7 @@ var linkOrders = []string{"created", "updated", "hits", "relevance", "visitors",
 
 // linkStates are the states that --state takes.
 var linkStates = []string{
-	string(client.StateActive), string(client.StateExpired), string(client.StateExhausted),
+	string(client.StateActive), string(client.StateScheduled), string(client.StateExpired), string(client.StateExhausted),
 	string(client.StateBlocked), string(client.StateDisabled),
 }
 

@@ -32,10 +32,19 @@ const maxSpan = 366 * 1000
 // ParseExpiry reads a span from now such as 30d, 2w or 1d12h, a date, which is the end of that day in
 // zone, or a time.
 func ParseExpiry(text string, now time.Time, zone *time.Location) (time.Time, error) {
+	return parseMoment(text, now, zone, when.Expiry)
+}
+
+// ParseStart is ParseExpiry for when something begins: a date is the beginning of that day in zone.
+func ParseStart(text string, now time.Time, zone *time.Location) (time.Time, error) {
+	return parseMoment(text, now, zone, when.Begin)
+}
+
+func parseMoment(text string, now time.Time, zone *time.Location, read func(string, *time.Location) (time.Time, bool)) (time.Time, error) {
 	if t, ok := addSpan(now, text, +1); ok {
 		return t, nil
 	}
-	if t, ok := when.Expiry(text, zone); ok {
+	if t, ok := read(text, zone); ok {
 		return t, nil
 	}
 	return time.Time{}, errors.New("must be a span such as 90d, 2w or 1d12h, or a time such as 2030-12-31 or 2030-12-31T23:59:59Z")

@@ -8,6 +8,10 @@ const (
 	MaxTags        = 32
 	MaxTagBytes    = 64
 
+	// MaxExtrasBytes bounds what few links have beside that (package extras): an address, and three times as much for
+	// what comes. A record in memory, which has a target as well, must fit into the first chunk of an arena.
+	MaxExtrasBytes = 32 << 10
+
 	// MaxImportedHits is the largest number of hits that an import may give a link: every JSON
 	// reader can represent it exactly.
 	MaxImportedHits = 1 << 53

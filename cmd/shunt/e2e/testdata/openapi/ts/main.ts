@@ -25,6 +25,7 @@ function isUsable(state: Link["state"]): boolean {
   switch (state) {
     case "active":
       return true;
+    case "scheduled":
     case "expired":
     case "exhausted":
     case "blocked":

@@ -1,0 +1,138 @@
+package extras
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"shunt/engine/internal/limits"
+)
+
+// The parts of a blob. A number has one meaning for ever.
+const (
+	startsAt = 1 + iota
+	expiredURL
+	bits
+
+	known // parts from this number on are those of newer programs
+)
+
+// Query is what becomes of the query after the code of a link that forwards it.
+type Query uint8
+
+const (
+	Append   Query = iota // it is put after that of the target
+	Override              // the same, and a parameter of the target goes if the visitor sends one of its name
+	Keep                  // the same, without the parameters whose names the target has
+
+	queryBits = 0b11 // of the byte of bits
+)
+
+// headBytes is the size of the number and the length of a part.
+const headBytes = 3
+
+// MaxBytes bounds a blob.
+const MaxBytes = limits.MaxExtrasBytes
+
+// Fields is what a blob says.
+type Fields struct {
+	StartsAtMs int64  // before it the link looks unknown; Unix milliseconds; 0: it has started
+	ExpiredURL string // where visitors are sent once the link is over; at most limits.MaxTargetBytes; empty: nowhere
+	Query      Query
+}
+
+// ErrMalformed: the bytes are not a blob that this program writes.
+var ErrMalformed = errors.New("malformed extras")
+
+// Append appends the blob of f to dst: nothing if f is empty.
+func (f *Fields) Append(dst []byte) []byte {
+	if f.StartsAtMs != 0 {
+		dst = binary.LittleEndian.AppendUint64(appendHead(dst, startsAt, 8), uint64(f.StartsAtMs))
+	}
+	if f.ExpiredURL != "" {
+		dst = append(appendHead(dst, expiredURL, len(f.ExpiredURL)), f.ExpiredURL...)
+	}
+	if f.Query != Append {
+		dst = append(appendHead(dst, bits, 1), byte(f.Query))
+	}
+	return dst
+}
+
+func appendHead(dst []byte, part byte, sizeBytes int) []byte {
+	return binary.LittleEndian.AppendUint16(append(dst, part), uint16(sizeBytes))
+}
+
+// Read returns what a blob says. It returns ErrMalformed unless Append makes the same bytes of it.
+func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
+	if len(blob) > MaxBytes {
+		return Fields{}, ErrMalformed
+	}
+	for before := byte(0); len(blob) > 0; {
+		if len(blob) < headBytes {
+			return Fields{}, ErrMalformed
+		}
+		part, sizeBytes := blob[0], int(blob[1])|int(blob[2])<<8
+		if part <= before || part >= known || sizeBytes > len(blob)-headBytes {
+			return Fields{}, ErrMalformed
+		}
+		if !f.read(part, string(blob[headBytes:headBytes+sizeBytes])) {
+			return Fields{}, ErrMalformed
+		}
+		before, blob = part, blob[headBytes+sizeBytes:]
+	}
+	return f, nil
+}
+
+// read takes the bytes of a part into f. It returns false if they are not what Append writes.
+func (f *Fields) read(part byte, b string) bool {
+	switch part {
+	case startsAt:
+		if len(b) != 8 {
+			return false
+		}
+		f.StartsAtMs = int64(binary.LittleEndian.Uint64([]byte(b)))
+		return f.StartsAtMs > 0
+	case expiredURL:
+		f.ExpiredURL = b
+		return 0 < len(b) && len(b) <= limits.MaxTargetBytes
+	case bits:
+		if len(b) != 1 {
+			return false
+		}
+		f.Query = Query(b[0])
+		return Append < f.Query && f.Query <= Keep
+	}
+	return false
+}
+
+// The readers of a redirect. The blob must be one that Read accepts; nil has no parts.
+
+// StartsAtMs returns when a link starts, in Unix milliseconds; 0: it has started.
+func StartsAtMs(blob []byte) int64 {
+	if b := find(blob, startsAt); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// ExpiredURL returns where visitors are sent once a link is over, which aliases the blob; nil: nowhere.
+func ExpiredURL(blob []byte) []byte { return find(blob, expiredURL) }
+
+// QueryOf returns what becomes of the query after the code.
+func QueryOf(blob []byte) Query {
+	if b := find(blob, bits); b != nil {
+		return Query(b[0] & queryBits)
+	}
+	return Append
+}
+
+// find returns the bytes of a part, which alias the blob; nil: it has no such part.
+func find(blob []byte, part byte) []byte {
+	for len(blob) > 0 {
+		end := headBytes + int(binary.LittleEndian.Uint16(blob[1:]))
+		if blob[0] == part {
+			return blob[headBytes:end]
+		}
+		blob = blob[end:]
+	}
+	return nil
+}
