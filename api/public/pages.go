@@ -38,11 +38,11 @@ func (s Pages) fallback(ctx *fasthttp.RequestCtx, o redirect.Outcome) (to string
 		return ""
 	}
 	d := s.domain(ctx)
-	switch o {
-	case redirect.UnknownCode:
+	switch {
+	case o.IsUnknown():
 		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 		to = d.NotFoundFor(strings.TrimPrefix(string(path), "/"))
-	case redirect.Expired, redirect.Exhausted:
+	case o == redirect.Expired, o == redirect.Exhausted:
 		to = d.ExpiredURL
 	}
 	if to == "" || len(to) > engine.MaxTargetBytes || s.Blocked.BlocksText(to) {
