@@ -12,7 +12,7 @@
 //	kv         Pebble as the rooms use it: reading, numbered batches, scans
 //	check      how a check reads all rows; each subject adds its own checks
 //	audit      the log of who has changed what
-//	accounts   the rows of accounts
+//	tables     rows that packages above lay out: of accounts, of domains
 //	hits       tallies: flush, roll-up, sweeps, views
 //	links      records, indexes and receipts: group commit, lists, loads
 //
