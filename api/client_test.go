@@ -252,7 +252,7 @@ func readFigures(t *tour) {
 	t.want("everybody's figures", inWords(all.Hits, all.Unique), "1 1")
 	missed, err := t.Misses(ctx, 10)
 	t.must(err)
-	t.want("misses", inWords(missed.Total, missed.Data), "1 [{nothing 1 0}]")
+	t.want("misses", inWords(missed.Total, missed.Data), "1 [{ nothing 1 0}]")
 }
 
 func readAudit(t *tour) {
