@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -133,4 +135,60 @@ func TestAnOwnerGetsNoLinkInADomainOfOthers(t *testing.T) {
 	expect.That(t, expect.Err(e.Give(context.Background(), keyOf("code"), engine.Guard{AnyOwner: true}, ownElsewhere, none)) != nil,
 		"a link is given to its owner in another domain")
 	e.wantTarget(t, keyOf("code"), "https://example.com/code")
+}
+
+// TestRacingWritersOfEqualCodesKeepTheirDomains has 64 writers, which make, edit and delete links of equal codes in three
+// domains, and readers of all of them: nobody may see the target of another domain.
+func TestRacingWritersOfEqualCodesKeepTheirDomains(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	domains := []engine.Domain{engine.DefaultDomain, elsewhere, engine.MaxDomain}
+	codes := []string{"a", "eight-by", "nine-byte", strings.Repeat("x", engine.MaxCodeBytes)}
+	target := func(k engine.Key, n int) string { return fmt.Sprintf("https://%d.example/%s/%d", k.Domain, k.Code, n) }
+	check := func(k engine.Key) {
+		l, ok := e.Resolve(k.View())
+		if !ok {
+			return
+		}
+		defer l.Release()
+		got := string(l.AppendTarget(nil))
+		expect.That(t, strings.HasPrefix(got, fmt.Sprintf("https://%d.example/%s/", k.Domain, k.Code)) && engine.DomainOf(l.Owner()) == k.Domain,
+			"%v leads to %s of owner %d", k, got, l.Owner())
+	}
+	var writers sync.WaitGroup
+	for w := range 64 {
+		writers.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 39))
+			for n := range 160 {
+				k := engine.Key{Domain: domains[rng.IntN(3)], Code: codes[rng.IntN(4)]}
+				g, ctx := engine.Guard{Owner: engine.OwnerIn(k.Domain, 1)}, context.Background()
+				var err error
+				switch rng.IntN(3) {
+				case 0:
+					_, _, err = e.Create(ctx, engine.Draft{Domain: k.Domain, Owner: g.Owner, Alias: k.Code, Target: target(k, n)})
+				case 1:
+					_, err = e.Update(ctx, k, g, func(rec *engine.Record) error { rec.Hot.Target = target(k, n); return nil })
+				default:
+					err = e.Delete(ctx, k, g)
+				}
+				known := errors.Is(err, engine.ErrTaken) || errors.Is(err, engine.ErrNotFound)
+				expect.That(t, err == nil || known, "%v: %v", k, err)
+				check(k)
+			}
+		})
+	}
+	writers.Wait()
+	for _, d := range domains {
+		for _, code := range codes {
+			k := engine.Key{Domain: d, Code: code}
+			rec, err := e.gate.ReadRecord(k)
+			switch l, ok := e.Resolve(k.View()); {
+			case ok:
+				expect.That(t, err == nil && string(l.AppendTarget(nil)) == rec.Hot.Target, "%v leads elsewhere than in the store", k)
+				l.Release()
+				check(k)
+			default:
+				expect.That(t, err != nil || rec.Hot.Flags&engine.FlagTombstone != 0, "%v is in the store alone", k)
+			}
+		}
+	}
 }

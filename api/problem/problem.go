@@ -72,7 +72,7 @@ var table = []struct {
 	{engine.ErrDeleted, Gone},
 	{engine.ErrRefused, Invalid},
 	{engine.ErrOwnerGone, Unauthorized}, // the caller has been deleted since; an import has a problem of its own, about the owner
-	{engine.ErrDomainGone, NotFound},
+	{engine.ErrDomainGone, Invalid},
 	{engine.ErrLoading, Loading},
 	{engine.ErrOutcomeUnknown, OutcomeUnknown},
 	{engine.ErrReadOnly, ReadOnly},
