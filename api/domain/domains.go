@@ -28,6 +28,7 @@ type Domains struct {
 	changing sync.Mutex // held while known is replaced
 	base     string     // the base URL of the server
 	known    atomic.Pointer[known]
+	several  atomic.Pointer[known] // known, if there is more than the default domain, or else nil: see Of
 }
 
 // known is what memory has of all domains. It never changes.
@@ -45,7 +46,7 @@ func New(rows table.Table, now func() time.Time) *Domains {
 		now = time.Now
 	}
 	d := &Domains{table: table.NewWriter(rows), now: now}
-	d.known.Store(newKnown("", nil))
+	d.set(newKnown("", nil))
 	return d
 }
 
@@ -77,7 +78,7 @@ func (d *Domains) Changed() error {
 	if err != nil {
 		return fmt.Errorf("read domains: %w", err)
 	}
-	d.known.Store(newKnown(d.base, all))
+	d.set(newKnown(d.base, all))
 	return nil
 }
 
@@ -109,16 +110,28 @@ func newKnown(base string, rows []Domain) *known {
 // Of returns the domain of a Host field. It takes no lock and allocates nothing; with only the default domain it reads
 // one word.
 func (d *Domains) Of(hostField []byte) engine.Domain {
-	k := d.known.Load()
-	if len(k.byHost) == 0 {
-		return engine.DefaultDomain
+	if k := d.several.Load(); k != nil {
+		return k.of(hostField)
 	}
+	return engine.DefaultDomain
+}
+
+func (k *known) of(hostField []byte) engine.Domain {
 	var buf [maxHostBytes]byte
 	return k.byHost[string(bareHost(&buf, hostField))]
 }
 
+// set puts what is known into force. The lock of changes is held, or nobody else has d yet.
+func (d *Domains) set(k *known) {
+	d.known.Store(k)
+	if len(k.byHost) == 0 {
+		k = nil
+	}
+	d.several.Store(k)
+}
+
 // Several reports whether there is more than the default domain.
-func (d *Domains) Several() bool { return len(d.known.Load().byHost) > 0 }
+func (d *Domains) Several() bool { return d.several.Load() != nil }
 
 // Registered reports whether a name in lower-case ASCII is the host of a domain that is not the default one, or an
 // alias.

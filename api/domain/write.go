@@ -152,7 +152,7 @@ func (d *Domains) written(n engine.Domain, now *Domain) func(written bool) {
 		if now != nil {
 			rows = append(rows, *now)
 		}
-		d.known.Store(newKnown(d.base, rows))
+		d.set(newKnown(d.base, rows))
 	}
 }
 

@@ -39,7 +39,7 @@ func (s Pages) fallback(ctx *fasthttp.RequestCtx, o redirect.Outcome) (to string
 	}
 	d := s.domain(ctx)
 	switch {
-	case o.IsUnknown():
+	case o.IsUnknown() && d.NotFoundURL != "":
 		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 		to = d.NotFoundFor(strings.TrimPrefix(string(path), "/"))
 	case o == redirect.Expired, o == redirect.Exhausted:
