@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -35,6 +36,20 @@ func TestThePlainListenerRedirectsEverythingAsItWasSent(t *testing.T) {
 	expect.Equal(t, redirected(t, "", "GET "+long), "301 https://sho.rt:8443"+long)
 	send(t, ln, "GET", "GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n").expect(t, "two hosts", 400)
 	expect.Equal(t, st.counted(), before, "something was counted")
+}
+
+func TestThePlainListenerRedirectsToTheDomainOfTheRequest(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.BaseURL = "https://sho.rt:8443" })
+	st.addDomain(domain.Domain{Host: "b.test", Aliases: []string{"www.b.test"}})
+	st.addDomain(domain.Domain{Host: "c.test", BaseURL: "https://c.test"})
+	ln := st.insecureAt()
+	for target, want := range map[string]string{
+		"/x?y HTTP/1.1\r\nHost: B.test:80": "https://b.test:8443/x?y", "http://c.test/x HTTP/1.1\r\nHost: sho.rt": "https://c.test/x",
+		"/x HTTP/1.1\r\nHost: www.b.test": "https://b.test:8443/x", "/x HTTP/1.1\r\nHost: evil.test": "https://sho.rt:8443/x",
+	} {
+		r := send(t, ln, "GET", "GET "+target+"\r\n\r\n")
+		expect.That(t, r.status == 301 && r.header.Get("Location") == want, "%s: got %d %s, want %s", target, r.status, r.header.Get("Location"), want)
+	}
 }
 
 func TestChallengesAreAnsweredOnThePlainListenerOnly(t *testing.T) {
