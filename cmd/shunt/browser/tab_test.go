@@ -39,7 +39,7 @@ func (b *tab) reload() {
 // back goes back to the page before.
 func (b *tab) back() {
 	b.t.Helper()
-	b.loading(http.StatusOK, func() { eval[any](b, "history.back()") })
+	b.loading(http.StatusOK, func() { eval[any](b, "void setTimeout(() => history.back())") })
 }
 
 // loading does what makes the tab load a page, waits until that is loaded, and checks the status of
