@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -39,7 +40,10 @@ func (b *tab) reload() {
 // back goes back to the page before.
 func (b *tab) back() {
 	b.t.Helper()
-	b.loading(http.StatusOK, func() { eval[any](b, "void setTimeout(() => history.back())") })
+	b.loading(http.StatusOK, func() { // asked of the browser, because the page may be gone before it has answered
+		h := call(b, page.GetNavigationHistory, cdp.Empty{})
+		call(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: h.Entries[h.CurrentIndex-1].ID})
+	})
 }
 
 // loading does what makes the tab load a page, waits until that is loaded, and checks the status of
