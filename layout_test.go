@@ -154,7 +154,7 @@ var rooms = map[string]room{
 	"api/chart":     {never: noHTTP},
 	"api/client":    {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares": {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},

@@ -76,6 +76,7 @@ type bulkLine struct {
 	Text  string
 	Code  string
 	Short string // address; empty: there is an error
+	Path  string // of the link's page
 	Error string
 }
 
@@ -263,7 +264,7 @@ func (v *bulkView) take(s *sheet.Sheet, results ops.Results) {
 		row, result := &s.Rows[i], &results[i]
 		line := bulkLine{Line: row.Line, Text: shortened(row.URL())}
 		if result.Err == nil {
-			line.Code, line.Short = result.Link.Code, result.Link.ShortURL
+			line.Code, line.Short, line.Path = result.Link.Code, result.Link.ShortURL, linkPath(result.Link.Code, visit.Whose{Domain: result.Link.Host})
 			short.WriteString(line.Short + "\n")
 			out.Made(line.Code, line.Short, result.Link.Target)
 			v.Made = append(v.Made, line)

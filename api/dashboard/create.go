@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -68,7 +69,7 @@ func (r *request) given() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", r.Query("owner")))
+	guard, err := r.Asked(r.Whose())
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (r *request) createLink() error {
 	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
 		return err
 	}
-	return r.SeeOther(linksPath + "?made=" + link.Code)
+	return r.SeeOther(find.Of(visit.Whose{Domain: link.Host}, "").Address("made", link.Code))
 }
 
 func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) {

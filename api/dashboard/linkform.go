@@ -195,8 +195,9 @@ type linkForm struct {
 	Campaign campaignForm
 	UsedTags []string // suggestions
 
-	Key                    string // of a form that creates
-	Owner, Version, Before string // of a form that edits; see digests
+	Key             string // of a form that creates
+	visit.Whose            // of a form that edits
+	Version, Before string // the same; see digests
 }
 
 // Lines reports whether the field's text may have several lines.

@@ -34,6 +34,8 @@ func rowsOfAll() []row {
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},
 		{"POST", "/_/setup", visit.Anybody, (*request).setup},
 		{"GET", "/_/welcome", visit.SignedIn, (*request).welcome},
+		{"GET", "/_/link/{code}/qr.svg", visit.SignedIn, (*request).qrSVG},
+		{"GET", "/_/link/{code}/qr.png", visit.SignedIn, (*request).qrPNG},
 		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},

@@ -1,0 +1,267 @@
+package api
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/engine/expect"
+)
+
+// twins returns a site with a link twin of ann, an admin, in the default domain and in b.test, and her browser. The
+// default one has 1 hit, the other 2.
+func twins(t *testing.T) (*site, *plainBrowser, string) {
+	t.Helper()
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleAdmin)
+	token := st.issue(account.CallerOf(ann), append(slices.Clone(memberScopes), account.Admin)...)
+	st.addDomain(domain.Domain{Host: "b.test", Aliases: []string{"www.b.test"}})
+	st.callAs(token, "POST", "/shorten", `{"url":"https://default.example/","alias":"twin","tags":["t"]}`).need(t, "", 201)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://b.example/","alias":"twin","tags":["t"],"domain":"b.test"}`).need(t, "", 201)
+	dial := doors[0].open(t, st)
+	for _, host := range []string{"other.test", "b.test", "b.test"} {
+		expect.Equal(t, askAs(t, dial, host, "/twin").status, 302, "%s", host)
+	}
+	return st, st.browse("ann@example.com"), token
+}
+
+// twinsNow returns the state and the hits of both links, that of the default domain first; gone: there is none.
+func (st *site) twinsNow(token string) string {
+	st.t.Helper()
+	var all []string
+	for _, query := range []string{"", "?domain=b.test"} {
+		if st.callAs(token, "GET", "/links/twin"+query, "").status == 404 {
+			all = append(all, "gone")
+			continue
+		}
+		l := st.callAs(token, "GET", "/links/twin"+query, "").body
+		_, state, _ := strings.Cut(l, `"state":"`)
+		state, _, _ = strings.Cut(state, `"`)
+		_, hits, _ := strings.Cut(l, `"hits":`)
+		hits, _, _ = strings.Cut(hits, ",")
+		all = append(all, state+" "+hits)
+	}
+	return strings.Join(all, ", ")
+}
+
+// pageOf opens the page of the link twin of a domain by the list.
+func pageOf(b *plainBrowser, target string) *shown {
+	b.st.t.Helper()
+	return b.open(b.open("/_/links").link(target))
+}
+
+func TestPagesOfALinkLeadToTheOneThatIsShown(t *testing.T) {
+	const ofDefault, ofB = "default.example", "b.example"
+	edit := func(b *plainBrowser, page *shown) {
+		b.fill(b.open(page.link("Edit")), "/_/link/twin/edit", "url", "https://new.example/").want("The link is saved.")
+	}
+	disable := func(b *plainBrowser, page *shown) {
+		b.follow(page.form(page.action("/disabled"))).want("disabled")
+	}
+	for name, c := range map[string]struct {
+		target string
+		do     func(b *plainBrowser, page *shown)
+		want   string
+	}{
+		"reset b":       {ofB, confirming("Reset figures", "/reset"), "active 1, active 0"},
+		"reset default": {ofDefault, confirming("Reset figures", "/reset"), "active 0, active 2"},
+		"delete b":      {ofB, confirming("Delete", "/delete"), "active 1, gone"},
+		"disable b":     {ofB, disable, "active 1, disabled 2"},
+		"edit b":        {ofB, edit, "active 1, active 2"},
+		"edit default":  {ofDefault, edit, "active 1, active 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st, b, token := twins(t)
+			page := pageOf(b, c.target)
+			page.want(c.target)
+			c.do(b, page)
+			expect.Equal(t, st.twinsNow(token), c.want)
+			for query, target := range map[string]string{"": ofDefault, "?domain=b.test": ofB} {
+				want := target
+				if target == c.target && strings.HasPrefix(name, "edit") {
+					want = "new.example"
+				}
+				if r := st.callAs(token, "GET", "/links/twin"+query, ""); r.status == 200 {
+					expect.Contains(t, r.body, "https://"+want+"/")
+				}
+			}
+		})
+	}
+}
+
+// confirming returns what follows a link to a page that asks first, and confirms.
+func confirming(link, end string) func(b *plainBrowser, page *shown) {
+	return func(b *plainBrowser, page *shown) {
+		asks := b.open(page.link(link))
+		b.follow(asks.form("/_/link/twin" + end))
+	}
+}
+
+// action returns where the first form is sent whose path ends so.
+func (p *shown) action(end string) string {
+	for n := range p.doc.Descendants() {
+		path, _, _ := strings.Cut(attribute(n, "action"), "?")
+		if n.Type == html.ElementNode && n.Data == "form" && strings.HasSuffix(path, end) {
+			return attribute(n, "action")
+		}
+	}
+	p.t.Fatalf("%s: no form is sent to a path with %s at its end", p.path, end)
+	return ""
+}
+
+// TestFiguresOfALinkAreThoseOfItsDomain follows each address of figures on the page of a link.
+func TestFiguresOfALinkAreThoseOfItsDomain(t *testing.T) {
+	st, b, token := twins(t)
+	for target, hits := range map[string]string{"default.example": "1", "b.example": "2"} {
+		page := pageOf(b, target)
+		page.want("Hits of all time " + hits)
+		_, live, _ := strings.Cut(page.body, `data-live="/api/v1`)
+		live, _, _ = strings.Cut(live, `"`)
+		st.callAs(token, "GET", strings.Replace(html.UnescapeString(live), "/live", "", 1), "").expect(t, "the stream "+live, 200, `{"hits":`+hits+`,`)
+		csv := b.get(page.link("CSV"))
+		expect.That(t, csv.status == 200 && strings.Contains(csv.body, ","+hits+","), "%s: the file: %d %s", target, csv.status, csv.body)
+		by := b.open(page.link("Direct"))
+		by.want(hits+" of "+hits, "The link twin")
+		b.open(by.link("twin")).want(target)
+		b.open(page.link("Links")).want("b.example", "default.example")
+		picture := b.get(page.link("QR as SVG"))
+		expect.That(t, picture.status == 200 && strings.Contains(picture.body, "<svg"), "%s: the QR code at %s", target, page.link("QR as SVG"))
+		b.open(page.link("Duplicate"))
+	}
+	page := pageOf(b, "b.example")
+	expect.Equal(t, page.link("Preview"), "http://b.test:8080/twin+")
+	expect.Equal(t, page.link("QR as PNG"), "/_/link/twin/qr.png?domain=b.test")
+	png := b.get(page.link("QR as PNG"))
+	expect.That(t, png.status == 200 && strings.HasPrefix(png.body, "\x89PNG"), "the PNG: got %d", png.status)
+	expect.Equal(t, pageOf(b, "default.example").link("QR as PNG"), "/twin.png?size=1024")
+}
+
+// TestTheMostHitLinksOfAllDomainsLeadToEach looks at the lists of links in figures.
+func TestTheMostHitLinksOfAllDomainsLeadToEach(t *testing.T) {
+	_, b, _ := twins(t)
+	for _, path := range []string{"/_/", "/_/?owner=all", "/_/tags/figures?tag=t", "/_/by?referrer=direct", "/_/by?referrer=direct&tag=t"} {
+		page := b.open(path)
+		b.open(page.link("twin")).want("default.example")
+		b.open(page.link("b.test/twin")).want("b.example", "Hits of all time 2")
+	}
+	by := b.open("/_/by?referrer=direct")
+	for target, want := range map[string]string{"default": "1 of 1", "b.test": "2 of 2"} {
+		found := false
+		for n := range by.doc.Descendants() {
+			if strings.Contains(attribute(n, "aria-label"), "of twin over time") && strings.Contains(attribute(n, "href"), "domain=b.test") == (target == "b.test") {
+				b.open(attribute(n, "href")).want(want)
+				found = true
+			}
+		}
+		expect.That(t, found, "no figures of %s", target)
+	}
+}
+
+// TestSeveralLinksOfOneCodeAreToldApart selects links of a list by their boxes.
+func TestSeveralLinksOfOneCodeAreToldApart(t *testing.T) {
+	st, b, token := twins(t)
+	boxes := func(page *shown) (values []string) {
+		for n := range page.doc.Descendants() {
+			if n.Data == "input" && attribute(n, "name") == "code" {
+				values = append(values, attribute(n, "value"))
+			}
+		}
+		slices.Sort(values)
+		return values
+	}
+	both := boxes(b.open("/_/links"))
+	expect.Slices(t, both, []string{"twin", "twin,b.test"})
+	chosen := func(do string, codes ...string) *shown {
+		return b.post("/_/links/selected", formType, url.Values{"do": {do}, "code": codes}.Encode())
+	}
+	page := chosen("disable", "twin,b.test")
+	page.want("1 link", "b.test/twin")
+	b.submit(page.form("/_/links/selected/change")).want("1 link was changed")
+	expect.Equal(t, st.twinsNow(token), "active 1, disabled 2")
+	b.submit(chosen("disable", both...).form("/_/links/selected/change")).want("1 link was changed, 1 was so already")
+	expect.Equal(t, st.twinsNow(token), "disabled 1, disabled 2")
+	file := chosen("export", "twin,b.test")
+	expect.That(t, strings.Contains(file.body, "http://b.test:8080/twin") && !strings.Contains(file.body, "default.example"), "the file: %s", file.body)
+	b.follow(&htmlForm{"/_/links/selected", url.Values{"do": {"compare"}, "code": both}}).want("Only links of one domain can be compared.")
+	b.submit(chosen("delete", "twin").form("/_/links/selected/change")).want("1 link was deleted")
+	expect.Equal(t, st.twinsNow(token), "gone, disabled 2")
+	for _, value := range []string{"twin,nobody.test", "twin,", ",b.test", "tw in,b.test"} {
+		b.follow(&htmlForm{"/_/links/selected", url.Values{"do": {"delete"}, "code": {value}}}).want("No link was selected.")
+	}
+	expect.Equal(t, st.twinsNow(token), "gone, disabled 2")
+}
+
+func TestLinksOfOneDomainAreCompared(t *testing.T) {
+	st, b, token := twins(t)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://other.example/","alias":"other","domain":"b.test"}`).need(t, "", 201)
+	page := b.follow(&htmlForm{"/_/links/selected", url.Values{"do": {"compare"}, "code": {"twin,b.test", "other,b.test"}}})
+	b.open(page.link("twin")).want("b.example")
+	again := b.open("/_/compare?" + page.form("/_/compare").with("codes", "http://b.test:8080/twin other").values.Encode())
+	again.want("twin 2", "other 0")
+	b.get("/_/compare?codes=twin,other").want("no link of yours has the code other")
+}
+
+// TestAnAdminIsLedToALinkOfTheDomainThatWasAsked has a link of somebody else in one domain only.
+func TestAnAdminIsLedToALinkOfTheDomainThatWasAsked(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	st.call("POST", "/shorten", `{"url":"https://b.example/","alias":"theirs","domain":"b.test"}`).need(t, "", 201)
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	const offer = "Look among the links of all users"
+	b.get("/_/link/theirs").expect(t, "the default domain", 404, without(offer))
+	page := b.get("/_/link/theirs?domain=b.test")
+	expect.Equal(t, page.link(offer), "/_/link/theirs?domain=b.test&owner=all")
+	b.open(page.link(offer)).want("b.example")
+	for _, path := range []string{"/_/link/theirs?domain=nobody.test", "/_/link/theirs/edit?domain=nobody.test"} {
+		b.get(path).expect(t, path, 422)
+	}
+}
+
+// TestAFormOfALinkOutlivesSigningInAgain signs out while a link of another domain is edited.
+func TestAFormOfALinkOutlivesSigningInAgain(t *testing.T) {
+	st, b, token := twins(t)
+	form := b.open("/_/link/twin/edit?domain=b.test").form("/_/link/twin/edit").with("title", "typed")
+	b.cookie = ""
+	asks := b.submit(form)
+	asks.want("Sign in again")
+	page := b.follow(asks.form("/_/sign-in").with("email", "ann@example.com", "password", password))
+	expect.Equal(t, page.form("/_/link/twin/edit").values.Get("domain"), "b.test")
+	b.follow(page.form("/_/link/twin/edit"))
+	expect.Contains(t, st.callAs(token, "GET", "/links/twin?domain=b.test", "").body, `"title":"typed"`)
+}
+
+// TestTagsAreThoseOfADomain renames a tag of one domain.
+func TestTagsAreThoseOfADomain(t *testing.T) {
+	st, b, token := twins(t)
+	page := b.open("/_/tags?domain=b.test")
+	b.open(page.link("t")).want("b.example")
+	expect.That(t, !strings.Contains(b.open(page.link("t")).text(), "default.example"), "the links with it are of another domain, too")
+	b.open(page.link("Figures")).want("Hits, 30 days 2")
+	b.follow(b.open(page.link("Rename")).form("/_/tags/rename").with("name", "renamed")).want("on 1 link")
+	expect.Contains(t, st.callAs(token, "GET", "/links/twin?domain=b.test", "").body, `"renamed"`)
+	expect.Contains(t, st.callAs(token, "GET", "/links/twin", "").body, `"t"`)
+	page = b.open("/_/tags")
+	list := b.open(page.link("t"))
+	expect.That(t, strings.Contains(list.text(), "default.example") && !strings.Contains(list.text(), "b.example"), "the links of the default domain: %s", list.text())
+	b.follow(b.open(page.link("Delete")).form("/_/tags/delete")).want("taken off 1 link")
+	expect.Contains(t, st.callAs(token, "GET", "/links/twin?domain=b.test", "").body, `"renamed"`)
+}
+
+// TestTheAuditLogLeadsToTheLinkOfAnEntry follows the codes of entries.
+func TestTheAuditLogLeadsToTheLinkOfAnEntry(t *testing.T) {
+	_, b, _ := twins(t)
+	log := b.open("/_/audit")
+	log.want("added a domain")
+	of := b.open(log.link("b.test/twin"))
+	expect.Equal(t, strings.Count(of.text(), "created a link"), 1, "entries: %s", of.text())
+	b.open(of.link("Open the link twin")).want("b.example")
+	b.open(b.open(log.link("twin")).link("Open the link twin")).want("default.example")
+	changes := b.open("/_/link/twin?domain=b.test").link("all changes")
+	expect.Contains(t, fmt.Sprint(b.open(changes).text()), "b.example")
+}
