@@ -265,3 +265,139 @@ func TestTheAuditLogLeadsToTheLinkOfAnEntry(t *testing.T) {
 	changes := b.open("/_/link/twin?domain=b.test").link("all changes")
 	expect.Contains(t, fmt.Sprint(b.open(changes).text()), "b.example")
 }
+
+// choose sends the form of a page that has the choice of a domain, as a browser without script does.
+func (b *plainBrowser) choose(p *shown, host string) *shown {
+	b.st.t.Helper()
+	path, _, _ := strings.Cut(p.path, "?")
+	for n := p.element("domain"); n != nil; n = n.Parent {
+		if n.Data == "form" {
+			expect.MustEqual(b.st.t, attribute(n, "method")+" "+attribute(n, "action"), "get "+path)
+			f := &htmlForm{path, make(url.Values)}
+			f.addAll(n)
+			return b.open(path + "?" + f.with("domain", host).values.Encode())
+		}
+	}
+	b.st.t.Fatalf("%s: no form has a choice of the domain", p.path)
+	return nil
+}
+
+// TestTheChoiceOfADomainKeepsTheRest chooses a domain on each page that has the choice.
+func TestTheChoiceOfADomainKeepsTheRest(t *testing.T) {
+	one := newSite(t, nil)
+	alone := one.browseAs("ann@example.com", account.RoleAdmin)
+	alone.follow(alone.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x", "tags", "t"))
+	_, b, _ := twins(t)
+	for path, first := range map[string]string{
+		"/_/?owner=all&period=7d": "all", "/_/links?created_from=2026-01-01&owner=all&sort=hits&tag=t": "all", "/_/tags?q=t": "",
+		"/_/tags/figures?period=7d&tag=t": "all", "/_/by?period=7d&referrer=direct": "all", "/_/by?referrer=direct&tag=t": "all",
+		"/_/audit?actor=ann%40example.com": "all", "/_/compare?codes=twin": "",
+	} {
+		t.Run(path, func(t *testing.T) {
+			expect.That(t, alone.open(path).element("domain") == nil, "one domain is no choice")
+			page := b.open(path)
+			expect.MustThat(t, page.element("domain") != nil, "there is no choice: %s", page.body)
+			var options []string
+			for n := range page.element("domain").Descendants() {
+				if n.Data == "option" {
+					options = append(options, textOf(n))
+				}
+			}
+			expect.Equal(t, strings.TrimSpace(strings.Join(options, " ")), strings.TrimSpace(first+" 127.0.0.1:8080 b.test"))
+			of := b.choose(page, "b.test")
+			for name, values := range parsedQuery(path) {
+				expect.Slices(t, parsedQuery(of.path)[name], values, name)
+			}
+			again := b.choose(of, "127.0.0.1:8080")
+			expect.Slices(t, parsedQuery(again.path)["domain"], []string{"127.0.0.1:8080"})
+			for n := range of.element("domain").Descendants() {
+				if n.Data == "option" {
+					expect.Equal(t, has(n, "selected"), attribute(n, "value") == "b.test", "%s is chosen", attribute(n, "value"))
+				}
+			}
+		})
+	}
+}
+
+func parsedQuery(address string) url.Values {
+	_, query, _ := strings.Cut(address, "?")
+	values, _ := url.ParseQuery(query)
+	return values
+}
+
+// TestFiguresAndListsAreOfTheChosenDomain looks at what pages show after a choice.
+func TestFiguresAndListsAreOfTheChosenDomain(t *testing.T) {
+	_, b, _ := twins(t)
+	for path, want := range map[string]map[string]string{
+		"/_/":                              {"b.test": "Hits today (UTC) 2", "127.0.0.1:8080": "Hits today (UTC) 1", "": "Hits today (UTC) 3"},
+		"/_/tags/figures?tag=t":            {"b.test": "Hits, 30 days 2", "127.0.0.1:8080": "Hits, 30 days 1", "": "Hits, 30 days 3"},
+		"/_/by?referrer=direct":            {"b.test": "2 of 2", "127.0.0.1:8080": "1 of 1", "": "3 of 3"},
+		"/_/links":                         {"b.test": "b.test:8080/twin", "127.0.0.1:8080": "127.0.0.1:8080/twin", "": "b.test:8080/twin"},
+		"/_/audit?actor=ann%40example.com": {"b.test": "b.test/twin", "127.0.0.1:8080": "twin"},
+	} {
+		for host, text := range want {
+			b.choose(b.open(path), host).want(text)
+		}
+	}
+	expect.Equal(t, listedOn(b.choose(b.open("/_/links"), "b.test")), "twin,b.test")
+	expect.Equal(t, listedOn(b.choose(b.open("/_/links"), "127.0.0.1:8080")), "twin")
+	expect.Equal(t, listedOn(b.open("/_/links?domain=www.b.test")), "twin,b.test", "by an alias")
+	for _, path := range []string{"/_/links?", "/_/tags?", "/_/audit?"} {
+		page := b.get(path + "domain=" + url.QueryEscape(`"><hostile>`))
+		page.want("The domain: is not a domain of this server.")
+		expect.Equal(t, page.status, 422, "%s", path)
+		wantHarmless(page)
+	}
+	for _, path := range []string{"/_/?", "/_/by?referrer=direct&", "/_/tags/figures?tag=t&", "/_/links/export?"} {
+		page := b.get(path + "domain=" + url.QueryEscape(`"><hostile>`))
+		expect.Equal(t, page.status, 422, "%s", path)
+		wantHarmless(page)
+	}
+}
+
+// TestLinksAreMadeInAChosenDomain makes links by each form.
+func TestLinksAreMadeInAChosenDomain(t *testing.T) {
+	st, b, token := twins(t)
+	domainOf := func(code, host string) {
+		t.Helper()
+		st.callAs(token, "GET", "/links/"+code+"?domain="+host, "").expect(t, code+" in "+host, 200)
+	}
+	form := b.open("/_/links?domain=b.test").form("/_/links")
+	expect.Equal(t, form.values.Get("domain"), "b.test", "the choice on the list of a domain")
+	page := b.follow(form.with("url", "https://one.example/", "alias", "one"))
+	page.want("b.test:8080/one", "leads to")
+	b.open(page.link("Figures")).want("one.example")
+	b.open(page.link("Edit")).want("Edit one")
+	expect.Equal(t, b.get(page.link("QR as SVG")).status, 200)
+	domainOf("one", "b.test")
+	form = b.open("/_/").form("/_/links")
+	expect.Equal(t, form.values.Get("domain"), "", "the choice on the overview")
+	b.follow(form.with("url", "https://two.example/", "alias", "two"))
+	domainOf("two", "127.0.0.1")
+	form = b.open(pageOf(b, "b.example").link("Duplicate")).form("/_/links/new")
+	expect.Equal(t, form.values.Get("domain"), "b.test", "the choice for a link like one of b.test")
+	b.follow(form.with("alias", "three"))
+	domainOf("three", "b.test")
+	refused := b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "domain", "nobody.test"))
+	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == "Is not a domain of this server.", "got %d %s", refused.status, refused.text())
+
+	bulk := b.open(b.open("/_/links?domain=b.test").link("Import many"))
+	made := b.submit(bulk.form("/_/links/bulk").with("addresses", "url,alias\nhttps://four.example/,four"))
+	made.want("1 link is ready")
+	b.open(made.link("http://b.test:8080/four")).want("four.example")
+	domainOf("four", "b.test")
+	refused = b.submit(b.open("/_/links/bulk").form("/_/links/bulk").with("addresses", "https://a.example/", "domain", "nobody.test"))
+	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == "Is not a domain of this server.", "got %d %s", refused.status, refused.text())
+}
+
+// TestManyDomainsAreTyped has more domains than a choice lists.
+func TestManyDomainsAreTyped(t *testing.T) {
+	st, b, _ := twins(t)
+	for i := range 100 {
+		st.addDomain(domain.Domain{Host: fmt.Sprintf("h%d.test", i)})
+	}
+	page := b.open("/_/links")
+	expect.Equal(t, page.element("domain").Data, "input")
+	expect.Equal(t, listedOn(b.choose(page, "b.test")), "twin,b.test")
+	b.follow(page.form("/_/links").with("url", "https://x.example/", "alias", "x", "domain", "h7.test")).want("h7.test:8080/x")
+}

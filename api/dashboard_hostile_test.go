@@ -73,7 +73,7 @@ func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
 	cases := 0
 	turn := func() bool { cases++; return cases%stride == 0 }
 	for _, page := range w.pages {
-		for _, name := range []string{"owner", "q", "tag", "state", "cursor", "page", "back", "made", "from", "to", "period", "url", "alias", "next", "code"} {
+		for _, name := range []string{"owner", "q", "tag", "state", "cursor", "page", "back", "made", "from", "to", "period", "url", "alias", "next", "code", "domain"} {
 			for _, value := range hostileValues {
 				if !turn() {
 					continue

@@ -23,8 +23,9 @@ const auditPath = Root + "audit"
 type auditView struct {
 	Search  auditSearch
 	Errors  map[string]string // at fields of the search; empty: it is right
-	Error   string            // why there is no list, apart from Errors
-	Subject []visit.Option    // the pages of the link and the user that the list is of, as far as they exist
+	Domains *visit.DomainChoice
+	Error   string         // why there is no list, apart from Errors
+	Subject []visit.Option // the pages of the link and the user that the list is of, as far as they exist
 	Rows    []auditRow
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
@@ -79,6 +80,10 @@ func (v *auditView) Say() string {
 func (r *request) auditPage() error {
 	asked := func(name string) string { return strings.TrimSpace(r.Query(name)) }
 	view := auditView{Search: auditSearch{Actor: asked("actor"), Code: asked("code"), Domain: asked("domain"), From: asked("from"), To: asked("to")}}
+	if domains := r.Calls.Domains(); domains.Several() && view.Search.Code != "" && view.Search.Domain == "" {
+		view.Search.Domain = domains.Default().Host // which is the one that is meant
+	}
+	view.Domains = r.DomainsOfList(view.Search.Domain, true)
 	if r.Query("cursor") != "" {
 		view.Newest = view.Search.address("")
 	}
@@ -109,12 +114,12 @@ func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
 		return q, err
 	}
 	at, general, _ := visit.FieldErrors(err, "actor", "code", "domain", "cursor")
-	for _, name := range []string{"actor", "code", "domain"} {
+	for _, name := range []string{"actor", "code"} {
 		if at[name] != "" {
 			wrong[name] = visit.Sentence(at[name])
 		}
 	}
-	view.Error = visit.Sentence(cmp.Or(labelled("The address of this page", at["cursor"]), general))
+	view.Error = visit.Sentence(cmp.Or(labelled("The address of this page", at["cursor"]), labelled("The domain", at["domain"]), general))
 	return q, nil
 }
 

@@ -23,6 +23,7 @@ const (
 // byView is what the page shows of the hits that a filter chooses.
 type byView struct {
 	figuresView
+	Domains    *visit.DomainChoice // nil: of one link, or there is only one
 	Filter     shares.Filter
 	Of         string // whose hits these are
 	Back       string // address of the page with all of them
@@ -141,6 +142,9 @@ func (r *request) byView(filter shares.Filter, code, tag string, whose visit.Who
 	view.figuresView, view.Filter = r.figuresView(made, whose.Pairs("code", code, "tag", tag)...), filter
 	if view.hitsOnly = true; view.Span != nil {
 		view.Picker.CSV = visit.Address(byCSVPath, append([]string{filter.Name, filter.Value}, view.scope...)...)
+	}
+	if code == "" {
+		view.Domains = r.DomainsOfList(whose.Domain, true)
 	}
 	if code+tag != "" {
 		view.Everywhere = byAddress(everywhere.Pairs())(filter.Name, filter.Value)

@@ -25,8 +25,9 @@ type compareView struct {
 	figuresView
 	Codes string // as typed, or as the address has them
 	visit.Whose
-	Links []comparedLink
-	Error string // why there is no comparison; empty: there is one, or none was asked for
+	Domains *visit.DomainChoice
+	Links   []comparedLink
+	Error   string // why there is no comparison; empty: there is one, or none was asked for
 }
 
 // A comparedLink is a row of the table below the chart.
@@ -73,7 +74,7 @@ func (r *request) codesTyped(text string, w visit.Whose) string {
 func (r *request) comparePage() error {
 	whose := r.Whose()
 	codes := r.codesTyped(r.Query("codes"), whose)
-	view := compareView{figuresView: r.figuresView(time.Time{}, whose.Pairs("codes", codes)...), Codes: codes, Whose: whose}
+	view := compareView{figuresView: r.figuresView(time.Time{}, whose.Pairs("codes", codes)...), Codes: codes, Whose: whose, Domains: r.DomainsOfList(whose.Domain, false)}
 	if !strings.Contains(codes, ",") { // of one link, the page asks for others
 		view.Picker.CSV = ""
 		return r.Show(fasthttp.StatusOK, "compare", "Compare links", &view)
@@ -153,10 +154,11 @@ func (r *request) drawCompared(v *compareView) (err error) {
 type tagFiguresView struct {
 	figuresView
 	visit.Whose
-	Tag   string
-	Found string // address of the links that have it
-	All   string // of all tags
-	Top   topView
+	Domains *visit.DomainChoice
+	Tag     string
+	Found   string // address of the links that have it
+	All     string // of all tags
+	Top     topView
 }
 
 // tagFigures is GET /_/tags/figures.
@@ -166,7 +168,7 @@ func (r *request) tagFigures() error {
 	if err != nil {
 		return err
 	}
-	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, whose.Pairs("tag", tag)...), Whose: whose, Tag: tag, All: whose.Address(tagsPath)}
+	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, whose.Pairs("tag", tag)...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Tag: tag, All: whose.Address(tagsPath)}
 	view.Found = find.Of(whose, tag).Address()
 	status := fasthttp.StatusOK
 	if view.Span == nil {

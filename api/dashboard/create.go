@@ -29,8 +29,14 @@ func (r *request) newForm(action string, given map[string]string) (f linkForm, e
 		if text, ok := given[name]; ok {
 			return text
 		}
+		if name == "domain" { // of the list that one comes from
+			return r.HostOfLinks(r.Query("domain"))
+		}
 		return defaultShown[name]
 	})
+	if err == nil {
+		f.Domains = r.DomainsOfForm(f.Fields["domain"].Value)
+	}
 	return f, err
 }
 
@@ -80,7 +86,7 @@ func (r *request) given() (map[string]string, error) {
 	if l.ExpiresAt.Before(r.Now()) {
 		l.ExpiresAt = time.Time{} // a new link cannot have it
 	}
-	given, shown := make(map[string]string), textsOf(&l)
+	given, shown := map[string]string{"domain": l.Host}, textsOf(&l)
 	for _, of := range linkFields {
 		if !of.fixed {
 			given[of.name] = shown(of.name)

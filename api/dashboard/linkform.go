@@ -31,6 +31,7 @@ type linkField struct {
 var linkFields = []linkField{
 	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
+	{"domain", true, func(l *ops.Link) string { return l.Host }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
@@ -192,6 +193,8 @@ type linkForm struct {
 	Error  string // of no field
 	Open   bool   // the details are unfolded
 
+	Domains *visit.DomainChoice // of a form that creates; nil: there is only one
+
 	Campaign campaignForm
 	UsedTags []string // suggestions
 
@@ -250,7 +253,7 @@ func (f *linkForm) field(name string) *field {
 // unfold opens the details if one of their fields has an error, or a value that is not the default.
 func (f *linkForm) unfold() {
 	for _, of := range linkFields {
-		if of.name == "url" || of.name == "alias" {
+		if of.name == "url" || of.name == "alias" || of.name == "domain" {
 			continue
 		}
 		at := f.Fields[of.name]
@@ -312,6 +315,12 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 	}
 	f.unfold()
 	f.focus()
+	switch at := f.Fields["domain"]; {
+	case f.Domains != nil:
+		f.Domains.Error = at.Error
+	case at.Error != "":
+		f.Error = "The domain: " + at.Error
+	}
 	return p.Kind.Status, true
 }
 

@@ -34,6 +34,8 @@ type linksView struct {
 	Search  find.Search
 	Admin   bool
 	Owner   *ownerChoice // nil: the visitor has none
+	Domains *visit.DomainChoice
+	Bulk    string // address of the form for several links
 	States  []engine.State
 	Sorts   []find.Order
 	Rows    []linkRow
@@ -113,6 +115,7 @@ func (r *request) links() error {
 		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Most: ops.MaxSeveral,
 	}
 	view.Search.Owner = owner
+	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
 	view.Pager = find.NewPager(r.Request, &view.Search)
 	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
 		return err

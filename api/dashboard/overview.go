@@ -16,13 +16,14 @@ import (
 type overviewView struct {
 	figuresView
 	visit.Whose
-	Form   linkForm // creates a link
-	Admin  bool
-	Unused bool         // no link was hit lately: the page says how to begin
-	Today  *ops.Figures // nil: the span is today
-	Zone   string       // of today
-	Top    topView
-	Live   string // the path of the live figures of today
+	Domains *visit.DomainChoice
+	Form    linkForm // creates a link
+	Admin   bool
+	Unused  bool         // no link was hit lately: the page says how to begin
+	Today   *ops.Figures // nil: the span is today
+	Zone    string       // of today
+	Top     topView
+	Live    string // the path of the live figures of today
 }
 
 // A topView is the links with the most hits in a span.
@@ -45,7 +46,7 @@ func (v *overviewView) Others(owner string) string { return v.Of(owner).Address(
 // overview is GET /_/.
 func (r *request) overview() error {
 	whose := r.Whose()
-	view := overviewView{figuresView: r.figuresView(time.Time{}, whose.Pairs()...), Whose: whose, Admin: r.Admin(), Live: whose.Address(livePath)}
+	view := overviewView{figuresView: r.figuresView(time.Time{}, whose.Pairs()...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Admin: r.Admin(), Live: whose.Address(livePath)}
 	var err error
 	if view.Form, err = r.newForm(linksPath, nil); err != nil {
 		return err

@@ -29,12 +29,13 @@ const listedTags = "100"
 // tagsView is what the page of tags shows.
 type tagsView struct {
 	visit.Whose
-	Q     string
-	Rows  []tagRow
-	Error string // why there is no list
-	First string // address of the first page; empty: this is it
-	More  string // address of the next page; empty: there is none
-	All   string // address of the list of all tags
+	Domains *visit.DomainChoice
+	Q       string
+	Rows    []tagRow
+	Error   string // why there is no list
+	First   string // address of the first page; empty: this is it
+	More    string // address of the next page; empty: there is none
+	All     string // address of the list of all tags
 }
 
 // A tagRow is a tag in the list.
@@ -54,7 +55,7 @@ type tagView struct {
 
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
-	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.Whose()}
+	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.Whose(), Domains: r.DomainsOfList(r.Query("domain"), false)}
 	view.All = view.Address(tagsPath)
 	cursor := r.Query("cursor")
 	if cursor != "" {
