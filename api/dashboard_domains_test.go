@@ -401,3 +401,105 @@ func TestManyDomainsAreTyped(t *testing.T) {
 	expect.Equal(t, listedOn(b.choose(page, "b.test")), "twin,b.test")
 	b.follow(page.form("/_/links").with("url", "https://x.example/", "alias", "x", "domain", "h7.test")).want("h7.test:8080/x")
 }
+
+// TestADomainIsAddedChangedAndRemoved goes the whole way by the pages.
+func TestADomainIsAddedChangedAndRemoved(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	page := b.open(b.open("/_/users").link("Domains"))
+	page.want("127.0.0.1:8080 default", "1 domain.")
+	form := page.form("/_/domains").with("host", " B.test ", "aliases", "www.b.test, go.b.test", "root_url", "https://example.org/", "robots", "none", "redirect_status", "301")
+	page = b.follow(form)
+	page.want("The domain b.test is added.")
+	expect.Equal(t, page.path, "/_/domains/b.test")
+	expect.Equal(t, b.follow(form).path, page.path, "the form sent twice")
+	dial := doors[0].open(t, st)
+	expect.Equal(t, askAs(t, dial, "go.b.test", "/").header.Get("Location"), "https://example.org/")
+
+	shown := page.form("/_/domains/b.test").values
+	for name, want := range map[string]string{"host": "b.test", "aliases": "go.b.test www.b.test", "base_url": "http://b.test:8080", "root_url": "https://example.org/", "redirect_status": "301", "robots": "none", "not_found_url": ""} {
+		expect.Equal(t, shown.Get(name), want, "%s", name)
+	}
+	page = b.follow(page.form("/_/domains/b.test").with("host", "c.test", "aliases", "", "root_url", "", "redirect_status", "", "not_found_url", "https://example.org/find?q={path}", "robots", "User-agent: x\r\nDisallow: /y"))
+	page.want("The domain is saved.")
+	expect.Equal(t, page.path, "/_/domains/c.test")
+	expect.Equal(t, askAs(t, dial, "c.test", "/nobody").header.Get("Location"), "https://example.org/find?q=nobody")
+	expect.Contains(t, askAs(t, dial, "c.test", "/robots.txt").body, "User-agent: x\nDisallow: /y")
+	st.call("GET", "/domains/c.test", "").expect(t, "", 200, `"aliases":[]`, `"base_url":"http://c.test:8080"`, `"root_url":null`, `"redirect_status":null`)
+	b.get("/_/domains/b.test").expect(t, "the former host", 404)
+	b.open("/_/domains").want("https://example.org/find?q={path}", "2 domains.")
+
+	st.call("POST", "/shorten", `{"url":"https://c.example/","alias":"x","domain":"c.test"}`).need(t, "", 201)
+	asks := b.open(page.link("Remove this domain …"))
+	refused := b.submit(asks.form("/_/domains/c.test/delete"))
+	refused.want("The domain has links: delete them first.")
+	expect.Equal(t, refused.status, 409)
+	b.open(refused.link("Show its links")).want("c.example")
+	st.call("DELETE", "/links/x?domain=c.test", "").need(t, "", 204)
+	b.follow(asks.form("/_/domains/c.test/delete")).want("The domain c.test is removed.", "1 domain.")
+	b.get("/_/domains/c.test/delete").expect(t, "the removed domain", 404)
+	b.open("/_/audit").want("added a domain", "edited a domain", "removed a domain")
+}
+
+// TestTheDefaultDomainKeepsItsHost edits what can be edited of it.
+func TestTheDefaultDomainKeepsItsHost(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	const path = "/_/domains/127.0.0.1:8080"
+	expect.Contains(t, b.open("/_/domains").body, `<a href="`+path+`">`)
+	page := b.open(path)
+	page.want("from the settings")
+	form := page.form(path)
+	for _, name := range []string{"host", "aliases", "base_url"} {
+		expect.That(t, !form.values.Has(name), "the form has %s", name)
+	}
+	page = b.follow(form.with("not_found_url", "https://example.org/{path}", "host", "evil.test"))
+	expect.Equal(t, page.path, path)
+	expect.Equal(t, st.get("/nobody").header.Get("Location"), "https://example.org/nobody")
+	expect.Equal(t, page.link("Remove this domain …"), "")
+	b.get(path+"/delete").expect(t, "the page that removes it", 404)
+	b.post(path+"/delete", formType, "").expect(t, "the form that removes it", 404)
+}
+
+// TestErrorsOfADomainStandAtTheirFields sends what is wrong, to the form that adds and to the one that changes.
+func TestErrorsOfADomainStandAtTheirFields(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "a.test"})
+	st.addDomain(domain.Domain{Host: "b.test"})
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	before := st.call("GET", "/domains", "").body
+	for _, c := range []struct{ field, value, want string }{
+		{"host", "", "Must be given."},
+		{"host", "a.test", "A.test is another domain already."},
+		{"host", "127.0.0.1", "Must be a name, because an address is of the default domain."},
+		{"host", "https://x.test/", "Must be a host without scheme, port and path, such as go.example."},
+		{"host", `"><hostile>`, "Must be a host, such as go.example."},
+		{"aliases", "x.test a.test", "A.test is another domain already."},
+		{"aliases", strings.Repeat("x.test ", 9), "Must be at most 8 hosts."},
+		{"base_url", "https://other.test", "Must be of the host, or of one of its aliases, such as https://c.test."},
+		{"root_url", "javascript:alert(1)", ""},
+		{"not_found_url", "https://{path}.test/", "Must begin with http:// or https://, and have {path} only after the host."},
+		{"expired_url", "http://c.test/", ""},
+		{"redirect_status", "999", "Must be 301, 302, 307 or 308."},
+		{"redirect_status", "soon", ""},
+		{"robots", "no", "Must be none, or the text of a robots.txt, with a line User-agent:."},
+		{"robots", "\xff", "Has damaged characters."},
+	} {
+		for _, action := range []string{"/_/domains", "/_/domains/b.test"} {
+			page := b.submit(b.open(action).form(action).with("host", "c.test", c.field, c.value))
+			got := page.at("domain-" + c.field + "-error")
+			expect.That(t, page.status == 422 && got != "" && (c.want == "" || got == c.want), "%s, %s %q: got %d %q, want %q", action, c.field, c.value, page.status, got, c.want)
+			expect.Equal(t, apiWords.FindString(got), "", "%s %q", c.field, c.value)
+			wantHarmless(page)
+			if c.field != "robots" && c.field != "redirect_status" {
+				expect.Equal(t, page.form(action).values.Get(c.field), c.value, "%s, %s as typed", action, c.field)
+			}
+		}
+	}
+	expect.Equal(t, st.call("GET", "/domains", "").body, before, "a refused form has changed something")
+	for _, path := range []string{"/_/domains/nobody.test", "/_/domains/%3Chostile%3E", "/_/domains/%", "/_/domains/%ff"} {
+		page := b.get(path)
+		expect.That(t, page.status == 404 || page.status == 400, "%s: got %d", path, page.status)
+		wantHarmless(page)
+	}
+}
