@@ -95,6 +95,38 @@ func TestPagesOfALinkLeadToTheOneThatIsShown(t *testing.T) {
 	}
 }
 
+// TestALinkOfADomainIsGivenAway gives the link of b.test to another user.
+func TestALinkOfADomainIsGivenAway(t *testing.T) {
+	st, b, token := twins(t)
+	st.person("ben@example.com", account.RoleMember)
+	asks := b.open(pageOf(b, "b.example").link("Change owner"))
+	b.follow(asks.form("/_/link/twin/owner").with("to", "ben@example.com")).want("The link now belongs to ben@example.com.", "b.example")
+	expect.Equal(t, st.twinsNow(token), "active 1, gone", "the links of ann")
+}
+
+// TestTheMenuOfARowIsOfItsLink looks at each address in the rows of both links.
+func TestTheMenuOfARowIsOfItsLink(t *testing.T) {
+	_, b, _ := twins(t)
+	list := b.open("/_/links?owner=all")
+	for value, want := range map[string]string{"twin": "", "twin,b.test": "b.test"} {
+		var addresses []string
+		for n := range list.element("short-" + value).Parent.Parent.Descendants() {
+			address := attribute(n, "href") + attribute(n, "formaction")
+			if !strings.HasPrefix(address, "/_/link") || strings.Contains(address, "tag=") {
+				continue
+			}
+			addresses = append(addresses, address)
+			expect.Equal(t, parsedQuery(address).Get("domain"), want, "%s", address)
+			expect.Equal(t, parsedQuery(address).Get("owner"), "all", "%s", address)
+		}
+		least := 5 // the link, edit, duplicate, disable, delete; and the QR code, which is a page here
+		if want != "" {
+			least = 6
+		}
+		expect.Equal(t, len(addresses), least, "addresses of %s: %v", value, addresses)
+	}
+}
+
 // confirming returns what follows a link to a page that asks first, and confirms.
 func confirming(link, end string) func(b *plainBrowser, page *shown) {
 	return func(b *plainBrowser, page *shown) {
