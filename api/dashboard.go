@@ -135,6 +135,7 @@ func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
 		Stalled:  func() bool { return s.stall.stalled(s.now.Time()) },
 		Health:   s.Health,
+		Domains:  &s.domainCalls,
 		Edges:    s.edgeList.list, ForgetEdge: s.edgeList.forget,
 		Facts: s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -66,6 +67,7 @@ func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
 	b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "alias", "x", "tags", "t"))
 	st.secret(b.fill(b.open("/_/tokens"), "/_/tokens", "name", "x").at("token"))
 	st.get("/missed")
+	st.addDomain(domain.Domain{Host: "b.test"})
 
 	w := formWalk{b: b, seen: make(map[string]bool)}
 	w.visit("/_/")
@@ -73,7 +75,7 @@ func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
 	cases := 0
 	turn := func() bool { cases++; return cases%stride == 0 }
 	for _, page := range w.pages {
-		for _, name := range []string{"owner", "q", "tag", "state", "cursor", "page", "back", "made", "from", "to", "period", "url", "alias", "next", "code"} {
+		for _, name := range []string{"owner", "q", "tag", "state", "cursor", "page", "back", "made", "from", "to", "period", "url", "alias", "next", "code", "domain"} {
 			for _, value := range hostileValues {
 				if !turn() {
 					continue

@@ -13,10 +13,10 @@ import (
 func TestMembersDoNotSeePagesOfAdmins(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleMember)
-	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/audit", "/_/system"} {
+	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/delete", "/_/misses", "/_/audit", "/_/system", "/_/domains", "/_/domains/b.test", "/_/domains/b.test/delete"} {
 		b.get(path).expect(t, path, 404)
 	}
-	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/setup-link", "/_/users/1/delete", "/_/transfer"} {
+	for _, path := range []string{"/_/users", "/_/users/1", "/_/users/1/setup-link", "/_/users/1/delete", "/_/transfer", "/_/domains", "/_/domains/b.test", "/_/domains/b.test/delete"} {
 		b.post(path, formType, "email=x%40example.com&role=admin&links=keep").expect(t, "POST "+path, 404)
 	}
 	users, err := st.accounts.ListUsers()

@@ -23,22 +23,23 @@ const auditPath = Root + "audit"
 type auditView struct {
 	Search  auditSearch
 	Errors  map[string]string // at fields of the search; empty: it is right
-	Error   string            // why there is no list, apart from Errors
-	Subject []visit.Option    // the pages of the link and the user that the list is of, as far as they exist
+	Domains *visit.DomainChoice
+	Error   string         // why there is no list, apart from Errors
+	Subject []visit.Option // the pages of the link and the user that the list is of, as far as they exist
 	Rows    []auditRow
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
 }
 
 // An auditSearch is what the log is searched for, as it was typed.
-type auditSearch struct{ Actor, Code, From, To string }
+type auditSearch struct{ Actor, Code, Domain, From, To string }
 
 // Empty reports whether the list is of everything.
 func (s *auditSearch) Empty() bool { return *s == auditSearch{} }
 
 // address returns the address of the page that goes on at a cursor; empty: the first one.
 func (s *auditSearch) address(cursor string) string {
-	return visit.Address(auditPath, "actor", s.Actor, "code", s.Code, "from", s.From, "to", s.To, "cursor", cursor)
+	return visit.Address(auditPath, "actor", s.Actor, "code", s.Code, "domain", s.Domain, "from", s.From, "to", s.To, "cursor", cursor)
 }
 
 // An auditRow is an entry of the log in words.
@@ -58,7 +59,8 @@ func (e *auditRow) Several() bool { return e.LastCode != "" && e.LastCode != e.C
 // auditWords says what actions do, after the name of who did it.
 var auditWords = map[string]string{
 	"link.created": "created a link", "link.edited": "edited a link", "link.deleted": "deleted a link",
-	"link.reset":    "reset the figures of a link",
+	"link.reset":   "reset the figures of a link",
+	"domain.added": "added a domain", "domain.edited": "edited a domain", "domain.deleted": "removed a domain",
 	"links.created": "created several links", "links.imported": "imported links",
 	"user.added": "added a user", "user.edited": "edited a user", "user.deleted": "deleted a user",
 	"token.issued": "made a token", "token.revoked": "revoked a token",
@@ -77,7 +79,11 @@ func (v *auditView) Say() string {
 // auditPage is GET /_/audit: who changed what, and when.
 func (r *request) auditPage() error {
 	asked := func(name string) string { return strings.TrimSpace(r.Query(name)) }
-	view := auditView{Search: auditSearch{Actor: asked("actor"), Code: asked("code"), From: asked("from"), To: asked("to")}}
+	view := auditView{Search: auditSearch{Actor: asked("actor"), Code: asked("code"), Domain: asked("domain"), From: asked("from"), To: asked("to")}}
+	if domains := r.Calls.Domains(); domains.Several() && view.Search.Code != "" && view.Search.Domain == "" {
+		view.Search.Domain = domains.Default().Host // which is the one that is meant
+	}
+	view.Domains = r.DomainsOfList(view.Search.Domain, true)
 	if r.Query("cursor") != "" {
 		view.Newest = view.Search.address("")
 	}
@@ -101,19 +107,19 @@ func (r *request) auditPage() error {
 func (r *request) auditQuery(view *auditView) (ops.AuditQuery, error) {
 	s := &view.Search
 	from, to, wrong := s.period()
-	q, err := r.Calls.ParseAudit(r.Caller, parameters("actor", s.Actor, "code", s.Code, "from", from, "to", to,
+	q, err := r.Calls.ParseAudit(r.Caller, parameters("actor", s.Actor, "code", s.Code, "domain", s.Domain, "from", from, "to", to,
 		"cursor", r.Query("cursor"), "limit", listed))
 	view.Errors = wrong
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return q, err
 	}
-	at, general, _ := visit.FieldErrors(err, "actor", "code", "cursor")
+	at, general, _ := visit.FieldErrors(err, "actor", "code", "domain", "cursor")
 	for _, name := range []string{"actor", "code"} {
 		if at[name] != "" {
 			wrong[name] = visit.Sentence(at[name])
 		}
 	}
-	view.Error = visit.Sentence(cmp.Or(labelled("The address of this page", at["cursor"]), general))
+	view.Error = visit.Sentence(cmp.Or(labelled("The address of this page", at["cursor"]), labelled("The domain", at["domain"]), general))
 	return q, nil
 }
 
@@ -168,10 +174,15 @@ func (r *request) listChanges(view *auditView, q ops.AuditQuery) error {
 // findSubject finds the pages of the link and the user that the list is of.
 func (r *request) findSubject(view *auditView) error {
 	if code := view.Search.Code; code != "" {
-		l, err := r.Calls.Read(r.Caller, code, ops.Whose{Anybody: true, Every: true})
+		all := visit.Whose{Owner: "all", Domain: view.Search.Domain}
+		everybody, err := r.Asked(all)
+		if err != nil {
+			return err
+		}
+		l, err := r.Calls.Read(r.Caller, code, everybody)
 		switch _, _, ok := visit.FieldErrors(err); {
 		case err == nil:
-			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, "all")})
+			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, all)})
 		case !ok:
 			return err
 		}
@@ -210,7 +221,7 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 		row.Who = "Somebody"
 	}
 	if e.Code != "" && !row.Several() {
-		row.OfCode = (&auditSearch{Code: e.Code}).address("")
+		row.OfCode = (&auditSearch{Code: e.Code, Domain: e.Domain}).address("")
 	}
 	return row
 }

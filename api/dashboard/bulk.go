@@ -58,11 +58,12 @@ type bulkView struct {
 	Addresses string // a sheet, or addresses
 	Tags      string
 	UsedTags  []string // suggestions
-	Columns   string   // that a sheet may have
-	Most      uint64   // rows
-	TooLong   bool     // what was typed is too long to be shown again
-	Error     string   // of no field
-	LineError string   // of the addresses
+	Domains   *visit.DomainChoice
+	Columns   string // that a sheet may have
+	Most      uint64 // rows
+	TooLong   bool   // what was typed is too long to be shown again
+	Error     string // of no field
+	LineError string // of the addresses
 	TagError  string
 	Made      []bulkLine // rows that have a link now
 	Refused   []bulkLine // rows that have none
@@ -76,6 +77,7 @@ type bulkLine struct {
 	Text  string
 	Code  string
 	Short string // address; empty: there is an error
+	Path  string // of the link's page
 	Error string
 }
 
@@ -104,6 +106,11 @@ func (r *request) bulkView() *bulkView {
 	v := &bulkView{Key: r.FormKey(), Most: engine.MaxBulk, Columns: sheet.Names()}
 	addresses, _ := r.Typed("addresses")
 	v.Tags, _ = r.Typed("tags")
+	host, typed := r.Typed("domain")
+	if !typed {
+		host = r.Query("domain")
+	}
+	v.Domains = r.DomainsOfForm(host)
 	v.Tags = v.Tags[:min(len(v.Tags), maxTagsShown)]
 	v.setAddresses(addresses)
 	return v
@@ -125,7 +132,7 @@ func (r *request) createBulk() error {
 	asked, err := r.askedSheet()
 	var results ops.Results
 	if err == nil {
-		results, err = r.createRows(view.Key, asked.Rows, view.Tags)
+		results, err = r.createRows(view, asked.Rows)
 	}
 	if err != nil {
 		status, ok := view.refuse(err)
@@ -172,12 +179,16 @@ func (r *request) askedSheet() (s sheet.Sheet, err error) {
 }
 
 // createRows creates a link for each row.
-func (r *request) createRows(key string, rows []sheet.Row, tagText string) (ops.Results, error) {
-	if len(tagText) > maxTagText {
+func (r *request) createRows(view *bulkView, rows []sheet.Row) (ops.Results, error) {
+	if len(view.Tags) > maxTagText {
 		return nil, errTagsTooLong
 	}
-	body := jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: itemsOf(rows, tagtext.Split(tagText))}
-	asked, err := creationKey(key, body)
+	host := strings.TrimSpace(r.Sent("domain"))
+	if _, err := r.Asked(visit.Whose{Domain: host}); err != nil {
+		return nil, err
+	}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: itemsOf(rows, tagtext.Split(view.Tags), host)}
+	asked, err := creationKey(view.Key, body)
 	if err != nil {
 		return nil, err
 	}
@@ -186,15 +197,19 @@ func (r *request) createRows(key string, rows []sheet.Row, tagText string) (ops.
 	})
 }
 
-// itemsOf returns the rows as the items of a bulk, each with tags beside its own. A row that could not be read becomes
+// itemsOf returns the rows as the items of a bulk, each with tags beside its own, in the domain of a host; empty: the
+// default one. A row that could not be read becomes
 // an item that is refused.
-func itemsOf(rows []sheet.Row, tags []string) (text []byte) {
+func itemsOf(rows []sheet.Row, tags []string, host string) (text []byte) {
 	for i := range rows {
 		item := []byte{0xff}
 		if rows[i].Refused == "" {
 			fields := rows[i].Item(time.UTC)
 			if own, _ := fields["tags"].([]string); len(own)+len(tags) > 0 {
 				fields["tags"] = append(own[:len(own):len(own)], tags...)
+			}
+			if host != "" {
+				fields["domain"] = host
 			}
 			item, _ = json.Marshal(fields) // texts: it cannot fail
 		}
@@ -206,10 +221,15 @@ func itemsOf(rows []sheet.Row, tags []string) (text []byte) {
 // refuse puts the errors of err at their fields, and returns the status of the answer. ok == false:
 // the error is internal.
 func (v *bulkView) refuse(err error) (status int, ok bool) {
-	at, general, _ := visit.FieldErrors(err, "addresses", "tags")
+	at, general, _ := visit.FieldErrors(err, "addresses", "tags", "domain")
 	p, known := problem.Of(err)
 	if !known {
 		return 0, false
+	}
+	if text := visit.Sentence(at["domain"]); v.Domains != nil {
+		v.Domains.Error = text
+	} else if text != "" {
+		general = "the domain " + at["domain"]
 	}
 	v.LineError, v.TagError, v.Error = visit.Sentence(at["addresses"]), visit.Sentence(at["tags"]), visit.Sentence(general)
 	if len(p.Fields) == 0 {
@@ -263,7 +283,7 @@ func (v *bulkView) take(s *sheet.Sheet, results ops.Results) {
 		row, result := &s.Rows[i], &results[i]
 		line := bulkLine{Line: row.Line, Text: shortened(row.URL())}
 		if result.Err == nil {
-			line.Code, line.Short = result.Link.Code, result.Link.ShortURL
+			line.Code, line.Short, line.Path = result.Link.Code, result.Link.ShortURL, linkPath(result.Link.Code, visit.Whose{Domain: result.Link.Host})
 			short.WriteString(line.Short + "\n")
 			out.Made(line.Code, line.Short, result.Link.Target)
 			v.Made = append(v.Made, line)

@@ -23,6 +23,7 @@ const (
 // byView is what the page shows of the hits that a filter chooses.
 type byView struct {
 	figuresView
+	Domains    *visit.DomainChoice // nil: of one link, or there is only one
 	Filter     shares.Filter
 	Of         string // whose hits these are
 	Back       string // address of the page with all of them
@@ -101,24 +102,24 @@ func (r *request) byCSV() error {
 
 // byAsked returns the view that the address asks for.
 func (r *request) byAsked() (view byView, err error) {
-	code, tag, owner := r.Query("code"), r.Query("tag"), r.Query("owner")
+	code, tag, whose := r.Query("code"), r.Query("tag"), r.Whose()
 	filter, ok := shares.ReadFilter(r.Query)
 	if !ok || code != "" && tag != "" {
 		return view, r.Missing()
 	}
-	if view, err = r.byView(filter, code, tag, owner); err != nil || view.Span == nil {
+	if view, err = r.byView(filter, code, tag, whose); err != nil || view.Span == nil {
 		return view, err
 	}
-	return view, r.Heavily(func() error { return r.readBy(&view, code, tag, owner) })
+	return view, r.Heavily(func() error { return r.readBy(&view, code, tag, whose) })
 }
 
 // byView returns the view without its figures. Errors: those of a link that the visitor cannot see.
-func (r *request) byView(filter shares.Filter, code, tag, owner string) (view byView, err error) {
+func (r *request) byView(filter shares.Filter, code, tag string, whose visit.Whose) (view byView, err error) {
 	var made time.Time
-	all := []string{"owner", owner}
-	switch view.Back, view.BackTitle, view.Of = visit.Address(Root, all...), "Overview", "All of your links"; {
+	everywhere := visit.Whose{Owner: whose.Owner}
+	switch view.Back, view.BackTitle, view.Of = whose.Address(Root), "Overview", "All of your links"; {
 	case code != "":
-		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
+		guard, err := r.Asked(whose)
 		if err != nil {
 			return view, err
 		}
@@ -130,30 +131,33 @@ func (r *request) byView(filter shares.Filter, code, tag, owner string) (view by
 			return view, err
 		}
 		made = l.CreatedAt
-		view.Back, view.BackTitle, view.Of = linkPath(code, owner), code, "The link "+code
+		view.Back, view.BackTitle, view.Of = linkPath(code, whose), code, "The link "+code
 	case tag != "":
-		view.Back, view.BackTitle, view.Of = visit.Address(tagFigurePath, "tag", tag, "owner", owner), tag, "The links that have the tag "+tag+" now"
-	case owner == "all":
+		view.Back, view.BackTitle, view.Of = whose.Address(tagFigurePath, "tag", tag), tag, "The links that have the tag "+tag+" now"
+	case whose.Owner == "all":
 		view.Of = "The links of all users"
-	case owner != "":
-		view.Of = "The links of user " + owner
+	case whose.Owner != "":
+		view.Of = "The links of user " + whose.Owner
 	}
-	view.figuresView, view.Filter = r.figuresView(made, "code", code, "tag", tag, "owner", owner), filter
+	view.figuresView, view.Filter = r.figuresView(made, whose.Pairs("code", code, "tag", tag)...), filter
 	if view.hitsOnly = true; view.Span != nil {
 		view.Picker.CSV = visit.Address(byCSVPath, append([]string{filter.Name, filter.Value}, view.scope...)...)
 	}
+	if code == "" {
+		view.Domains = r.DomainsOfList(whose.Domain, true)
+	}
 	if code+tag != "" {
-		view.Everywhere = byAddress(all)(filter.Name, filter.Value)
+		view.Everywhere = byAddress(everywhere.Pairs())(filter.Name, filter.Value)
 	}
 	return view, nil
 }
 
 // readBy reads the figures of the page.
-func (r *request) readBy(view *byView, code, tag, owner string) error {
+func (r *request) readBy(view *byView, code, tag string, whose visit.Whose) error {
 	windows := view.windows()
 	queries := make([]ops.FiguresQuery, len(windows))
 	for i := range windows {
-		q, err := r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters("tag", tag, "owner", owner))
+		q, err := r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters(whose.Pairs("tag", tag)...))
 		if err != nil {
 			return err
 		}
@@ -177,7 +181,8 @@ func (r *request) readBy(view *byView, code, tag, owner string) error {
 	view.Share = chart.Share(view.Found.Chosen, view.Found.Hits)
 	view.Hosts = shares.Hosts(&view.Found, byAddress(view.scope))
 	for _, l := range view.Found.Links {
-		view.Links = append(view.Links, byLink{l, linkPath(l.Code, owner), byAddress([]string{"code", l.Code, "owner", owner})(view.Filter.Name, view.Filter.Value)})
+		of := whose.In(l.Host)
+		view.Links = append(view.Links, byLink{l, linkPath(l.Code, of), byAddress(of.Pairs("code", l.Code))(view.Filter.Name, view.Filter.Value)})
 	}
 	series := view.Window.Series
 	if !view.Span.Hourly {

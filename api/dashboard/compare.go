@@ -24,9 +24,10 @@ const (
 type compareView struct {
 	figuresView
 	Codes string // as typed, or as the address has them
-	Owner string
-	Links []comparedLink
-	Error string // why there is no comparison; empty: there is one, or none was asked for
+	visit.Whose
+	Domains *visit.DomainChoice
+	Links   []comparedLink
+	Error   string // why there is no comparison; empty: there is one, or none was asked for
 }
 
 // A comparedLink is a row of the table below the chart.
@@ -56,19 +57,24 @@ func (l *comparedLink) Visitors() visit.Delta {
 	return l.compared(l.Figures.Unique, l.part.Unique, l.then.Unique)
 }
 
-// codesTyped returns codes with commas between them: people type spaces and whole short addresses.
-func (r *request) codesTyped(text string) string {
+// codesTyped returns codes with commas between them: people type spaces, and whole short addresses of the domain.
+func (r *request) codesTyped(text string, w visit.Whose) string {
+	base := r.BaseURL
+	if asked, err := r.Asked(w); err == nil {
+		base = strings.TrimSuffix(r.Calls.Domains().ShortURL(asked.Domain, ""), "/")
+	}
 	codes := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\t' || c == '\r' })
 	for i := range codes {
-		codes[i] = strings.TrimPrefix(codes[i], r.BaseURL+"/")
+		codes[i] = strings.TrimPrefix(codes[i], base+"/")
 	}
 	return strings.Join(codes, ",")
 }
 
 // comparePage is GET /_/compare: the figures of 2 to 5 links in one chart.
 func (r *request) comparePage() error {
-	owner, codes := r.Query("owner"), r.codesTyped(r.Query("codes"))
-	view := compareView{figuresView: r.figuresView(time.Time{}, "codes", codes, "owner", owner), Codes: codes, Owner: owner}
+	whose := r.Whose()
+	codes := r.codesTyped(r.Query("codes"), whose)
+	view := compareView{figuresView: r.figuresView(time.Time{}, whose.Pairs("codes", codes)...), Codes: codes, Whose: whose, Domains: r.DomainsOfList(whose.Domain, false)}
 	if !strings.Contains(codes, ",") { // of one link, the page asks for others
 		view.Picker.CSV = ""
 		return r.Show(fasthttp.StatusOK, "compare", "Compare links", &view)
@@ -90,10 +96,10 @@ func (r *request) comparePage() error {
 
 // readCompared reads the figures of the links, each in its own row.
 func (r *request) readCompared(v *compareView) error {
-	if err := r.readOwner(v.windows("include", allLists), "codes", v.Codes, "owner", v.Owner); err != nil {
+	if err := r.readOwner(v.windows("include", allLists), v.Pairs("codes", v.Codes)...); err != nil {
 		return err
 	}
-	guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", v.Owner))
+	guard, err := r.Asked(v.Whose)
 	if err != nil {
 		return err
 	}
@@ -103,7 +109,7 @@ func (r *request) readCompared(v *compareView) error {
 		if err != nil {
 			return err
 		}
-		row := comparedLink{Code: l.Code, Path: linkPath(l.Code, v.Owner), Sample: chart.Sample(i), Figures: l.Figures, view: &v.figuresView, part: &v.Window.Links[i].Figures, made: link.CreatedAt}
+		row := comparedLink{Code: l.Code, Path: linkPath(l.Code, v.Whose), Sample: chart.Sample(i), Figures: l.Figures, view: &v.figuresView, part: &v.Window.Links[i].Figures, made: link.CreatedAt}
 		if v.Part != nil {
 			row.part = &v.Part.Links[i].Figures
 		}
@@ -111,7 +117,7 @@ func (r *request) readCompared(v *compareView) error {
 			row.then = &v.Then.Links[i].Figures
 		}
 		if others := slices.Delete(slices.Clone(codes), i, i+1); len(others) > 1 {
-			row.Without = visit.Address(comparePath, "codes", strings.Join(others, ","), "owner", v.Owner)
+			row.Without = v.Address(comparePath, "codes", strings.Join(others, ","))
 		}
 		v.Links = append(v.Links, row)
 	}
@@ -147,28 +153,31 @@ func (r *request) drawCompared(v *compareView) (err error) {
 // tagFiguresView is what the page of a tag's figures shows.
 type tagFiguresView struct {
 	figuresView
-	Tag, Owner string
-	Found      string // address of the links that have it
-	Top        topView
+	visit.Whose
+	Domains *visit.DomainChoice
+	Tag     string
+	Found   string // address of the links that have it
+	All     string // of all tags
+	Top     topView
 }
 
 // tagFigures is GET /_/tags/figures.
 func (r *request) tagFigures() error {
-	owner := r.Query("owner")
+	whose := r.Whose()
 	tag, err := ops.NamedTag(r.Query("tag"))
 	if err != nil {
 		return err
 	}
-	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, "tag", tag, "owner", owner), Tag: tag, Owner: owner}
-	view.Found = (&find.Search{Tag: tag, Owner: owner}).Address()
+	view := tagFiguresView{figuresView: r.figuresView(time.Time{}, whose.Pairs("tag", tag)...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Tag: tag, All: whose.Address(tagsPath)}
+	view.Found = find.Of(whose, tag).Address()
 	status := fasthttp.StatusOK
 	if view.Span == nil {
 		status = fasthttp.StatusUnprocessableEntity
 	} else if err := r.Heavily(func() error {
-		if err := r.readOwner(view.windows("include", allLists, "top", topShown), "tag", tag, "owner", owner); err != nil {
+		if err := r.readOwner(view.windows("include", allLists, "top", topShown), whose.Pairs("tag", tag)...); err != nil {
 			return err
 		}
-		view.Top = topOf(&view.figuresView, owner)
+		view.Top = topOf(&view.figuresView, whose)
 		return r.fillFigures(&view.figuresView)
 	}); err != nil {
 		return err
@@ -178,10 +187,10 @@ func (r *request) tagFigures() error {
 
 // figuresCSV is GET /_/figures.csv: the figures that a page shows, as a file. Its parameters say of which page.
 func (r *request) figuresCSV() error {
-	owner, code := r.Query("owner"), r.Query("code")
+	whose, code := r.Whose(), r.Query("code")
 	made := time.Time{}
 	if code != "" {
-		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
+		guard, err := r.Asked(whose)
 		if err != nil {
 			return err
 		}
@@ -197,13 +206,13 @@ func (r *request) figuresCSV() error {
 	}
 	err := r.Heavily(func() error {
 		if code != "" {
-			return r.readLinkWindows(code, owner, v.windows("include", allLists)...)
+			return r.readLinkWindows(code, whose, v.windows("include", allLists)...)
 		}
 		pairs := []string{"include", allLists}
 		if r.Query("codes") == "" {
 			pairs = append(pairs, "top", topShown)
 		}
-		return r.readOwner(v.windows(pairs...), "tag", r.Query("tag"), "codes", r.codesTyped(r.Query("codes")), "owner", owner)
+		return r.readOwner(v.windows(pairs...), whose.Pairs("tag", r.Query("tag"), "codes", r.codesTyped(r.Query("codes"), whose))...)
 	})
 	if err != nil {
 		return err

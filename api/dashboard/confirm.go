@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/engine"
@@ -15,9 +16,9 @@ import (
 
 // confirmView is what a page shows that asks before something is done with a link.
 type confirmView struct {
-	Link    ops.Link
-	Owner   string // the parameter
-	Foreign bool   // the link is somebody else's
+	Link ops.Link
+	visit.Whose
+	Foreign bool // the link is somebody else's
 	Version string
 	Back    string // the path of the link's page
 	Changed bool   // the link was edited since the page was shown
@@ -37,7 +38,7 @@ func (r *request) showDelete(status int) error {
 
 // confirmView returns what such a page shows of the link, as it is now.
 func (r *request) confirmView(status int) (v confirmView, err error) {
-	code, guard, owner, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return v, err
 	}
@@ -46,30 +47,30 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 		return v, err
 	}
 	return confirmView{
-		Link: l, Owner: owner, Foreign: l.Owner != r.Caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
-		Back: linkPath(code, owner), Changed: status == fasthttp.StatusPreconditionFailed,
+		Link: l, Whose: whose, Foreign: l.Owner != r.Caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
+		Back: linkPath(code, whose), Changed: status == fasthttp.StatusPreconditionFailed,
 	}, nil
 }
 
 // deleteLink is POST /_/link/{code}/delete.
 func (r *request) deleteLink() error {
-	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error) {
+	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error) {
 		err = r.Calls.Delete(r.Caller, code, guard, versions)
-		return "The link " + code + " is deleted.", (&find.Search{Owner: owner}).Address(), err
+		return "The link " + code + " is deleted.", find.Of(whose, "").Address(), err
 	})
 }
 
 // confirmed does what such a page has asked for, once, and goes to the page that do returns. show shows the page again
 // if the link was edited since.
 func (r *request) confirmed(
-	show func(status int) error, do func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error),
+	show func(status int) error, do func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error),
 ) error {
-	code, guard, owner, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
 	err = r.SeeOnce(func() (string, error) {
-		said, page, err := do(code, guard, owner, []uint64{versionOf(r.Sent("version"))})
+		said, page, err := do(code, guard, whose, []uint64{versionOf(r.Sent("version"))})
 		if err == nil {
 			r.Say("done", said)
 		}
@@ -94,9 +95,9 @@ func (r *request) showReset(status int) error {
 
 // resetLink is POST /_/link/{code}/reset.
 func (r *request) resetLink() error {
-	return r.confirmed(r.showReset, func(code string, guard ops.Whose, owner string, versions []uint64) (said, page string, err error) {
+	return r.confirmed(r.showReset, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error) {
 		_, err = r.Calls.Reset(r.Caller, code, guard, versions)
-		return "The figures of the link are zero now.", linkPath(code, owner), err
+		return "The figures of the link are zero now.", linkPath(code, whose), err
 	})
 }
 
@@ -137,7 +138,7 @@ func (r *request) giveLink() error {
 	if !r.Admin() {
 		return r.Missing()
 	}
-	code, guard, _, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
@@ -161,5 +162,5 @@ func (r *request) giveLink() error {
 	if to.ID == r.Caller.User.ID {
 		id = ""
 	}
-	return r.SeeOther(linkPath(code, id))
+	return r.SeeOther(linkPath(code, whose.Of(id)))
 }

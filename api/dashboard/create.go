@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -28,8 +29,14 @@ func (r *request) newForm(action string, given map[string]string) (f linkForm, e
 		if text, ok := given[name]; ok {
 			return text
 		}
+		if name == "domain" { // of the list that one comes from
+			return r.HostOfLinks(r.Query("domain"))
+		}
 		return defaultShown[name]
 	})
+	if err == nil {
+		f.Domains = r.DomainsOfForm(f.Fields["domain"].Value)
+	}
 	return f, err
 }
 
@@ -68,7 +75,7 @@ func (r *request) given() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", r.Query("owner")))
+	guard, err := r.Asked(r.Whose())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +86,7 @@ func (r *request) given() (map[string]string, error) {
 	if l.ExpiresAt.Before(r.Now()) {
 		l.ExpiresAt = time.Time{} // a new link cannot have it
 	}
-	given, shown := make(map[string]string), textsOf(&l)
+	given, shown := map[string]string{"domain": l.Host}, textsOf(&l)
 	for _, of := range linkFields {
 		if !of.fixed {
 			given[of.name] = shown(of.name)
@@ -113,7 +120,7 @@ func (r *request) createLink() error {
 	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
 		return err
 	}
-	return r.SeeOther(linksPath + "?made=" + link.Code)
+	return r.SeeOther(find.Of(visit.Whose{Domain: link.Host}, "").Address("made", link.Code))
 }
 
 func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) {

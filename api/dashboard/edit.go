@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -22,17 +23,14 @@ type editView struct {
 	Crossed  bool   // another edit was saved since the form was shown
 }
 
-// whoseLink returns the {code} of the path, the guard of the parameter owner, and the parameter. A
-// form has it in a hidden field, so that it outlives signing in again.
-func (r *request) whoseLink() (code string, g ops.Whose, owner string, err error) {
-	if owner = r.Query("owner"); owner == "" {
-		owner, _ = r.Typed("owner")
-	}
-	if g, err = r.Calls.ParseWhose(r.Caller, parameters("owner", owner)); err != nil {
-		return "", g, "", err
+// whoseLink returns the {code} of the path, and whose link with it is meant: as calls take it, and as addresses do.
+func (r *request) whoseLink() (code string, g ops.Whose, whose visit.Whose, err error) {
+	whose = r.SentWhose()
+	if g, err = r.Asked(whose); err != nil {
+		return "", g, whose, err
 	}
 	code, err = ops.ParseCode(r.Segment("code"))
-	return code, g, owner, err
+	return code, g, whose, err
 }
 
 // textsOf returns a function that returns the texts of a link's fields by their names.
@@ -45,16 +43,16 @@ func textsOf(l *ops.Link) func(name string) string {
 }
 
 // editView returns the page that edits a link, without the values of its fields.
-func (r *request) editView(code, owner string) editView {
+func (r *request) editView(code string, g ops.Whose, whose visit.Whose) editView {
 	return editView{
-		Code: code, ShortURL: r.BaseURL + "/" + code, Back: linkPath(code, owner),
-		Form: linkForm{Action: linkPath(code, "") + "/edit", Owner: owner},
+		Code: code, ShortURL: r.Calls.Domains().ShortURL(g.Domain, code), Back: linkPath(code, whose),
+		Form: linkForm{Action: linkPath(code, visit.Whose{}) + "/edit", Whose: whose},
 	}
 }
 
 // editLink is GET /_/link/{code}/edit.
 func (r *request) editLink() error {
-	code, guard, owner, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
@@ -62,7 +60,7 @@ func (r *request) editLink() error {
 	if err != nil {
 		return err
 	}
-	view := r.editView(code, owner)
+	view := r.editView(code, guard, whose)
 	f, texts := &view.Form, textsOf(&l)
 	if err := f.fill(r, texts); err != nil {
 		return err
@@ -78,11 +76,11 @@ func (r *request) editLink() error {
 // saveLink is POST /_/link/{code}/edit. It changes the fields that the visitor has touched: an
 // expiry that has passed, for example, is not sent again when somebody edits the title.
 func (r *request) saveLink() error {
-	code, guard, owner, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
-	view := r.editView(code, owner)
+	view := r.editView(code, guard, whose)
 	f := &view.Form
 	f.Version, f.Before = r.Sent("version"), r.Sent("before")
 	if err := f.fill(r, nil); err != nil {
@@ -188,7 +186,7 @@ func inWords(name, text string) string {
 // setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it. Then it shows the list that was
 // left, or else the link.
 func (r *request) setDisabled() error {
-	code, guard, owner, err := r.whoseLink()
+	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
@@ -212,5 +210,5 @@ func (r *request) setDisabled() error {
 	if list := r.Sent("list"); list != "" {
 		return r.SeeOther(r.NextPage(list).String())
 	}
-	return r.SeeOther(linkPath(code, owner))
+	return r.SeeOther(linkPath(code, whose))
 }

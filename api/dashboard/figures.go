@@ -227,13 +227,7 @@ func (r *request) sendCSV(name string, text []byte) {
 
 // parameters returns names and values as parameters of a call; empty values are left out.
 func parameters(pairs ...string) *fasthttp.Args {
-	args := &fasthttp.Args{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			args.Set(pairs[i], pairs[i+1])
-		}
-	}
-	return args
+	return visit.Parameters(pairs...)
 }
 
 // moment returns a time as the calls take it; "" for the zero time.

@@ -2,21 +2,24 @@ package dashboard
 
 import (
 	"net/url"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/api/qrcode"
 	"shunt/engine"
 )
 
 // linkView is what the page of a link shows.
 type linkView struct {
 	figuresView
-	Link      ops.Link
-	Owner     string // the parameter owner
-	Works     bool   // the link redirects, so it has a QR code and a preview
+	Link ops.Link
+	visit.Whose
+	shareView
+	Works     bool // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
 	Live      string
@@ -25,7 +28,69 @@ type linkView struct {
 	Compare   string // address of the comparison with others
 	Site      string // the host of the target
 	Alike     string // address of the list of links to that host
+	List      string // address of the list of links
 	Query     string // the query that the link's other pages need; "": none
+}
+
+// A shareView is the addresses at which a link is shared.
+type shareView struct {
+	SVG, PNG string // of its QR code
+	Preview  string
+}
+
+func shareOf(l *ops.Link, w visit.Whose) shareView {
+	if l.Host == "" {
+		return shareView{qrPath(l, w, ".svg"), qrPath(l, w, ".png") + "?size=" + strconv.Itoa(qrPixels), "/" + l.Code + "+"}
+	}
+	return shareView{qrPath(l, w, ".svg"), qrPath(l, w, ".png"), l.ShortURL + "+"}
+}
+
+// qrPath returns the address of a QR code. Pages load pictures only from their own host, so that of a link of another
+// domain is a page here.
+func qrPath(l *ops.Link, w visit.Whose, kind string) string {
+	if l.Host == "" {
+		return "/" + l.Code + kind
+	}
+	return w.In(l.Host).Address(Root + "link/" + url.PathEscape(l.Code) + "/qr" + kind)
+}
+
+// qrPixels is the width of a QR code that is downloaded as PNG.
+const qrPixels = 1024
+
+// qrSVG is GET /_/link/{code}/qr.svg.
+func (r *request) qrSVG() error {
+	return r.qrCode("image/svg+xml", func(c qrcode.Code) []byte { return c.SVG() })
+}
+
+// qrPNG is GET /_/link/{code}/qr.png.
+func (r *request) qrPNG() error {
+	return r.qrCode("image/png", func(c qrcode.Code) []byte { return c.PNG(qrPixels) })
+}
+
+// qrCode answers with the QR code of a link, in turn with other costly work.
+func (r *request) qrCode(mediaType string, draw func(qrcode.Code) []byte) error {
+	code, guard, err := r.linkAsked()
+	if err != nil {
+		return err
+	}
+	l, err := r.Calls.Read(r.Caller, code, guard)
+	if err != nil {
+		return err
+	}
+	return r.Calls.InTurn(r.Caller, func() error {
+		c, err := qrcode.Encode(l.ShortURL)
+		if err != nil {
+			return err
+		}
+		r.Ctx.Response.Header.SetContentType(mediaType)
+		r.Ctx.Response.SetBodyRaw(draw(c))
+		return nil
+	})
+}
+
+// Tagged returns the address of the links with a tag.
+func (v *linkView) Tagged(tag string) string {
+	return find.Of(visit.Whose{Owner: v.Owner}, tag).Address()
 }
 
 // link is GET /_/link/{code}.
@@ -38,16 +103,17 @@ func (r *request) link() error {
 	if err != nil {
 		return err
 	}
-	owner := r.Query("owner")
-	view := linkView{figuresView: r.figuresView(l.CreatedAt, "code", code, "owner", owner), Link: l, Owner: owner, Works: l.State == engine.StateActive}
+	whose := r.Whose().In(l.Host)
+	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Works: l.State == engine.StateActive}
 	if r.Admin() {
-		view.Changes = (&auditSearch{Code: l.Code}).address("")
+		view.Changes = (&auditSearch{Code: l.Code, Domain: l.Host}).address("")
 	}
-	view.Duplicate = visit.Address(newPath, "like", code, "owner", owner)
-	view.Compare = visit.Address(comparePath, "codes", code, "owner", owner)
-	view.Query = visit.Address("", "owner", owner)
+	view.Duplicate = whose.Address(newPath, "like", code)
+	view.Compare = whose.Address(comparePath, "codes", code)
+	view.Query = whose.Address("")
+	view.List = (&find.Search{Owner: whose.Owner}).Address()
 	view.Site, _ = splitTarget(l.Target)
-	view.Alike = (&find.Search{Q: view.Site, Owner: owner}).Address()
+	view.Alike = (&find.Search{Q: view.Site, Owner: whose.Owner}).Address()
 	view.Live = "/api/v1/stats/" + url.PathEscape(code) + "/live" + view.Query
 	status := fasthttp.StatusOK
 	if view.Span == nil {
@@ -61,7 +127,7 @@ func (r *request) link() error {
 
 // linkAsked returns the {code} of the path and the guard of the query.
 func (r *request) linkAsked() (code string, g ops.Whose, err error) {
-	if g, err = r.Calls.ParseWhose(r.Caller, parameters("owner", r.Query("owner"))); err != nil {
+	if g, err = r.Asked(r.Whose()); err != nil {
 		return "", g, err
 	}
 	code, err = ops.ParseCode(r.Segment("code"))
@@ -71,7 +137,7 @@ func (r *request) linkAsked() (code string, g ops.Whose, err error) {
 // readLink reads the figures of a link: of its life, and of the chosen span.
 func (r *request) readLink(view *linkView, code string) error {
 	life := window{pairs: []string{"include", "bots,durability,error"}, figures: &view.Life}
-	if err := r.readLinkWindows(code, view.Owner, life); err != nil {
+	if err := r.readLinkWindows(code, view.Whose, life); err != nil {
 		return err
 	}
 	if d := view.Life.Durability; d != nil && view.Life.Hits > d.DurableHits {
@@ -80,16 +146,16 @@ func (r *request) readLink(view *linkView, code string) error {
 	if view.Span == nil {
 		return nil
 	}
-	if err := r.readLinkWindows(code, view.Owner, view.windows("include", allLists)...); err != nil {
+	if err := r.readLinkWindows(code, view.Whose, view.windows("include", allLists)...); err != nil {
 		return err
 	}
 	return r.fillFigures(&view.figuresView)
 }
 
 // readLinkWindows reads the figures of windows for one link.
-func (r *request) readLinkWindows(code, owner string, windows ...window) error {
+func (r *request) readLinkWindows(code string, whose visit.Whose, windows ...window) error {
 	for _, w := range windows {
-		q, err := r.Calls.ParseFigures(r.Caller, w.parameters("owner", owner))
+		q, err := r.Calls.ParseFigures(r.Caller, w.parameters(whose.Pairs()...))
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ type linkField struct {
 var linkFields = []linkField{
 	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
+	{"domain", true, func(l *ops.Link) string { return l.Host }, textValue},
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
@@ -219,11 +220,14 @@ type linkForm struct {
 	Error  string // of no field
 	Open   bool   // the details are unfolded
 
+	Domains *visit.DomainChoice // of a form that creates; nil: there is only one
+
 	Campaign campaignForm
 	UsedTags []string // suggestions
 
-	Key                    string // of a form that creates
-	Owner, Version, Before string // of a form that edits; see digests
+	Key             string // of a form that creates
+	visit.Whose            // of a form that edits
+	Version, Before string // the same; see digests
 }
 
 // Lines reports whether the field's text may have several lines.
@@ -276,7 +280,7 @@ func (f *linkForm) field(name string) *field {
 // unfold opens the details if one of their fields has an error, or a value that is not the default.
 func (f *linkForm) unfold() {
 	for _, of := range linkFields {
-		if of.name == "url" || of.name == "alias" {
+		if of.name == "url" || of.name == "alias" || of.name == "domain" {
 			continue
 		}
 		at := f.Fields[of.name]
@@ -338,6 +342,12 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 	}
 	f.unfold()
 	f.focus()
+	switch at := f.Fields["domain"]; {
+	case f.Domains != nil:
+		f.Domains.Error = at.Error
+	case at.Error != "":
+		f.Error = "The domain: " + at.Error
+	}
 	return p.Kind.Status, true
 }
 

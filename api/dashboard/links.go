@@ -28,13 +28,14 @@ const shownTags = 3
 
 // linksView is what the page of links shows.
 type linksView struct {
-	Form  linkForm  // creates a link
-	Made  *ops.Link // the link that was made before; nil: none
-	Works bool      // Made redirects, so it has a QR code
+	Form linkForm  // creates a link
+	Made *madeView // the link that was made before; nil: none
 
 	Search  find.Search
 	Admin   bool
 	Owner   *ownerChoice // nil: the visitor has none
+	Domains *visit.DomainChoice
+	Bulk    string // address of the form for several links
 	States  []engine.State
 	Sorts   []find.Order
 	Rows    []linkRow
@@ -47,7 +48,14 @@ type linksView struct {
 	Kept    []filterRow // filters that the visitor keeps
 	Choices []choice    // what can be done with several links
 	Here    string      // the address of the page, to come back to
-	Query   string      // of addresses of a link's pages
+}
+
+// A madeView is a link that was made before.
+type madeView struct {
+	ops.Link
+	shareView
+	Works       bool // it redirects, so it has a QR code
+	Path, Query string
 }
 
 // A linkRow is a link in the list.
@@ -56,6 +64,9 @@ type linkRow struct {
 	Scheme     string         // of the short address, with ://
 	Site       string         // its host
 	Path       string         // of the link's page
+	Query      string         // of the addresses of its other pages
+	Value      string         // of the box that selects it
+	QR         string         // address of its QR code
 	Like       string         // of the page that makes a link like it
 	Tags       []visit.Option // the first tags; each leads to the links with it
 	MoreTags   int
@@ -104,9 +115,7 @@ func (r *request) links() error {
 		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Most: ops.MaxSeveral,
 	}
 	view.Search.Owner = owner
-	if owner != "" {
-		view.Query = visit.Address("", "owner", owner)
-	}
+	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
 	view.Pager = find.NewPager(r.Request, &view.Search)
 	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
 		return err
@@ -140,10 +149,10 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return fasthttp.StatusOK, err
 	}
-	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "created_from", "created_to", "cursor")
+	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "created_from", "created_to", "cursor", "domain")
 	view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
 		labelled("Created from", at["created_from"]), labelled("Created until", at["created_to"]),
-		labelled("The address of this page", at["cursor"]), general))
+		labelled("The address of this page", at["cursor"]), labelled("The domain", at["domain"]), general))
 	view.Pager = find.Pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
 }
@@ -184,15 +193,17 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 	s := &view.Search
 	for i := range p.Links {
 		l := &p.Links[i]
-		row := linkRow{Link: *l, Path: linkPath(l.Code, s.Owner), Like: visit.Address(newPath, "like", l.Code, "owner", s.Owner)}
+		whose := s.Whose().In(l.Host)
+		row := linkRow{Link: *l, Path: linkPath(l.Code, whose), Query: whose.Address(""), Like: whose.Address(newPath, "like", l.Code)}
+		row.Value, row.QR = chosenOf(l).Value(), qrPath(l, whose, ".svg")
 		row.Host, row.Rest = splitTarget(shortened(l.Target))
 		row.Mark = glance.Mark(row.Host)
-		row.Scheme, row.Site, _ = strings.Cut(r.BaseURL, "://")
+		row.Scheme, row.Site, _ = strings.Cut(strings.TrimSuffix(l.ShortURL, "/"+l.Code), "://")
 		row.Scheme += "://"
 		row.OwnerName = cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10))
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
-			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: (&find.Search{Tag: tag, Owner: s.Owner}).Address()})
+			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: find.Of(s.Whose(), tag).Address()})
 		}
 		values := make([]uint64, lineValues)
 		for j, b := range days[i] {
@@ -238,9 +249,14 @@ func (r *request) showMade(view *linksView) error {
 	if err != nil {
 		return nil
 	}
-	l, err := r.Calls.Read(r.Caller, code, ops.Own(r.Caller))
+	whose := visit.Whose{Domain: r.Query("domain")}
+	asked, err := r.Asked(whose)
+	if err != nil {
+		return nil // the list says so
+	}
+	l, err := r.Calls.Read(r.Caller, code, asked)
 	if err == nil {
-		view.Made, view.Works = &l, l.State == engine.StateActive
+		view.Made = &madeView{Link: l, Works: l.State == engine.StateActive, shareView: shareOf(&l, whose), Path: linkPath(code, whose), Query: whose.Address("")}
 	} else if _, _, ok := visit.FieldErrors(err); !ok {
 		return err
 	}

@@ -15,14 +15,15 @@ import (
 // overviewView is what the overview shows.
 type overviewView struct {
 	figuresView
-	Form   linkForm // creates a link
-	Owner  string   // the parameter owner: empty (one's own links) or all
-	Admin  bool
-	Unused bool         // no link was hit lately: the page says how to begin
-	Today  *ops.Figures // nil: the span is today
-	Zone   string       // of today
-	Top    topView
-	Live   string // the path of the live figures of today
+	visit.Whose
+	Domains *visit.DomainChoice
+	Form    linkForm // creates a link
+	Admin   bool
+	Unused  bool         // no link was hit lately: the page says how to begin
+	Today   *ops.Figures // nil: the span is today
+	Zone    string       // of today
+	Top     topView
+	Live    string // the path of the live figures of today
 }
 
 // A topView is the links with the most hits in a span.
@@ -39,10 +40,13 @@ type topLink struct {
 	Path string
 }
 
+// Others returns the address of the overview of an owner's links.
+func (v *overviewView) Others(owner string) string { return v.Of(owner).Address(Root) }
+
 // overview is GET /_/.
 func (r *request) overview() error {
-	owner := r.Query("owner")
-	view := overviewView{figuresView: r.figuresView(time.Time{}, "owner", owner), Owner: owner, Admin: r.Admin(), Live: visit.Address(livePath, "owner", owner)}
+	whose := r.Whose()
+	view := overviewView{figuresView: r.figuresView(time.Time{}, whose.Pairs()...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Admin: r.Admin(), Live: whose.Address(livePath)}
 	var err error
 	if view.Form, err = r.newForm(linksPath, nil); err != nil {
 		return err
@@ -64,19 +68,19 @@ func (r *request) readOverview(view *overviewView) error {
 		view.Today, view.Zone = new(ops.Figures), zone.Name()
 		windows = append(windows, window{from: from, figures: view.Today})
 	}
-	if err := r.readOwner(windows, "owner", view.Owner); err != nil {
+	if err := r.readOwner(windows, view.Pairs()...); err != nil {
 		return err
 	}
-	view.Top = topOf(&view.figuresView, view.Owner)
+	view.Top = topOf(&view.figuresView, view.Whose)
 	view.Unused = view.Window.Hits == 0 && (view.Today == nil || view.Today.Hits == 0) && (view.Then == nil || view.Then.Hits == 0)
 	return r.fillFigures(&view.figuresView)
 }
 
 // topOf returns the most-hit links of a view.
-func topOf(v *figuresView, owner string) (top topView) {
+func topOf(v *figuresView, w visit.Whose) (top topView) {
 	top.Span, top.Beyond, top.Ranked = v.Span.Label(), v.Window.TopBeyond, v.Window.TopRanked
 	for _, l := range v.Window.Top {
-		top.Links = append(top.Links, topLink{l, linkPath(l.Code, owner)})
+		top.Links = append(top.Links, topLink{l, linkPath(l.Code, w.In(l.Host))})
 	}
 	return top
 }
@@ -93,10 +97,9 @@ func (r *request) today() (begin time.Time, days *zone.Zone) {
 // topShown is the number of links in the list of the most-hit ones.
 const topShown = "10"
 
-// linkPath returns the path of a link's page. owner is the parameter by which an admin sees a link
-// of somebody else; empty: none.
-func linkPath(code, owner string) string {
-	return visit.Address(Root+"link/"+url.PathEscape(code), "owner", owner)
+// linkPath returns the address of a link's page.
+func linkPath(code string, w visit.Whose) string {
+	return w.Address(Root + "link/" + url.PathEscape(code))
 }
 
 const livePath = Root + "live"
@@ -107,7 +110,7 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
 	from, _ := r.today()
-	q, err := r.Calls.ParseOwnerFigures(r.Caller, parameters("owner", r.Query("owner"), "from", moment(from)))
+	q, err := r.Calls.ParseOwnerFigures(r.Caller, parameters(r.Whose().Pairs("from", moment(from))...))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"slices"
 
+	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/visit"
 )
 
@@ -34,6 +35,8 @@ func rowsOfAll() []row {
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},
 		{"POST", "/_/setup", visit.Anybody, (*request).setup},
 		{"GET", "/_/welcome", visit.SignedIn, (*request).welcome},
+		{"GET", "/_/link/{code}/qr.svg", visit.SignedIn, (*request).qrSVG},
+		{"GET", "/_/link/{code}/qr.png", visit.SignedIn, (*request).qrPNG},
 		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},
@@ -85,6 +88,12 @@ func rowsOfAdmins() []row {
 		{"POST", "/_/users/{id}/setup-link", visit.Admins, (*request).renewSetupLink},
 		{"GET", "/_/users/{id}/delete", visit.Admins, (*request).deleteUserPage},
 		{"POST", "/_/users/{id}/delete", visit.Admins, (*request).deleteUser},
+		{"GET", "/_/domains", visit.Admins, onRequest(domains.List)},
+		{"POST", "/_/domains", visit.Admins, onRequest(domains.Add)},
+		{"GET", "/_/domains/{host}", visit.Admins, onRequest(domains.One)},
+		{"POST", "/_/domains/{host}", visit.Admins, onRequest(domains.Save)},
+		{"GET", "/_/domains/{host}/delete", visit.Admins, onRequest(domains.AskToRemove)},
+		{"POST", "/_/domains/{host}/delete", visit.Admins, onRequest(domains.Remove)},
 		{"GET", "/_/misses", visit.Admins, (*request).missesPage},
 		{"GET", "/_/audit", visit.Admins, (*request).auditPage},
 		{"POST", "/_/transfer", visit.Admins, (*request).importFile},
@@ -93,6 +102,11 @@ func rowsOfAdmins() []row {
 		{"GET", "/_/system/edges/{name}/forget", visit.Admins, (*request).forgetEdgePage},
 		{"POST", "/_/system/edges/{name}/forget", visit.Admins, (*request).forgetEdge},
 	}
+}
+
+// onRequest returns the page of another room.
+func onRequest(page func(*visit.Request) error) func(*request) error {
+	return func(r *request) error { return page(r.Request) }
 }
 
 // A Page is a row as others need it.

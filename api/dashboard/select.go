@@ -72,6 +72,61 @@ func (r *request) choiceSent() (choice, error) {
 	return choice{}, problem.New(problem.BadRequest, "the form must say what to do with the links")
 }
 
+// A chosen is one of several links that a form names.
+type chosen struct {
+	engine.Key
+	Host string // of the domain; empty: the default one
+}
+
+// hostSeparator stands between the code and the host of a chosen link. No code has it, and no host.
+const hostSeparator = ","
+
+func chosenOf(l *ops.Link) chosen { return chosen{l.Key, l.Host} }
+
+// chosenKey returns the link of a key.
+func (r *request) chosenKey(k engine.Key) chosen {
+	if d := r.Calls.Domains().Numbered(k.Domain); d != nil && k.Domain != engine.DefaultDomain {
+		return chosen{k, d.Host}
+	}
+	return chosen{k, ""}
+}
+
+// chosenNamed returns the link that the value of a field names, if it may be one.
+func (r *request) chosenNamed(value string) (c chosen, ok bool) {
+	code, host, elsewhere := strings.Cut(value, hostSeparator)
+	valid, err := ops.NamedCode(code)
+	if err != nil || !elsewhere {
+		return chosen{Key: engine.Key{Domain: engine.DefaultDomain, Code: valid}}, err == nil
+	}
+	d, err := r.Calls.Domains().Named(host)
+	if err != nil {
+		return c, false
+	}
+	return r.chosenKey(engine.Key{Domain: d.Number, Code: valid}), true
+}
+
+// Value returns the value of a field that names the link.
+func (c chosen) Value() string {
+	if c.Host == "" {
+		return c.Code
+	}
+	return c.Code + hostSeparator + c.Host
+}
+
+// Name returns what people read: of a link of the default domain the code.
+func (c chosen) Name() string {
+	if c.Host == "" {
+		return c.Code
+	}
+	return c.Host + "/" + c.Code
+}
+
+// of returns w for the domain of the link.
+func (c chosen) of(w ops.Whose) ops.Whose {
+	w.Domain, w.Every = c.Domain, false
+	return w
+}
+
 // shownSelected is how many of the links the page that confirms names.
 const shownSelected = 10
 
@@ -79,10 +134,10 @@ const shownSelected = 10
 type selectedView struct {
 	choice
 	Search find.Search
-	All    bool     // all links of the search; else those of Codes
-	Codes  []string // all of them
+	All    bool     // all links of the search; else those of Keys
+	Keys   []chosen // all of them
 	N      uint64   // links
-	Shown  []string // the first codes
+	Shown  []string // the first of them
 	Most   uint64   // that are changed at a time
 	Key    string
 
@@ -109,8 +164,8 @@ func (r *request) selectedAsked(c choice) *selectedView {
 		view.Value, _ = r.Typed(c.Field)
 	}
 	for _, code := range r.Ctx.PostArgs().PeekMulti("code") {
-		if valid, err := ops.NamedCode(string(code)); err == nil && !slices.Contains(view.Codes, valid) && !view.All {
-			view.Codes = append(view.Codes, valid)
+		if one, ok := r.chosenNamed(string(code)); ok && !slices.Contains(view.Keys, one) && !view.All {
+			view.Keys = append(view.Keys, one)
 		}
 	}
 	return view
@@ -123,7 +178,7 @@ func (r *request) selected() error {
 		return err
 	}
 	view := r.selectedAsked(c)
-	if !view.All && len(view.Codes) == 0 {
+	if !view.All && len(view.Keys) == 0 {
 		r.Say("warning", "No link was selected. Tick the links first.")
 		return r.SeeOther(view.Back)
 	}
@@ -146,16 +201,28 @@ const (
 )
 
 func (r *request) compareSelected(view *selectedView) error {
-	if n := len(view.Codes); n < leastCompared || n > mostCompared {
+	if n := len(view.Keys); n < leastCompared || n > mostCompared {
 		r.Say("warning", "Select two to five links to compare their figures.")
 		return r.SeeOther(view.Back)
 	}
-	return r.SeeOther(visit.Address(comparePath, "codes", strings.Join(view.Codes, ","), "owner", view.Search.Owner))
+	var codes []string
+	for _, k := range view.Keys {
+		if k.Domain != view.Keys[0].Domain {
+			r.Say("warning", "Only links of one domain can be compared. Choose the domain first.")
+			return r.SeeOther(view.Back)
+		}
+		codes = append(codes, k.Code)
+	}
+	whose := visit.Whose{Owner: view.Search.Owner, Domain: view.Keys[0].Host}
+	return r.SeeOther(whose.Address(comparePath, "codes", strings.Join(codes, ",")))
 }
 
 // showSelected shows the page that confirms, with the links as they are now.
 func (r *request) showSelected(status int, view *selectedView) (err error) {
-	view.N, view.Shown = uint64(len(view.Codes)), view.Codes[:min(len(view.Codes), shownSelected)]
+	view.N = uint64(len(view.Keys))
+	for _, k := range view.Keys[:min(len(view.Keys), shownSelected)] {
+		view.Shown = append(view.Shown, k.Name())
+	}
 	if view.All {
 		if err := r.countSelected(view); err != nil {
 			return err
@@ -179,7 +246,7 @@ func (r *request) countSelected(view *selectedView) error {
 		return r.Calls.List(r.Caller, q, func(p ops.Page) error {
 			view.N = *p.Total
 			for i := range p.Links {
-				view.Shown = append(view.Shown, p.Links[i].Code)
+				view.Shown = append(view.Shown, chosenOf(&p.Links[i]).Name())
 			}
 			return nil
 		})
@@ -223,8 +290,11 @@ func (r *request) changeOnce(view *selectedView) error {
 	if err != nil {
 		return err
 	}
-	s := ops.Several{Whose: q.Whose, List: q, Codes: view.Codes}
-	if s.List.Cursor = r.Sent("cursor"); !view.All && len(view.Codes) == 0 {
+	s := ops.Several{Whose: q.Whose, List: q}
+	for _, k := range view.Keys {
+		s.Keys = append(s.Keys, k.Key)
+	}
+	if s.List.Cursor = r.Sent("cursor"); !view.All && len(view.Keys) == 0 {
 		return problem.New(problem.BadRequest, "the form must name links")
 	}
 	if err := view.asked(r, &s); err != nil {
@@ -240,9 +310,12 @@ func (r *request) changeOnce(view *selectedView) error {
 	}
 	r.addEarlier(&done)
 	for _, refused := range done.Why {
-		view.Why = append(view.Why, refused.Code+": "+refusedText(refused.Err))
+		view.Why = append(view.Why, r.chosenKey(refused.Key).Name()+": "+refusedText(refused.Err))
 	}
-	view.Done, view.Codes, view.Key = &done, done.Left, rand.Text()
+	view.Done, view.Keys, view.Key = &done, nil, rand.Text()
+	for _, k := range done.Left {
+		view.Keys = append(view.Keys, r.chosenKey(k))
+	}
 	return nil
 }
 
@@ -375,11 +448,11 @@ func (r *request) exportCodes(view *selectedView) error {
 	}
 	cut := false
 	err = r.Heavily(func() error {
-		for _, code := range view.Codes {
+		for _, k := range view.Keys {
 			if cut = table.full(); cut {
 				break
 			}
-			l, err := r.Calls.Read(r.Caller, code, q.Whose)
+			l, err := r.Calls.Read(r.Caller, k.Code, k.of(q.Whose))
 			switch {
 			case err == nil:
 				table.add(&l, r.Now())

@@ -28,12 +28,14 @@ const listedTags = "100"
 
 // tagsView is what the page of tags shows.
 type tagsView struct {
-	Q, Owner string
-	Rows     []tagRow
-	Error    string // why there is no list
-	First    string // address of the first page; empty: this is it
-	More     string // address of the next page; empty: there is none
-	All      string // address of the list of all tags
+	visit.Whose
+	Domains *visit.DomainChoice
+	Q       string
+	Rows    []tagRow
+	Error   string // why there is no list
+	First   string // address of the first page; empty: this is it
+	More    string // address of the next page; empty: there is none
+	All     string // address of the list of all tags
 }
 
 // A tagRow is a tag in the list.
@@ -45,41 +47,52 @@ type tagRow struct {
 // tagView is what the pages show that rename or delete a tag.
 type tagView struct {
 	ops.Tag
-	Key, Owner, Error string
-	NewName           string
-	Back              string
+	visit.Whose
+	Key, Error string
+	NewName    string
+	Back       string
 }
 
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
-	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Owner: r.Query("owner")}
-	view.All = visit.Address(tagsPath, "owner", view.Owner)
+	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.Whose(), Domains: r.DomainsOfList(r.Query("domain"), false)}
+	view.All = view.Address(tagsPath)
 	cursor := r.Query("cursor")
 	if cursor != "" {
-		view.First = visit.Address(tagsPath, "q", view.Q, "owner", view.Owner)
+		view.First = view.Address(tagsPath, "q", view.Q)
 	}
-	page, err := r.tags("q", view.Q, "owner", view.Owner, "cursor", cursor, "limit", listedTags)
+	page, err := r.tags(view.Pairs("q", view.Q, "cursor", cursor, "limit", listedTags)...)
 	if err != nil {
-		at, general, ok := visit.FieldErrors(err, "q", "cursor", "owner")
+		at, general, ok := visit.FieldErrors(err, "q", "cursor", "owner", "domain")
 		if !ok {
 			return err
 		}
-		view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The owner", at["owner"]),
+		view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The owner", at["owner"]), labelled("The domain", at["domain"]),
 			labelled("The address of this page", at["cursor"]), general))
 		return r.Show(fasthttp.StatusUnprocessableEntity, "tags", "Tags", &view)
 	}
+	of := r.ofTags(view.Whose)
 	for _, tag := range page.Data {
 		view.Rows = append(view.Rows, tagRow{
-			Tag: tag, Found: (&find.Search{Tag: tag.Name, Owner: view.Owner}).Address(),
-			Figures: visit.Address(tagFigurePath, "tag", tag.Name, "owner", view.Owner),
-			Rename:  visit.Address(renameTagPath, "tag", tag.Name, "owner", view.Owner),
-			Delete:  visit.Address(deleteTagPath, "tag", tag.Name, "owner", view.Owner),
+			Tag: tag, Found: find.Of(of, tag.Name).Address(),
+			Figures: of.Address(tagFigurePath, "tag", tag.Name),
+			Rename:  of.Address(renameTagPath, "tag", tag.Name),
+			Delete:  of.Address(deleteTagPath, "tag", tag.Name),
 		})
 	}
 	if page.NextCursor != nil {
-		view.More = visit.Address(tagsPath, "q", view.Q, "owner", view.Owner, "cursor", *page.NextCursor)
+		view.More = view.Address(tagsPath, "q", view.Q, "cursor", *page.NextCursor)
 	}
 	return r.Show(fasthttp.StatusOK, "tags", "Tags", &view)
+}
+
+// ofTags returns whose tags a list has, with the domain that is meant without one: links and figures without a domain
+// would be of all.
+func (r *request) ofTags(w visit.Whose) visit.Whose {
+	if domains := r.Calls.Domains(); w.Domain == "" && domains.Several() {
+		w.Domain = domains.Default().Host
+	}
+	return w
 }
 
 // tags returns a page of tags.
@@ -97,16 +110,16 @@ func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
 
 // tagAsked returns the tag that a page or a form is about, as it is now. Errors: engine.ErrNotFound.
 func (r *request) tagAsked(asked func(name string) string) (view tagView, guard ops.Whose, err error) {
-	view = tagView{Key: r.FormKey(), Owner: asked("owner")}
-	if guard, err = r.Calls.ParseWhose(r.Caller, parameters("owner", view.Owner)); err != nil {
+	view = tagView{Key: r.FormKey(), Whose: visit.Whose{Owner: asked("owner"), Domain: asked("domain")}}
+	if guard, err = r.Asked(view.Whose); err != nil {
 		return view, guard, err
 	}
-	view.Back = visit.Address(tagsPath, "owner", view.Owner)
+	view.Back = view.Address(tagsPath)
 	wanted, err := ops.NamedTag(asked("tag"))
 	if err != nil {
 		return view, guard, err
 	}
-	page, err := r.tags("q", wanted, "owner", view.Owner, "limit", "1") // the tag itself comes before those that begin with it
+	page, err := r.tags(view.Pairs("q", wanted, "limit", "1")...) // the tag itself comes before those that begin with it
 	if err == nil && (len(page.Data) == 0 || !engine.HasTag([]string{page.Data[0].Name}, wanted)) {
 		err = engine.ErrNotFound
 	}
@@ -156,9 +169,9 @@ func (r *request) deleteTag() error {
 
 // changeTag makes a change of a tag and shows the list, or the form again.
 func (r *request) changeTag(template, title string, change func(guard ops.Whose, tag string) (ops.Retagged, string, error)) error {
-	tag, owner := r.Sent("tag"), r.Sent("owner")
+	tag, whose := r.Sent("tag"), visit.Whose{Owner: r.Sent("owner"), Domain: r.Sent("domain")}
 	err := r.SeeOnce(func() (string, error) {
-		guard, err := r.Calls.ParseWhose(r.Caller, parameters("owner", owner))
+		guard, err := r.Asked(whose)
 		if err != nil {
 			return "", err
 		}
@@ -176,7 +189,7 @@ func (r *request) changeTag(template, title string, change func(guard ops.Whose,
 		} else {
 			r.Say("warning", said+" so far. There are more: do it again to go on.")
 		}
-		return visit.Address(tagsPath, "owner", owner), nil
+		return whose.Address(tagsPath), nil
 	})
 	if err == nil {
 		return nil

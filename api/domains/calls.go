@@ -86,7 +86,8 @@ type Calls struct {
 	Targets engine.TargetPolicy
 }
 
-// AddDomain registers a domain.
+// AddDomain registers a domain. A host that is another domain already is an engine.FieldError, so that a form can show
+// it at its field; programs get hostTaken.
 func (c *Calls) AddDomain(caller account.Caller, body jsonbody.Body) (o Object, err error) {
 	if err := body.WantJSON(); err != nil {
 		return o, err
@@ -97,7 +98,7 @@ func (c *Calls) AddDomain(caller account.Caller, body jsonbody.Body) (o Object, 
 	}
 	d, err := c.Domains.Add(caller, asked, c.Targets)
 	if err != nil {
-		return o, hostTaken(err)
+		return o, err
 	}
 	return Shown(d), nil
 }
@@ -118,7 +119,7 @@ func (c *Calls) EditDomain(caller account.Caller, host string, body jsonbody.Bod
 		return err
 	})
 	if err != nil {
-		return o, hostTaken(err)
+		return o, err
 	}
 	return Shown(d), nil
 }
@@ -154,15 +155,6 @@ func readDomainBody(body jsonbody.Body, d *domain.Domain) (null []string, err er
 		return nil, invalid
 	}
 	return null, nil
-}
-
-// hostTaken returns the problem of a host that is another domain already.
-func hostTaken(err error) error {
-	var field engine.FieldError
-	if errors.As(err, &field) && field.Code == domain.TakenCode {
-		return problem.Problem{Kind: problem.HostTaken, Detail: field.Message}
-	}
-	return err
 }
 
 // RemoveDomain removes a domain without links.

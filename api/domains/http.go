@@ -1,6 +1,7 @@
 package domains
 
 import (
+	"errors"
 	"net/url"
 
 	"github.com/valyala/fasthttp"
@@ -8,6 +9,8 @@ import (
 	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/api/exchange"
+	"shunt/api/problem"
+	"shunt/engine"
 )
 
 // List is GET /domains. There are at most domain.MaxDomains, so the list has one page.
@@ -32,10 +35,19 @@ func (c *Calls) Add(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}
 	o, err := c.AddDomain(caller, exchange.BodyOf(ctx))
 	if err != nil {
-		return err
+		return hostTaken(err)
 	}
 	ctx.Response.Header.Set("Location", "/api/v1/domains/"+url.PathEscape(o.Host))
 	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, o)
+}
+
+// hostTaken returns the problem of a host that is another domain already.
+func hostTaken(err error) error {
+	var field engine.FieldError
+	if errors.As(err, &field) && field.Code == domain.TakenCode {
+		return problem.Problem{Kind: problem.HostTaken, Detail: field.Message}
+	}
+	return err
 }
 
 // Read is GET /domains/{host}.
@@ -55,7 +67,7 @@ func (c *Calls) Edit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}
 	o, err := c.EditDomain(caller, d.Host, exchange.BodyOf(ctx))
 	if err != nil {
-		return err
+		return hostTaken(err)
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, o)
 }

@@ -28,7 +28,7 @@ type Filtered struct {
 
 // A FilteredLink is a link with its hits, and those of them that a filter chooses.
 type FilteredLink struct {
-	Code         string
+	Code, Host   string // as of a Link
 	Hits, Chosen uint64
 }
 
@@ -120,19 +120,19 @@ func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter, lin
 	if err != nil {
 		return found, err
 	}
-	found.rank(&top)
+	found.rank(&top, c.hostIn)
 	return found, nil
 }
 
-// rank puts the most-hit links with the most chosen hits into the list.
-func (found *Filtered) rank(top *engine.TopLinks) {
+// rank puts the most-hit links with the most chosen hits into the list; host returns the host of a domain.
+func (found *Filtered) rank(top *engine.TopLinks, host func(engine.Domain) string) {
 	found.Beyond, found.TopRanked = top.Beyond, top.Ranked
 	if len(top.Links) == filterScan {
 		found.Beyond = max(found.Beyond, top.Links[filterScan-1].Hits)
 	}
 	for _, l := range top.Links {
 		if l.Counted > 0 {
-			found.Links = append(found.Links, FilteredLink{l.Code, l.Hits, l.Counted})
+			found.Links = append(found.Links, FilteredLink{l.Code, host(l.Domain), l.Hits, l.Counted})
 		}
 	}
 	slices.SortStableFunc(found.Links, func(a, b FilteredLink) int { return cmp.Compare(b.Chosen, a.Chosen) })

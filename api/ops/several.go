@@ -25,11 +25,11 @@ const (
 	maxWhy          = 10 // refused links that are named
 )
 
-// A Several asks for a change of several links: those of Codes, or, if that is nil, those of a list at this moment. Of
+// A Several asks for a change of several links: those of Keys, or, if that is nil, those of a list at this moment. Of
 // the list neither order nor length matter: it begins with the newest, or after List.Cursor.
 type Several struct {
 	Whose Whose
-	Codes []string // at most engine.MaxListed
+	Keys  []engine.Key // at most engine.MaxListed; their domains, not that of Whose, are meant
 	List  ListQuery
 
 	Tags, NoTags jsonbody.Body // {"tags": …} that each link gets, or loses; empty: none
@@ -45,15 +45,15 @@ type SeveralDone struct {
 	Refused uint64
 	Why     []RefusedLink // the first of them
 
-	Left []string // of Codes: those that were not looked at
-	Next string   // of a list: the cursor with which it goes on; empty, if More is true: at its beginning
-	More bool     // links are left
+	Left []engine.Key // of Keys: those that were not looked at
+	Next string       // of a list: the cursor with which it goes on; empty, if More is true: at its beginning
+	More bool         // links are left
 }
 
 // A RefusedLink is a link that was not changed.
 type RefusedLink struct {
-	Code string
-	Err  error
+	engine.Key
+	Err error
 }
 
 // Done returns how many links were looked at.
@@ -72,7 +72,7 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	if err != nil {
 		return done, err
 	}
-	if len(s.Codes) > engine.MaxListed {
+	if len(s.Keys) > engine.MaxListed {
 		return done, problem.New(problem.BadRequest, "at most %d links are changed by their codes at a time", engine.MaxListed)
 	}
 	if err := c.retags.Take(KeyOf(caller)); err != nil {
@@ -81,13 +81,9 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	defer c.retags.Leave(KeyOf(caller))
 	ctx, cancel := context.WithTimeout(context.Background(), severalPatience)
 	defer cancel()
-	if s.Codes != nil {
-		keys := make([]engine.Key, len(s.Codes))
-		for i, code := range s.Codes {
-			keys[i] = s.Whose.key(code)
-		}
-		n, err := c.changeEach(ctx, keys, one, &done)
-		done.Left, done.More = s.Codes[n:], n < len(s.Codes)
+	if s.Keys != nil {
+		n, err := c.changeEach(ctx, s.Keys, one, &done)
+		done.Left, done.More = s.Keys[n:], n < len(s.Keys)
 		return done, err
 	}
 	return done, c.changeListed(ctx, caller, &s, one, &done)
@@ -168,7 +164,7 @@ func (c *Calls) changeEach(ctx context.Context, keys []engine.Key, one change, d
 		if err := results[n].err; general(err) {
 			return n, err
 		}
-		done.count(keys[n].Code, results[n])
+		done.count(keys[n], results[n])
 		n++
 	}
 	return n, nil
@@ -187,7 +183,7 @@ func general(err error) bool {
 }
 
 // count counts what became of a link.
-func (s *SeveralDone) count(code string, one oneDone) {
+func (s *SeveralDone) count(k engine.Key, one oneDone) {
 	switch {
 	case one.err == nil && one.changed:
 		s.Changed++
@@ -198,7 +194,7 @@ func (s *SeveralDone) count(code string, one oneDone) {
 	default:
 		s.Refused++
 		if len(s.Why) < maxWhy {
-			s.Why = append(s.Why, RefusedLink{code, one.err})
+			s.Why = append(s.Why, RefusedLink{k, one.err})
 		}
 	}
 }

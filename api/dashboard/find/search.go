@@ -18,9 +18,10 @@ type Search struct {
 	NeverHit      string // "true", or empty
 	Sort          string // the name of an Order
 	Owner         string // empty: the visitor
+	Domain        string // a host; empty: all domains
 }
 
-// fields are the parameters of an address, in the order of filters on the page. The last two are no filters.
+// fields are the parameters of an address, in the order of filters on the page. The last three are no filters.
 var fields = []struct {
 	name, words string
 	of          func(*Search) *string
@@ -31,6 +32,7 @@ var fields = []struct {
 	{"created_to", "created until ", func(s *Search) *string { return &s.To }},
 	{"never_hit", "never hit", func(s *Search) *string { return &s.NeverHit }},
 	{"sort", "", func(s *Search) *string { return &s.Sort }}, {"owner", "", func(s *Search) *string { return &s.Owner }},
+	{"domain", "", func(s *Search) *string { return &s.Domain }},
 }
 
 // Read returns the search whose parameters value returns.
@@ -69,12 +71,12 @@ func (s *Search) BySums() bool { return s.Sort == "visitors" || s.Sort == "last-
 func (s *Search) Pairs() []string {
 	pairs := s.filters()
 	order := s.Order()
-	return append(pairs, "sort", order.sort, "order", order.direction, "owner", s.Owner)
+	return append(pairs, "sort", order.sort, "order", order.direction, "owner", s.Owner, "domain", s.Domain)
 }
 
 // filters returns the parameters that say which links those are, without the owner.
 func (s *Search) filters() (pairs []string) {
-	for _, f := range fields[:len(fields)-2] {
+	for _, f := range fields[:len(fields)-3] {
 		pairs = append(pairs, f.name, *f.of(s))
 	}
 	return pairs
@@ -95,7 +97,7 @@ type Chip struct{ Text, Path string }
 
 // Chips returns the filters of s.
 func (s *Search) Chips() (all []Chip) {
-	for _, f := range fields[:len(fields)-2] {
+	for _, f := range fields[:len(fields)-3] {
 		value := *f.of(s)
 		if value == "" {
 			continue
@@ -110,6 +112,14 @@ func (s *Search) Chips() (all []Chip) {
 	return all
 }
 
+// Of returns the search for the links that an address is about, those with a tag; empty: any.
+func Of(w visit.Whose, tag string) *Search {
+	return &Search{Tag: tag, Owner: w.Owner, Domain: w.Domain}
+}
+
+// Whose returns whose links s asks for.
+func (s *Search) Whose() visit.Whose { return visit.Whose{Owner: s.Owner, Domain: s.Domain} }
+
 // Words returns the filters, the order and the owner for people: those of a filter that is saved.
 func (s *Search) Words() string {
 	var all []string
@@ -118,6 +128,9 @@ func (s *Search) Words() string {
 	}
 	if s.Owner != "" {
 		all = append(all, "owner: "+s.Owner)
+	}
+	if s.Domain != "" {
+		all = append(all, "domain: "+s.Domain)
 	}
 	if s.Sort != "" {
 		all = append(all, s.Order().Title)
@@ -136,7 +149,7 @@ func (s *Search) SortedBy(name string) string {
 }
 
 // Empty reports whether the list is of everything.
-func (s *Search) Empty() bool { return *s == Search{Sort: s.Sort, Owner: s.Owner} }
+func (s *Search) Empty() bool { return *s == Search{Sort: s.Sort, Owner: s.Owner, Domain: s.Domain} }
 
 // Address returns the address of the list, with more parameters; empty ones are left out.
 func (s *Search) Address(pairs ...string) string { return s.at(Path, pairs) }
@@ -164,4 +177,4 @@ func Parse(query string) Search {
 }
 
 // Cleared returns the address of the list of everything.
-func (s *Search) Cleared() string { return (&Search{Owner: s.Owner}).Address() }
+func (s *Search) Cleared() string { return Of(s.Whose(), "").Address() }

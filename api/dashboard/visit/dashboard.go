@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/domains"
 	"shunt/api/edges"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -27,6 +28,8 @@ type Options struct {
 	Facts    func() ([]admin.Group, error) // about the server: its metrics in words
 	Stalled  func() bool                   // the store has not answered a write in time
 	Health   func() admin.Health
+
+	Domains *domains.Calls
 
 	Edges      func() ([]edges.Edge, error) // of this server
 	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)

@@ -95,7 +95,11 @@ func (r *Request) failure(p problem.Problem) failure {
 	if err != nil {
 		return f
 	}
-	if _, err = r.Calls.Read(r.Caller, code, ops.Whose{Anybody: true, Every: true}); err == nil {
+	everybody, err := r.Asked(r.Whose().Of("all"))
+	if err != nil {
+		return f
+	}
+	if _, err = r.Calls.Read(r.Caller, code, everybody); err == nil {
 		f.Elsewhere = r.With("owner") + "all"
 	}
 	return f

@@ -44,7 +44,7 @@ var navigation = []navItem{
 // administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of
 // them.
 var administration = []navItem{
-	{Path: Root + "users", Name: "Users"}, {Path: Root + "misses", Name: "Broken links"},
+	{Path: Root + "users", Name: "Users"}, {Path: Root + "domains", Name: "Domains"}, {Path: Root + "misses", Name: "Broken links"},
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
 }
 

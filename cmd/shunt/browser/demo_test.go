@@ -9,6 +9,7 @@ import (
 // Codes of the demo, for rows of the table of pages.
 const (
 	demoCode     = "spring-sale" // the most followed
+	demoDomain   = "go.example"  // has no link
 	disabledCode = "old-menu"
 	usedUpCode   = "first-guests"
 	memberCode   = "bens-talk" // the member's
@@ -79,6 +80,7 @@ func (d *demo) fillDemo() {
 	ann := d.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	d.run("", "token", "add", "--user", emails[admin], "--name", "website", "--scopes", "links:read,stats:read", "--expires", "90d")
 	d.run("", "token", "add", "--user", emails[admin], "--edge", "oslo")
+	d.run("", "domain", "add", demoDomain, "--alias", "www."+demoDomain, "--root-url", "https://www.example.org/", "--not-found-url", "https://www.example.org/find?q={path}")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")
 	d.create(ben, map[string]any{"url": "https://talks.example.com/2026/ben", "alias": memberCode, "title": "Ben's talk"})
 	d.fillLinks(ann)

@@ -78,6 +78,7 @@ var timedPages = []timedPage{
 	page("/_/audit"),
 	page("/_/audit?actor=nobody"),
 	page("/_/system"),
+	page("/_/domains"),
 	page("/_/account"),
 	page("/_/welcome"),
 	{path: "/_/sign-in", limit: pageLimit, stranger: true},
