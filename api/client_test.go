@@ -246,7 +246,7 @@ func readFigures(t *tour) {
 	t.want("breakdowns", inWords(s.Referrers, s.Countries, s.Devices, s.Browsers), "[{news.example 1}] [{other 1}] [{desktop 1}] [{Firefox 1}]")
 	all, err := t.OwnerStats(ctx, client.OwnerStatsQuery{Top: 5})
 	t.must(err)
-	t.want("the owner's figures", inWords(all.Hits, all.Unique, all.Top), "1 1 [{a {1 1}}]")
+	t.want("the owner's figures", inWords(all.Hits, all.Unique, all.Top), "1 1 [{ a {1 1}}]")
 	all, err = t.OwnerStats(ctx, client.OwnerStatsQuery{}, client.AnyOwner())
 	t.must(err)
 	t.want("everybody's figures", inWords(all.Hits, all.Unique), "1 1")

@@ -168,6 +168,7 @@ func TestListsAndFiguresAreOfOneDomainOrAll(t *testing.T) {
 		r := st.call("GET", "/stats?from=2026-01-01"+query, "")
 		expect.That(t, strings.HasPrefix(r.body, fmt.Sprintf(`{"hits":%d,`, want)), "%s: got %s, want %d hits", query, r.body, want)
 	}
+	st.call("GET", "/stats?top=2", "").expect(t, "the most-hit links", 200, `"top":[{"code":"x","hits":3,`, `{"domain":"b.test","code":"x","hits":2,`)
 	st.call("GET", "/links?domain=nobody.test", "").expect(t, "an unknown domain", 422, fieldsOf("domain:unknown"))
 	st.call("POST", "/shorten", `{"url":"https://a.example/","domain":"nobody.test"}`).expect(t, "an unknown domain", 422, fieldsOf("domain:unknown"))
 	expect.That(t, strings.Contains(st.call("GET", "/export", "").body, `"domain":"b.test"`), "an export lacks the domain")

@@ -137,8 +137,8 @@ func TestAnOwnerGetsNoLinkInADomainOfOthers(t *testing.T) {
 	e.wantTarget(t, keyOf("code"), "https://example.com/code")
 }
 
-// TestRacingWritersOfEqualCodesKeepTheirDomains has 64 writers, which make, edit and delete links of equal codes in three
-// domains, and readers of all of them: nobody may see the target of another domain.
+// TestRacingWritersOfEqualCodesKeepTheirDomains has 64 writers, which make, edit and delete links of equal codes in
+// three domains, and readers of all of them: nobody may see the target of another domain.
 func TestRacingWritersOfEqualCodesKeepTheirDomains(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	domains := []engine.Domain{engine.DefaultDomain, elsewhere, engine.MaxDomain}

@@ -101,7 +101,8 @@ type DurableHits struct {
 
 // A TopLink is a link with its figures.
 type TopLink struct {
-	Code string `json:"code"`
+	Domain string `json:"domain,omitempty"` // a host; empty: the default domain
+	Code   string `json:"code"`
 	Figures
 }
 

@@ -22,7 +22,7 @@ func FuzzBulk(f *testing.F) {
 		f.Add([]byte(body), true)
 		f.Add([]byte(body), false)
 	}
-	c := &Calls{}
+	c := &Calls{o: Options{Domains: onlyDefault(f, "https://sho.rt")}}
 	f.Fuzz(func(t *testing.T, body []byte, lines bool) {
 		mediaType := jsonbody.JSON
 		if lines {

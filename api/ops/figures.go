@@ -66,8 +66,8 @@ type Durability struct {
 
 // LinkFigures are the figures of one of the most-hit links.
 type LinkFigures struct {
+	Host   string `json:"domain,omitempty"` // of its domain; absent: the default one
 	Code   string `json:"code"`
-	Host   string `json:"-"` // of its domain; empty: the default one
 	Hits   uint64 `json:"hits"`
 	Unique uint64 `json:"unique"`
 }
@@ -271,7 +271,7 @@ func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *eng
 		return err
 	}
 	for _, l := range found.Links {
-		f.Top = append(f.Top, LinkFigures{Code: l.Code, Host: c.hostIn(l.Domain), Hits: l.Hits, Unique: l.Unique})
+		f.Top = append(f.Top, LinkFigures{Code: l.Code, Host: c.HostIn(l.Domain), Hits: l.Hits, Unique: l.Unique})
 	}
 	f.TopBeyond, f.TopRanked = found.Beyond, found.Ranked
 	return nil

@@ -120,7 +120,7 @@ func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter, lin
 	if err != nil {
 		return found, err
 	}
-	found.rank(&top, c.hostIn)
+	found.rank(&top, c.HostIn)
 	return found, nil
 }
 

@@ -41,7 +41,7 @@ func BenchmarkReadLink(b *testing.B) {
 
 // BenchmarkReadBulk reads 1,000 items.
 func BenchmarkReadBulk(b *testing.B) {
-	c := &Calls{}
+	c := &Calls{o: Options{Domains: onlyDefault(b, "https://sho.rt")}}
 	for _, body := range benchBodies {
 		read := (*linkReader).readDraft
 		if body.name == "export" {
