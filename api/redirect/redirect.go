@@ -157,8 +157,8 @@ func (r *Redirector) orFallback(l index.Link, o Outcome) Outcome {
 	return o
 }
 
-// fallbackOf returns where visitors of a link that is over are sent; nil: nowhere. It is the link's own address, or
-// else none: that of a domain would come here. One that is on the block list is not used.
+// fallbackOf returns where visitors of a link that is over are sent; nil: nowhere. It is the link's own address;
+// package public knows that of its domain. One that is on the block list is not used.
 func (r *Redirector) fallbackOf(l index.Link) []byte {
 	if url := extras.ExpiredURL(l.Extras()); url != nil && !r.blocks.Blocks(url) {
 		return url

@@ -24,12 +24,15 @@ func TestEditSetsAndResetsEveryFieldOfAPatch(t *testing.T) {
 	}
 	run("add", "https://example.org/old", "--alias", "spring")
 	set := []string{"edit", "spring", "--url", "https://example.org/new", "--title", "T", "--note", "N", "--tag", `"a, b"`, "--tag", "c",
-		"--expires", "2099-12-31", "--max-hits", "7", "--status", "307"}
-	reset := []string{"edit", p.public + "/spring", "--title", "", "--note", "", "--tag", "", "--expires", "never", "--max-hits", "none", "--status", "302"}
+		"--starts", "2098-01-01T00:00:00Z", "--expires", "2099-12-31", "--expired-url", "https://example.org/over", "--max-hits", "7", "--status", "307",
+		"--query", "override"}
+	reset := []string{"edit", p.public + "/spring", "--title", "", "--note", "", "--tag", "", "--starts", "now", "--expires", "never", "--expired-url", "",
+		"--max-hits", "none", "--status", "302", "--query", "none"}
 	wants := map[string][2]any{
 		"url":   {"https://example.org/new", "https://example.org/new"},
 		"title": {"T", ""}, "note": {"N", ""}, "tags": {[]any{"a, b", "c"}, []any{}}, "expires_at": {"2099-12-31T23:59:59Z", nil}, "max_hits": {7.0, nil},
-		"redirect_status": {307.0, 302.0},
+		"redirect_status": {307.0, 302.0}, "starts_at": {"2098-01-01T00:00:00Z", nil}, "expired_url": {"https://example.org/over", nil},
+		"query": {"override", "none"},
 	}
 	for _, f := range linkflags.Fields {
 		if f.Kind == "bool" {

@@ -123,7 +123,7 @@ func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink,
 		return namedLink{code: name.code}, nil
 	}
 	_, host, _ := splitAddress(name.address)
-	if d, err := c.Domain(ctx, hostOnly(host)); err == nil {
+	if d, err := c.Domain(ctx, hostOnly(host)); err == nil && !d.Default && isAt(host, d.BaseURL) {
 		return namedLink{name.code, d.Host}, nil
 	}
 	_, ownHost, _ := splitAddress(own)
@@ -137,6 +137,14 @@ func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink,
 		}
 	}
 	return namedLink{code: name.whole}, nil
+}
+
+// isAt reports whether an authority has the port of an origin, or none: commands print the links of a domain with its
+// host alone.
+func isAt(authority, origin string) bool {
+	at := strings.LastIndexByte(authority, ':')
+	_, host, _ := splitAddress(origin)
+	return at < 0 || engine.SameOrigin(origin, "http://"+hostOnly(host)+authority[at:])
 }
 
 // hostOnly returns a host without its port.
