@@ -44,7 +44,6 @@ type linksView struct {
 	AsOf    time.Time // see ops.Page
 	Error   string    // why there is no list
 	Pager   find.Pager
-	Most    uint64      // links of a file
 	Kept    []filterRow // filters that the visitor keeps
 	Choices []choice    // what can be done with several links
 	Here    string      // the address of the page, to come back to
@@ -112,7 +111,7 @@ func (r *request) links() error {
 		return err
 	}
 	view := linksView{
-		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Most: ops.MaxSeveral,
+		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
 	}
 	view.Search.Owner = owner
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
