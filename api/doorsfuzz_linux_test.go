@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/redirect"
 	"shunt/api/wiretest"
 	"shunt/engine"
@@ -66,6 +67,10 @@ var doorLinks = []string{
 	`{"alias":"v1.2","url":"http://v/1.2","redirect_status":301}`,
 	`{"alias":"dot.","url":"http://dot.dot/"}`,
 	`{"alias":"dot","url":"http://dot/"}`,
+	`{"alias":"deep","url":"http://deep/x?y#z","redirect_status":307,"query":"keep","forward_path":true}`,
+	`{"alias":"Keep","url":"http://b/keep","redirect_status":307,"domain":"b.example"}`,
+	`{"alias":"once","url":"http://b/once","domain":"b.example","forward_path":true}`,
+	`{"alias":"straße","url":"http://b/ß","domain":"b.example"}`,
 }
 
 // openDoors serves a site through each door.
@@ -80,6 +85,7 @@ func openDoors(t testing.TB) (all []*doorway) {
 		st := newSiteOn(t, tune, d.options(func(o *Options) {
 			o.TrustedProxies, o.CountryHeader, o.AllowHTTP = someProxies.Trusted, "CF-IPCountry", true
 		}))
+		st.addDomain(domain.Domain{Host: "b.example", Settings: domain.Settings{Folds: true, UnicodeCodes: true}})
 		for _, link := range doorLinks {
 			st.shorten(link)
 		}

@@ -29,7 +29,7 @@ func (r *recipe) oneIn(n int) bool { return r.upTo(n) == n-1 }
 var (
 	recipeMethods = []string{"GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "PATCH", "get", "BREW", "GETT", "", "CONNECT"}
 	recipeTargets = []string{
-		"/keep", "/keep", "/keep", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
+		"/keep", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
 		"/keep?u=https://b/c?d", "/keep+", "/keep/qr", "/keep//", "//", "/", "/_", "/_/", "/_/login", "/_/nope", "/api/v1/me", "/api/v1/links/keep", "/api/v1/links",
 		"/api/v1/nope", "/api", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "http://b/keep", "HTTP://b:80/keep/?q", "http://b", "*", "/k%65ep", "/KEEP", "/Keep",
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
@@ -39,9 +39,11 @@ var (
 		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",
 		"/a/b", "/a/b/", "/%61/b?x", "/a%2Fb", "/a/b).", "/a/b&x", "/a/b+", "/a/b.svg", "/a//b", "/a/../keep", "/v1.2", "/v1.2.", "/v1%2e2", "/dot.", "/dot..", "/dot", "/keep.svg.",
 		"/keep.PNG", "/rest/v3", "/.well-known", "/robots%2Etxt", "/yourls-api.php", "/%5F/login", "/%61pi/v1/me", "/_/x.svg", "/...",
+		"/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
 	}
 	recipeVersions = []string{"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/1.", ""}
 	recipeHosts    = []string{"Host: a", "Host: a", "Host: a", "Host: a", "host:b.example:8080", "HOST: [::1]:80", "Host: a:", "Host:", "Host: a b", "Host: a\r\nHost: a", "X: y", "Host:\ta", "Host: a ", "Host : a"}
+	recipeDomains  = []string{"a", "a", "b.example", "B.Example.:80"}
 	recipeHarmless = []string{
 		browser, "User-Agent: curl/8.8.0", "user-agent: Twitterbot/1.0", "Accept: text/html", "Accept: application/json", "accept-encoding: gzip", "Accept-Language: de", "X: y",
 		"Connection: keep-alive", "Referer: https://www.example.com/a", "referer: https://t.co/", "X-Forwarded-For: 192.0.2.7", "x-forwarded-for: 203.0.113.9, 10.1.1.1", "CF-IPCountry: DE",
@@ -102,7 +104,6 @@ func (r *recipe) input() *input {
 // plain draws a request that is probably plain, or many with the same fields.
 func (r *recipe) plain() string {
 	var b strings.Builder
-	b.WriteString(" HTTP/1.1\r\nHost: a\r\n")
 	for range r.upTo(5) {
 		b.WriteString(r.pick(recipeHarmless) + "\r\n")
 	}
@@ -112,7 +113,7 @@ func (r *recipe) plain() string {
 	b.WriteString("\r\n")
 	lines := make([]string, 1+r.upTo(3)) // used in turn
 	for i := range lines {
-		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:14]) + b.String()
+		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:15]) + " HTTP/1.1\r\nHost: " + r.pick(recipeDomains) + "\r\n" + b.String()
 	}
 	times := []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)]
 	b.Reset()
@@ -127,7 +128,7 @@ func (r *recipe) ordinary() string {
 	var b strings.Builder
 	body := r.pick([]string{"", "abcde", strings.Repeat("x", 5000), "5\r\nabcde\r\n0\r\n\r\n", "5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n"})
 	method := r.pick([]string{"POST", "GET", "PUT", "HEAD", "OPTIONS", "DELETE"})
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: a\r\n", method, r.pick(slices.Concat(recipeTargets[:37], recipeSpoilt)))
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, r.pick(slices.Concat(recipeTargets[:38], recipeSpoilt)), r.pick(recipeDomains))
 	for range r.upTo(5) {
 		b.WriteString(r.pick(recipeHarmless) + "\r\n")
 	}

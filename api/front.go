@@ -87,12 +87,7 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	uri := ctx.Request.Header.RequestURI()
 	in := f.domains.Of(urlpath.Authority(uri, ctx.Request.Header.Host()))
 	path, query := urlpath.Split(uri)
-	code := urlpath.Code(path)
-	if code != nil && f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query, urlpath.MayBeSpoilt(code)) {
-		return
-	}
-	if code, query := urlpath.SpoiltCode(path, query); code != nil {
-		f.serveCode(ctx, engine.KeyView{Domain: in, Code: code}, query, false)
+	if f.serveLink(ctx, in, path, query) {
 		return
 	}
 	f.hsts.Demand(ctx)
@@ -104,16 +99,65 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	f.routes(ctx)
 }
 
-// serveCode calls the redirector for fasthttp. If the path may mean something else too, a code that no link has is not
-// answered nor counted, and serveCode returns false.
-func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []byte, orElse bool) (served bool) {
+// A meaning is what the path of a request may mean: a link.
+type meaning struct {
+	code, query []byte
+	rest        []byte // see redirect.Request
+	orElse      bool   // the path may mean something else: if no link has the code, this is not the answer
+}
+
+// serveLink answers a request whose path may be that of a link. A code that has a link comes before all else
+// that its path might mean.
+func (f *front) serveLink(ctx *fasthttp.RequestCtx, in engine.Domain, path, query []byte) (served bool) {
+	rules, deeper := f.domains.SettingsOf(in), bytes.LastIndexByte(path, '/') > 0
+	named := meaning{code: urlpath.Code(path), query: query}
+	exact := named.code != nil && !urlpath.MayBeSpoilt(named.code)
+	if named.orElse = !exact || deeper; named.code != nil && f.serveCode(ctx, in, rules.Folds, named) {
+		return true
+	}
+	if !exact && !rules.KeepsEnds {
+		code, query := urlpath.SpoiltCode(path, query)
+		named = meaning{code: code, query: query, orElse: deeper}
+		if code != nil && f.serveCode(ctx, in, rules.Folds, named) {
+			return true
+		}
+	}
+	if deeper && f.serveBeginning(ctx, in, rules.Folds, path, query) {
+		return true
+	}
+	if named.orElse = false; named.code == nil {
+		return false
+	}
+	return f.serveCode(ctx, in, rules.Folds, named)
+}
+
+// serveBeginning answers a request whose path begins with a code whose link passes the rest on, unless the path is that
+// of a page about a link.
+func (f *front) serveBeginning(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool, path, query []byte) (served bool) {
+	if code := f.others.LinkOfPage(path); code != nil &&
+		f.redirects.Known(auth.StrangerKey(ctx, f.proxies), engine.KeyView{Domain: in, Code: code}, fold) != redirect.UnknownCode {
+		return false
+	}
+	for code, rest := range urlpath.Beginnings(path) {
+		if f.serveCode(ctx, in, fold, meaning{code, query, rest, true}) {
+			return true
+		}
+	}
+	return false
+}
+
+// serveCode calls the redirector for fasthttp. If the path may mean something else, a code that no link has is not answered nor
+// counted, and serveCode returns false.
+func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool, as meaning) (served bool) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
 	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
 	sc.request = redirect.Request{
-		KeyView:   key,
-		Query:     query,
+		KeyView:   engine.KeyView{Domain: in, Code: as.code},
+		Fold:      fold,
+		Rest:      as.rest,
+		Query:     as.query,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),
 		Country:   f.proxies.CountryCode(ctx, peer),
@@ -124,7 +168,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, key engine.KeyView, query []
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
 	d := f.decide(ctx, sc, now)
-	served = !orElse || d.Outcome != redirect.UnknownCode
+	served = !as.orElse || d.Outcome != redirect.UnknownCode
 	if served {
 		f.commit(ctx, sc, d, now)
 	}
@@ -138,7 +182,7 @@ func (f *front) decide(ctx *fasthttp.RequestCtx, sc *scratch, now time.Time) (d 
 	if d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request); d.Unread {
 		d, sc.buf = f.redirects.DecideUnread(auth.StrangerKey(ctx, f.proxies), sc.buf[:0], &sc.request)
 	}
-	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && f.absent.Ask(sc.request.KeyView, auth.StrangerKey(ctx, f.proxies).Network, now) {
+	if f.absent != nil && d.Outcome == redirect.UnknownCode && sc.request.Safe && sc.request.Rest == nil && f.absent.Ask(sc.request.KeyView, auth.StrangerKey(ctx, f.proxies).Network, now) {
 		d, sc.buf = f.redirects.Decide(sc.buf[:0], &sc.request)
 	}
 	return d

@@ -77,7 +77,8 @@ var fieldCases = map[string]fieldCase{
 		value: `"override"`, other: `"keep"`, unset: `"none"`,
 		invalid: map[string]string{`"merge"`: "query:range", `""`: "query:range", `true`: "query:type"},
 	},
-	"disabled": flagCase("disabled"),
+	"forward_path": flagCase("forward_path"),
+	"disabled":     flagCase("disabled"),
 }
 
 // flagCase returns the case of a field that is true or false.

@@ -47,6 +47,10 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	}
 	start := len(out)
 	d, out := f.redirects.Decide(out, &q)
+	if d.Outcome == redirect.UnknownCode && f.domains.SettingsOf(q.Domain).Folds {
+		q.Fold = true
+		d, out = f.redirects.Decide(out, &q)
+	}
 	switch {
 	case d.Outcome == redirect.Redirected:
 	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may

@@ -356,6 +356,12 @@ func StatusFlags(status int) (Flags, bool) { return index.StatusFlags(status) }
 // ValidCode is index.ValidCode.
 func ValidCode(b []byte) bool { return index.ValidCode(b) }
 
+// NormalCode is index.NormalCode.
+func NormalCode(text string) string { return index.NormalCode(text) }
+
+// OnlyASCII is index.OnlyASCII.
+func OnlyASCII(code string) bool { return index.OnlyASCII(code) }
+
 // Reserved is index.Reserved.
 func Reserved(code []byte) bool { return index.Reserved(code) }
 

@@ -20,6 +20,9 @@ type Domain struct {
 	ExpiredURL     string    `json:"expired_url"`     // where a link leads that is over
 	RedirectStatus int       `json:"redirect_status"` // of new links that name none; 0: 302
 	Robots         string    `json:"robots"`          // "none", or the text of robots.txt
+	Case           string    `json:"case"`            // "sensitive", or "fold": a code may be typed in any case
+	Trim           bool      `json:"trim"`            // what people and mailers put after an address is taken off
+	UnicodeCodes   bool      `json:"unicode_codes"`   // an alias may have characters beyond ASCII
 	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
@@ -42,6 +45,9 @@ type DomainDraft struct {
 	ExpiredURL     string   `json:"expired_url,omitempty"`
 	RedirectStatus int      `json:"redirect_status,omitempty"`
 	Robots         string   `json:"robots,omitempty"`
+	Case           string   `json:"case,omitempty"` // empty: "sensitive"
+	Trim           *bool    `json:"trim,omitempty"` // nil: true
+	UnicodeCodes   bool     `json:"unicode_codes,omitempty"`
 }
 
 // A DomainEdit says what EditDomain changes: a JSON merge patch (RFC 7396). Host cannot be Reset.
@@ -54,6 +60,9 @@ type DomainEdit struct {
 	ExpiredURL     Field[string]   `json:"expired_url,omitzero"`
 	RedirectStatus Field[int]      `json:"redirect_status,omitzero"`
 	Robots         Field[string]   `json:"robots,omitzero"`
+	Case           Field[string]   `json:"case,omitzero"`
+	Trim           Field[bool]     `json:"trim,omitzero"`
+	UnicodeCodes   Field[bool]     `json:"unicode_codes,omitzero"`
 }
 
 // Domains lists all domains, the default one first.

@@ -55,6 +55,7 @@ type Link struct {
 	Tags           []string  `json:"tags"`
 	ForwardQuery   bool      `json:"forward_query"` // Query is not QueryNone
 	Query          Query     `json:"query"`
+	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -88,6 +89,7 @@ type Draft struct {
 	Tags           []string  `json:"tags,omitempty"`
 	ForwardQuery   bool      `json:"forward_query,omitempty"` // the same as QueryAppend
 	Query          Query     `json:"query,omitempty"`         // empty: as ForwardQuery says
+	ForwardPath    bool      `json:"forward_path,omitempty"`  // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 }
 
@@ -107,6 +109,7 @@ type Edit struct {
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
 	Query          Field[Query]     `json:"query,omitzero"` // with ForwardQuery, both must agree
+	ForwardPath    Field[bool]      `json:"forward_path,omitzero"`
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }

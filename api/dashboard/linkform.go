@@ -41,6 +41,7 @@ var linkFields = []linkField{
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
 	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
+	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
 	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
 }
 

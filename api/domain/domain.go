@@ -47,6 +47,9 @@ type Settings struct {
 	ExpiredURL     string // where an expired link leads that has no such URL of its own; empty: nowhere
 	RedirectStatus int    // of new links that name none; 0: 302
 	Robots         string // RobotsDefault, RobotsNone, or the text of robots.txt
+	Folds          bool   // a code may be typed in any case, and one that is drawn has no upper-case letters
+	KeepsEnds      bool   // what people and mailers put after an address is not taken off
+	UnicodeCodes   bool   // an alias may have characters beyond ASCII
 }
 
 // NotFoundFor returns where an unknown path leads, without its slash, percent-encoded as it was asked for; empty:

@@ -143,6 +143,14 @@ func (d *Domains) Registered(name string) bool {
 // Numbered returns a domain, nil if it is gone. It must not be changed.
 func (d *Domains) Numbered(n engine.Domain) *Domain { return d.known.Load().byNumber[n] }
 
+// SettingsOf returns the settings of a domain, those of none if it is gone.
+func (d *Domains) SettingsOf(n engine.Domain) Settings {
+	if one := d.Numbered(n); one != nil {
+		return one.Settings
+	}
+	return Settings{}
+}
+
 // All returns all domains, the default one first, then by host. They must not be changed.
 func (d *Domains) All() []*Domain { return d.known.Load().all }
 
@@ -166,11 +174,15 @@ func (d *Domains) Named(host string) (*Domain, error) {
 	return nil, ErrNoDomain
 }
 
-// ShortURL returns the short address of a link, whose code is in the form of a path.
+// ShortURL returns the short address of a link: an address in ASCII (RFC 3986).
 func (d *Domains) ShortURL(n engine.Domain, code string) string {
 	known := d.Numbered(n)
 	if known == nil { // it was removed a moment ago
 		known = d.Default()
 	}
-	return known.BaseURL + "/" + code
+	if url := known.BaseURL + "/" + code; engine.OnlyASCII(code) {
+		return url
+	} else {
+		return string(engine.AppendASCII(nil, []byte(url)))
+	}
 }

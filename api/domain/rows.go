@@ -37,13 +37,16 @@ type domainRow struct {
 	ExpiredURL     string        `json:"expired_url,omitempty"`
 	RedirectStatus int           `json:"redirect_status,omitempty"`
 	Robots         string        `json:"robots,omitempty"`
+	Folds          bool          `json:"folds,omitempty"`
+	KeepsEnds      bool          `json:"keeps_ends,omitempty"`
+	UnicodeCodes   bool          `json:"unicode_codes,omitempty"`
 	CreatedMs      int64         `json:"created_ms,omitempty"`
 }
 
 func encodeDomain(d *Domain) []byte {
 	row := domainRow{
 		V: formatVersion, Number: d.Number, RootURL: d.RootURL, NotFoundURL: d.NotFoundURL, ExpiredURL: d.ExpiredURL,
-		RedirectStatus: d.RedirectStatus, Robots: d.Robots,
+		RedirectStatus: d.RedirectStatus, Robots: d.Robots, Folds: d.Folds, KeepsEnds: d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
 	}
 	if d.Number != engine.DefaultDomain {
 		row.Host, row.Aliases, row.BaseURL, row.CreatedMs = d.Host, d.Aliases, d.BaseURL, d.CreatedAt.UnixMilli()
@@ -66,7 +69,10 @@ func decodeDomain(key, value []byte) (Domain, error) {
 	}
 	d := Domain{
 		Number: row.Number, Host: row.Host, Aliases: row.Aliases, BaseURL: row.BaseURL,
-		Settings: Settings{row.RootURL, row.NotFoundURL, row.ExpiredURL, row.RedirectStatus, row.Robots},
+		Settings: Settings{
+			RootURL: row.RootURL, NotFoundURL: row.NotFoundURL, ExpiredURL: row.ExpiredURL, RedirectStatus: row.RedirectStatus,
+			Robots: row.Robots, Folds: row.Folds, KeepsEnds: row.KeepsEnds, UnicodeCodes: row.UnicodeCodes,
+		},
 	}
 	if row.CreatedMs != 0 {
 		d.CreatedAt = time.UnixMilli(row.CreatedMs).UTC()

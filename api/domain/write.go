@@ -189,7 +189,17 @@ func (d *Domains) entry(by account.Caller, action engine.AuditAction, before, af
 	add("expired_url", before.ExpiredURL, after.ExpiredURL)
 	add("redirect_status", status(before.RedirectStatus), status(after.RedirectStatus))
 	add("robots", before.Robots, after.Robots)
+	add("case", caseOf(before), caseOf(after))
+	add("trim", strconv.FormatBool(!before.KeepsEnds), strconv.FormatBool(!after.KeepsEnds))
+	add("unicode_codes", strconv.FormatBool(before.UnicodeCodes), strconv.FormatBool(after.UnicodeCodes))
 	return e
+}
+
+func caseOf(d *Domain) string {
+	if d.Folds {
+		return "fold"
+	}
+	return "sensitive"
 }
 
 // shortened returns as much of a text as the audit log takes.

@@ -25,8 +25,17 @@ type Object struct {
 	ExpiredURL     *string    `json:"expired_url"`
 	RedirectStatus *int       `json:"redirect_status"`
 	Robots         *string    `json:"robots"`
+	Case           string     `json:"case"` // CaseSensitive or CaseFold
+	Trim           bool       `json:"trim"` // what people and mailers put after an address is taken off
+	UnicodeCodes   bool       `json:"unicode_codes"`
 	CreatedAt      *time.Time `json:"created_at"` // of the default domain: null
 }
+
+// The values of case.
+const (
+	CaseSensitive = "sensitive"
+	CaseFold      = "fold" // a code may be typed in any case
+)
 
 // Shown returns a domain as the API shows it.
 func Shown(d *domain.Domain) Object {
@@ -34,6 +43,10 @@ func Shown(d *domain.Domain) Object {
 		Host: d.Host, Default: d.Number == engine.DefaultDomain, Aliases: append([]string{}, d.Aliases...), BaseURL: d.BaseURL,
 		RootURL: orNull(d.RootURL), NotFoundURL: orNull(d.NotFoundURL), ExpiredURL: orNull(d.ExpiredURL),
 		RedirectStatus: orNull(d.RedirectStatus), Robots: orNull(d.Robots),
+		Case: CaseSensitive, Trim: !d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
+	}
+	if d.Folds {
+		o.Case = CaseFold
 	}
 	if !d.CreatedAt.IsZero() {
 		o.CreatedAt = &d.CreatedAt
@@ -68,6 +81,23 @@ var domainFields = jsonbody.NewFields(map[string]jsonbody.Reader[domain.Domain]{
 			err = jsonbody.FieldError("", "range", "must be 301, 302, 307 or 308")
 		}
 		d.RedirectStatus = int(min(max(status, 0), 999))
+		return err
+	},
+	"case": func(d *domain.Domain, value json.RawMessage) error {
+		text, err := jsonbody.String(value)
+		if err == nil && text != CaseSensitive && text != CaseFold {
+			err = jsonbody.FieldError("", "range", "must be "+CaseSensitive+" or "+CaseFold)
+		}
+		d.Folds = text == CaseFold
+		return err
+	},
+	"trim": func(d *domain.Domain, value json.RawMessage) error {
+		trim, err := jsonbody.Bool(value)
+		d.KeepsEnds = !trim
+		return err
+	},
+	"unicode_codes": func(d *domain.Domain, value json.RawMessage) (err error) {
+		d.UnicodeCodes, err = jsonbody.Bool(value)
 		return err
 	},
 })
@@ -141,6 +171,12 @@ func unset(d *domain.Domain, name string) {
 		d.Aliases = nil
 	case "redirect_status":
 		d.RedirectStatus = 0
+	case "case":
+		d.Folds = false
+	case "trim":
+		d.KeepsEnds = false
+	case "unicode_codes":
+		d.UnicodeCodes = false
 	}
 }
 

@@ -25,7 +25,7 @@ type linkReader struct {
 	now     time.Time
 
 	asked   askedLink
-	members [21]jsonbody.Member // as many as a line of an export has; more need memory
+	members [22]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 
@@ -70,16 +70,33 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	invalid = append(invalid, missing(fields, r.sent)...)
-	if invalid = append(invalid, conflicts(&r.asked, r.sent)...); len(invalid) > 0 {
+	invalid = append(invalid, conflicts(&r.asked, r.sent)...)
+	if invalid = append(invalid, r.wrongCode(fields)...); len(invalid) > 0 {
 		return invalid
 	}
 	return nil
 }
 
+// wrongCode returns an error if the code has characters that its domain does not take.
+func (r *linkReader) wrongCode(fields jsonbody.Fields[askedLink]) (invalid engine.InvalidError) {
+	d := r.domains.Numbered(r.asked.Domain)
+	if engine.OnlyASCII(r.asked.Alias) || d != nil && d.UnicodeCodes {
+		return nil
+	}
+	field := "alias"
+	if fields.Has("code") {
+		field = "code"
+	}
+	return engine.InvalidError{jsonbody.FieldError(field, "characters", "may only hold letters from a to z, digits, _, -, . and /, unless its domain takes Unicode codes")}
+}
+
 // putDraft makes d what r has read.
 func (r *linkReader) putDraft(d *engine.Draft) {
-	if d := r.domains.Numbered(r.asked.Domain); r.asked.RedirectStatus == 0 && d != nil {
-		r.asked.RedirectStatus = d.RedirectStatus
+	if d := r.domains.Numbered(r.asked.Domain); d != nil {
+		r.asked.LowerCode = d.Folds
+		if r.asked.RedirectStatus == 0 {
+			r.asked.RedirectStatus = d.RedirectStatus
+		}
 	}
 	r.asked.Owner = engine.OwnerIn(r.asked.Domain, r.user)
 	*d = r.asked.Draft

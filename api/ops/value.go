@@ -100,6 +100,7 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 	if a.Alias, err = jsonbody.String(value); err != nil {
 		return err
 	}
+	a.Alias = engine.NormalCode(a.Alias)
 	return engine.ValidateAlias(a.Alias)
 }
 

@@ -16,7 +16,7 @@ const Title = "Where this link leads"
 // Body returns the HTML of a preview, below its title. The page links to the short address, so that
 // a visitor that follows it is counted. If the link has a limit of hits, only the host of its
 // target is shown: with the whole target a visitor could go there without a hit.
-func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
+func Body(link redirect.Peeked, created time.Time) page.Markup {
 	shown, host := shownTarget(link.Target)
 	var b strings.Builder
 	add := func(format string, values ...any) { b.WriteString(string(page.Format(format+"\n", values...))) }
@@ -35,7 +35,7 @@ func Body(code string, link redirect.Peeked, created time.Time) page.Markup {
 	created = created.UTC()
 	add(`<p class="quiet">This link was created on <time datetime="%s">%s UTC</time>.</p>`, created.Format(time.RFC3339),
 		created.Format("2 January 2006, 15:04"))
-	add(`<p class="act"><a class="button" href="/%s" rel="nofollow noreferrer">Follow this link</a></p>`, code)
+	add(`<p class="act"><a class="button" href="/%s" rel="nofollow noreferrer">Follow this link</a></p>`, link.Code)
 	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
 }
 

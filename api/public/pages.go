@@ -124,23 +124,27 @@ func (s Pages) writeOnce(ctx *fasthttp.RequestCtx, html []byte) {
 }
 
 // compress compresses the answer if the client accepts that.
-var compress = fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
+var compress = exchange.Compressed(func(*fasthttp.RequestCtx) {})
 
 // writeText sends the body of t, compressed if the client accepts that. It reports whether it is.
 func writeText(ctx *fasthttp.RequestCtx, t page.Text) (compressed bool) {
-	zipped := t.Gzip()
-	if zipped == nil {
+	if t.Gzip() == nil {
 		ctx.Response.SetBodyRaw(t.Body)
 		return false
 	}
 	h := &ctx.Response.Header
 	h.Add("Vary", "Accept-Encoding")
-	if !ctx.Request.Header.HasAcceptEncoding("gzip") {
+	switch asks := &ctx.Request.Header; {
+	case t.Brotli() != nil && asks.HasAcceptEncoding("br"):
+		h.SetContentEncoding("br")
+		ctx.Response.SetBodyRaw(t.Brotli())
+	case asks.HasAcceptEncoding("gzip"):
+		h.SetContentEncoding("gzip")
+		ctx.Response.SetBodyRaw(t.Gzip())
+	default:
 		ctx.Response.SetBodyRaw(t.Body)
 		return false
 	}
-	h.SetContentEncoding("gzip")
-	ctx.Response.SetBodyRaw(zipped)
 	return true
 }
 

@@ -27,18 +27,14 @@ type peeker struct {
 // server knows it now.
 type Ask func(k engine.KeyView, network netip.Addr, now time.Time) bool
 
-// pageKey returns the key of the link that a page is about.
-func (p *peeker) pageKey(ctx *fasthttp.RequestCtx, code []byte) engine.Key {
-	return engine.Key{Domain: DomainOf(ctx, p.pages.Domains), Code: string(code)}
-}
-
 // peek returns the link of code as a redirect would find it now. If a request for code would not be
 // redirected, peek answers with the page of that outcome and returns found == false.
 func (p *peeker) peek(ctx *fasthttp.RequestCtx, code []byte) (link redirect.Peeked, found bool) {
-	now, key := p.now.Of(ctx), p.pageKey(ctx, code).View()
-	link, o := p.redirects.Peek(p.key(ctx), key, now.UnixMilli())
+	now, key := p.now.Of(ctx), engine.KeyView{Domain: DomainOf(ctx, p.pages.Domains), Code: code}
+	folds := p.pages.Domains.SettingsOf(key.Domain).Folds
+	link, o := p.redirects.Peek(p.key(ctx), key, folds, now.UnixMilli())
 	if o == redirect.UnknownCode && p.ask(key, p.key(ctx).Network, now) {
-		link, o = p.redirects.Peek(p.key(ctx), key, now.UnixMilli())
+		link, o = p.redirects.Peek(p.key(ctx), key, folds, now.UnixMilli())
 	}
 	if o == redirect.Redirected {
 		return link, true

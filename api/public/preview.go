@@ -43,7 +43,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	if !found {
 		return
 	}
-	created, err := p.createdAt(p.key(ctx), p.pageKey(ctx, code), link.ID)
+	created, err := p.createdAt(p.key(ctx), link.Key, link.ID)
 	switch {
 	case errors.Is(err, engine.ErrNotFound): // deleted since peek found it
 		p.pages.Answer(ctx, redirect.UnknownCode)
@@ -51,7 +51,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 		exchange.Fail(ctx, p.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		p.pages.writeOnce(ctx, p.pages.HTML(preview.Title, preview.Body(string(code), link, created)))
+		p.pages.writeOnce(ctx, p.pages.HTML(preview.Title, preview.Body(link, created)))
 	}
 }
 

@@ -82,10 +82,11 @@ func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
 // serve answers with the QR code of a short address, drawn by draw. The code never changes as
 // long as the link exists.
 func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
-	if _, found := q.peek(ctx, code); !found {
+	link, found := q.peek(ctx, code)
+	if !found {
 		return
 	}
-	image, err := q.draw(q.key(ctx), q.pages.Domains.ShortURL(q.pageKey(ctx, code).Domain, string(code)), draw)
+	image, err := q.draw(q.key(ctx), q.pages.Domains.ShortURL(link.Domain, link.Code), draw)
 	if err != nil {
 		exchange.Fail(ctx, q.log, err)
 		return

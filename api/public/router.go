@@ -108,6 +108,12 @@ func (p *Router) codePageAt(path []byte) (serve handler, code []byte) {
 	return nil, nil
 }
 
+// LinkOfPage returns the code of the link that a page is about; nil if path is not that of such a page.
+func (p *Router) LinkOfPage(path []byte) []byte {
+	_, code := p.pageAt(path)
+	return code
+}
+
 // IsFixed reports whether path is of a page that is the same on every node of a cluster.
 func (p *Router) IsFixed(path []byte) bool { return p.fixed[string(path)] != nil }
 

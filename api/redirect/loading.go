@@ -51,7 +51,13 @@ func (r *Redirector) decideLoading(buf []byte, q *Request) (Decision, []byte) {
 // that of the client, and the turnstile is fair to keys. Without a turn or an answer of the store the
 // outcome is StillLoading.
 func (r *Redirector) DecideUnread(key turnstile.Key, buf []byte, q *Request) (Decision, []byte) {
-	if o := r.fetch(key, q.KeyView); o != Redirected {
+	o := r.fetch(key, q.KeyView)
+	if o == UnknownCode && q.Fold {
+		if o = Redirected; !r.engine.Ready() { // a code in another case may be there, which the store is not asked for
+			o = StillLoading
+		}
+	}
+	if o != Redirected {
 		return Decision{Outcome: o}, buf
 	}
 	return r.Decide(buf, q)

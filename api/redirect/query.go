@@ -9,6 +9,19 @@ import (
 	"shunt/engine/index"
 )
 
+// addPath adds rest, which begins with one slash, to the path of the target at the end of buf, which begins at at. There
+// is one slash between both, so that the host stays what it is.
+func addPath(buf []byte, at int, rest []byte) []byte {
+	end := len(buf)
+	if more := bytes.IndexAny(buf[at:], "?#"); more >= 0 {
+		end = at + more
+	}
+	if buf[end-1] == '/' {
+		rest = rest[1:]
+	}
+	return slices.Insert(buf, end, rest...)
+}
+
 // forward passes query, which is not empty, on to the target of l at the end of buf, which begins at at, in the way
 // that l asks for.
 func forward(buf []byte, at int, l index.Link, query []byte) []byte {

@@ -19,6 +19,8 @@ const maxLocationBytes = engine.MaxTargetBytes
 // Commit only.
 type Request struct {
 	engine.KeyView        // of the link
+	Fold           bool   // the code may be typed in any case
+	Rest           []byte // what follows the code in the path, from a slash on; then only a link is found that passes it on; nil: nothing does
 	Query          []byte // what follows the first '?', without it
 	UserAgent      []byte
 	Referrer       []byte // the Referer header
@@ -88,6 +90,9 @@ func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 		return r.decideLoading(buf, q)
 	}
 	l, ok := r.engine.Resolve(q.KeyView)
+	if !ok && q.Fold {
+		l, ok = r.engine.ResolveFolded(q.KeyView)
+	}
 	if !ok {
 		return Decision{Outcome: UnknownCode}, buf
 	}
@@ -97,6 +102,9 @@ func (r *Redirector) Decide(buf []byte, q *Request) (Decision, []byte) {
 // follow redirects along l, unless l or the request forbid it.
 func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []byte) {
 	d := Decision{Status: l.Flags().RedirectStatus(), link: l}
+	if q.Rest != nil && !extras.ForwardsPath(l.Extras()) {
+		return d.missed(UnknownCode), buf
+	}
 	if !q.Safe && d.Status < 307 { // first: the method is wrong in every state of the link
 		return d.missed(WrongMethod), buf
 	}
@@ -109,13 +117,16 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
 	at := len(buf)
-	if buf = l.AppendTarget(buf); len(query) > 0 {
+	if buf = l.AppendTarget(buf); q.Rest != nil {
+		buf = addPath(buf, at, q.Rest)
+	}
+	if len(query) > 0 {
 		buf = forward(buf, at, l, query)
 	}
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
-	if (l.Encoded() || len(query) > 0) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
+	if (l.Encoded() || len(query) > 0 || q.Rest != nil) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
 		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {

@@ -138,25 +138,52 @@ func (r *Redirector) verdictOn(l index.Link, nowMs int64) Outcome {
 
 // Peeked is a link as Peek finds it, copied.
 type Peeked struct {
+	engine.Key
 	ID     uint64
 	Target string
 	Capped bool
 }
 
-// Peek returns the link of k if a redirect that forwards no query would follow it now; otherwise
-// the outcome is that of such a redirect. It counts only unknown codes. While links are loaded it reads
-// the store as DecideUnread does, for the client with key.
-func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, nowMs int64) (Peeked, Outcome) {
+// Known returns Redirected if there is a link of k, whatever its state; else UnknownCode, or StillLoading. It counts
+// nothing, and reads the store as Peek does.
+func (r *Redirector) Known(key turnstile.Key, k engine.KeyView, fold bool) Outcome {
+	l, o := r.look(key, k, fold)
+	if o == Redirected {
+		l.Release()
+	}
+	return o
+}
+
+// look returns the link of k, which may be in another case with fold. The outcome is Redirected with a link.
+func (r *Redirector) look(key turnstile.Key, k engine.KeyView, fold bool) (index.Link, Outcome) {
 	ready := r.engine.Ready() // before Resolve: then that is the last word
 	l, ok := r.engine.Resolve(k)
 	if !ok && !ready {
-		if o := r.fetch(key, k); o == StillLoading {
-			return Peeked{}, o
+		switch o := r.fetch(key, k); {
+		case o == StillLoading, o == UnknownCode && fold && !r.engine.Ready():
+			return l, StillLoading
 		}
 		l, ok = r.engine.Resolve(k)
 	}
+	if !ok && fold {
+		l, ok = r.engine.ResolveFolded(k)
+	}
 	if !ok {
+		return l, UnknownCode
+	}
+	return l, Redirected
+}
+
+// Peek returns the link of k if a redirect that forwards no query would follow it now; otherwise
+// the outcome is that of such a redirect. With fold, the code may be in any case. It counts only unknown codes. While links are loaded it reads
+// the store as DecideUnread does, for the client with key.
+func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, fold bool, nowMs int64) (Peeked, Outcome) {
+	l, o := r.look(key, k, fold)
+	switch o {
+	case UnknownCode:
 		return Peeked{}, r.unknown(k)
+	case StillLoading:
+		return Peeked{}, o
 	}
 	defer l.Release()
 	uncounted := l.Flags()&engine.FlagCapped != 0 && !r.engine.HitsLoaded()
@@ -166,5 +193,5 @@ func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, nowMs int64) (Pee
 	case o != Redirected:
 		return Peeked{}, o
 	}
-	return Peeked{l.ID(), string(l.AppendTarget(nil)), l.Flags()&engine.FlagCapped != 0}, Redirected
+	return Peeked{l.Key(nil).Own(), l.ID(), string(l.AppendTarget(nil)), l.Flags()&engine.FlagCapped != 0}, Redirected
 }

@@ -2,6 +2,7 @@ package urlpath
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -79,6 +80,54 @@ func IsCode(code []byte) bool {
 // codes, but follows addresses too.
 func MayBeSpoilt(code []byte) bool { return code[len(code)-1] == '.' }
 
+// Beginnings yields the codes that a path begins with, as whole segments, from the longest one on, each with the rest of
+// the path as it was sent, from one slash on. It yields none if the path belongs to
+// something else than links, or if the rest could lead out of the path that it is added to: it has a segment "." or
+// "..", which clients and servers remove, or a backslash, which browsers take for a slash, also if they are escaped.
+func Beginnings(path []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(code, rest []byte) bool) {
+		if len(path) == 0 || path[0] != '/' || reservedRoot(path[1:]) || leadsOut(path) {
+			return
+		}
+		head := path[:min(len(path), maxSentBytes)]
+		for at := bytes.LastIndexByte(head, '/'); at > 0; at = bytes.LastIndexByte(head[:at], '/') {
+			rest := path[at:]
+			for len(rest) > 1 && rest[1] == '/' {
+				rest = rest[1:]
+			}
+			if code := Code(path[:at]); code != nil && !yield(code, rest) {
+				return
+			}
+		}
+	}
+}
+
+// maxSentBytes bounds the slash, a code as it may be sent, and what follows: all of it escaped, and each character in the
+// longest form that NFC makes shorter.
+const maxSentBytes = 2 + 3*3*engine.MaxCodeBytes
+
+func reservedRoot(path []byte) bool {
+	root, _, _ := bytes.Cut(path, []byte{'/'})
+	return engine.Reserved(unescaped(root))
+}
+
+// leadsOut reports whether a path has a segment of dots or a backslash, in whatever way it is written.
+func leadsOut(path []byte) bool {
+	path = withoutEscapes(path)
+	for _, escape := range []string{"%2f", "%2F"} {
+		path = bytes.ReplaceAll(path, []byte(escape), []byte{'/'})
+	}
+	if bytes.IndexByte(path, '\\') >= 0 || bytes.Contains(bytes.ToLower(path), []byte("%5c")) {
+		return true
+	}
+	for segment := range bytes.SplitSeq(path, []byte{'/'}) {
+		if name := string(segment); name == "." || name == ".." {
+			return true
+		}
+	}
+	return false
+}
+
 // SpoiltCode returns the code that a path names if no link has the one that Code finds, and the query
 // that belongs to it; nil if it names none. The path may have what people and mailers put after an address. There is
 // at most one such code, so a request is two look-ups at most. It takes time in proportion to the path, and allocates
@@ -98,15 +147,24 @@ func SpoiltCode(path, query []byte) (code, allQuery []byte) {
 // Clean returns path without needless escapes, and without what people and mailers put after an address.
 func Clean(path []byte) []byte { return trimmed(unescaped(path)) }
 
-// unescaped returns path with the bytes that RFC 3986, 2.3, calls unreserved in place of their
-// escapes, which mean the same (6.2.2.2). All other escapes stay. Without any, it is path itself.
+// unescaped returns path with the bytes that RFC 3986, 2.3, calls unreserved in place of their escapes, which mean the
+// same (6.2.2.2), and with characters beyond ASCII in place of theirs, in the normal form of codes. All other escapes
+// stay. Without any, it is path itself.
 func unescaped(path []byte) []byte {
+	path = withoutEscapes(path)
+	if slices.ContainsFunc(path, func(c byte) bool { return c >= utf8.RuneSelf }) {
+		path = []byte(engine.NormalCode(string(path)))
+	}
+	return path
+}
+
+func withoutEscapes(path []byte) []byte {
 	if bytes.IndexByte(path, '%') < 0 {
 		return path
 	}
 	out := make([]byte, 0, len(path))
 	for i := 0; i < len(path); i++ {
-		if c, ok := escapedByte(path[i:]); ok && isUnreserved(c) {
+		if c, ok := escapedByte(path[i:]); ok && (isUnreserved(c) || c >= utf8.RuneSelf) {
 			out = append(out, c)
 			i += escapeBytes - 1
 		} else {

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -35,6 +39,16 @@ func TestAnyNumberOfBlanksIsTakenOff(t *testing.T) {
 	expect.Equal(t, string(code), "a", "got %q", code)
 }
 
+func TestAPathBeginsWithCodes(t *testing.T) {
+	expect.Lines(t, "testdata/beginnings.txt", func(t *testing.T, _, path string) string {
+		var found []string
+		for code, rest := range Beginnings([]byte(path)) {
+			found = append(found, string(code)+" + "+string(rest))
+		}
+		return cmp.Or(strings.Join(found, ", "), "none")
+	})
+}
+
 // Nothing but a code comes out, whatever goes in, and nothing of the path changes.
 func FuzzMatchSpoiltCode(f *testing.F) {
 	for _, seed := range []string{"/a.", "/%61", "/a%20/", "/a&b", "/_/.", "/\u200b", "/a%E2%80%8B", "/a%", "/a%f"} {
@@ -49,15 +63,24 @@ func FuzzMatchSpoiltCode(f *testing.F) {
 			expect.That(t, bytes.Equal(code, exact) || MayBeSpoilt(exact) && (code == nil || bytes.Equal(bytes.TrimSuffix(trimmed, []byte("/")), code)),
 				"%q: got %q and %q", path, exact, code)
 		}
+		for beginning, rest := range Beginnings(path) {
+			decoded, err := url.PathUnescape(string(rest))
+			if err != nil {
+				decoded = string(rest)
+			}
+			expect.That(t, IsCode(beginning) && bytes.HasSuffix(path, rest) && rest[0] == '/' && !dotted.MatchString(decoded) && !strings.Contains(decoded, "\\"),
+				"%q begins with %q, and goes on with %q", path, beginning, rest)
+		}
 		expect.That(t, bytes.Equal(path, sent), "%q became %q", sent, path)
 	})
 }
 
 var (
-	codePath  = regexp.MustCompile(`^/(([0-9A-Za-z_.-]+/)*[0-9A-Za-z_.-]+)/?$`)
+	codePath  = regexp.MustCompile(`^/(([0-9A-Za-z_.\x{80}-\x{10ffff}-]+/)*[0-9A-Za-z_.\x{80}-\x{10ffff}-]+)/?$`)
+	forbidden = regexp.MustCompile(`[^\x00-\x7f\pL\pM\pN\pP\pS\x{200c}\x{200d}]|(^|/)[\x{200c}\x{200d}]|[\x{200c}\x{200d}](/|$)`)
 	dotted    = regexp.MustCompile(`(^|/)\.\.?(/|$)`)
 	elsewhere = regexp.MustCompile(`^(api|_|rest|\.well-known)/|^\.well-known$|^(yourls-api\.php|robots\.txt|favicon\.ico)$|(?i:\.svg|\.png)$`)
-	escapes   = regexp.MustCompile(`(?i)%(2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e)`) // of unreserved bytes
+	escapes   = regexp.MustCompile(`(?i)%(2[de]|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f|7e|[89a-f][0-9a-f])`) // of unreserved bytes, and beyond ASCII
 )
 
 // codeOfContract is Code by the expressions of the contract.
@@ -66,8 +89,11 @@ func codeOfContract(path string) string {
 		c, _ := hex.DecodeString(escape[1:])
 		return string(c)
 	})
+	if utf8.ValidString(path) {
+		path = norm.NFC.String(path)
+	}
 	m := codePath.FindStringSubmatch(path)
-	if m == nil || strings.HasSuffix(path, "\n") || path == "/_/" || len(m[1]) > engine.MaxCodeBytes || dotted.MatchString(m[1]) || elsewhere.MatchString(m[1]) {
+	if m == nil || !utf8.ValidString(path) || forbidden.MatchString(m[1]) || strings.HasSuffix(path, "\n") || path == "/_/" || len(m[1]) > engine.MaxCodeBytes || dotted.MatchString(m[1]) || elsewhere.MatchString(m[1]) {
 		return ""
 	}
 	return m[1]
@@ -78,6 +104,7 @@ func FuzzMatchCode(f *testing.F) {
 	for _, seed := range []string{
 		"/a", "/a/", "//", "/a//", "/_/", "/_", "/%61", "/" + strings.Repeat("a", 65), "/a\n", "http://h/a", "h://", "/a/b", "/v1.2", "/a/..", "/%2e%2E/a", "/a.PNG",
 		"/%5F/", "/%61pi/v1/links", "/api/v1/links", "/_%2Fx", "/rest/v3", "/robots%2Etxt", "/.well-known", "/a%7E", "/%41%5A%7a%2D", "/%40%5B%7B%2F%60",
+		"/straße", "/stra%C3%9Fe/x", "/e\u0301", "/e%CC%81", "/a%E2%80%8B", "/\xff", "/%ff", "/%E2%80%8D/a", "/%F0%9F%91%A9%E2%80%8D%F0%9F%92%BB",
 	} {
 		f.Add([]byte(seed))
 	}

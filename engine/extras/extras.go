@@ -24,7 +24,8 @@ const (
 	Override              // the same, and a parameter of the target goes if the visitor sends one of its name
 	Keep                  // the same, without the parameters whose names the target has
 
-	queryBits = 0b11 // of the byte of bits
+	queryBits      = 0b11 // of the byte of bits
+	forwardPathBit = 1 << 2
 )
 
 // headBytes is the size of the number and the length of a part.
@@ -38,6 +39,8 @@ type Fields struct {
 	StartsAtMs int64  // before it the link looks unknown; Unix milliseconds; 0: it has started
 	ExpiredURL string // where visitors are sent once the link is over; at most limits.MaxTargetBytes; empty: nowhere
 	Query      Query
+
+	ForwardPath bool // what follows the code in the path is added to the path of the target
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -51,10 +54,17 @@ func (f *Fields) Append(dst []byte) []byte {
 	if f.ExpiredURL != "" {
 		dst = append(appendHead(dst, expiredURL, len(f.ExpiredURL)), f.ExpiredURL...)
 	}
-	if f.Query != Append {
-		dst = append(appendHead(dst, bits, 1), byte(f.Query))
+	if b := f.bits(); b != 0 {
+		dst = append(appendHead(dst, bits, 1), b)
 	}
 	return dst
+}
+
+func (f *Fields) bits() (b byte) {
+	if b = byte(f.Query); f.ForwardPath {
+		b |= forwardPathBit
+	}
+	return b
 }
 
 func appendHead(dst []byte, part byte, sizeBytes int) []byte {
@@ -98,8 +108,8 @@ func (f *Fields) read(part byte, b string) bool {
 		if len(b) != 1 {
 			return false
 		}
-		f.Query = Query(b[0])
-		return Append < f.Query && f.Query <= Keep
+		f.Query, f.ForwardPath = Query(b[0]&queryBits), b[0]&forwardPathBit != 0
+		return b[0] != 0 && b[0] == f.bits() && f.Query <= Keep
 	}
 	return false
 }
@@ -123,6 +133,12 @@ func QueryOf(blob []byte) Query {
 		return Query(b[0] & queryBits)
 	}
 	return Append
+}
+
+// ForwardsPath reports whether what follows the code in the path is added to the path of the target.
+func ForwardsPath(blob []byte) bool {
+	b := find(blob, bits)
+	return b != nil && b[0]&forwardPathBit != 0
 }
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.

@@ -56,7 +56,7 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 		"an empty address":       "\x02\x00\x00",
 		"an address too long":    "\x02\x01\x20" + strings.Repeat("x", limits.MaxTargetBytes+1),
 		"bits that say nothing":  "\x03\x01\x00\x00",
-		"a bit not known":        "\x03\x01\x00\x05",
+		"a bit not known":        "\x03\x01\x00\x09",
 		"both ways of a query":   "\x03\x01\x00\x03",
 		"bits of two bytes":      "\x03\x02\x00\x01\x00",
 		"parts without order":    "\x02\x01\x00x" + start,

@@ -6,6 +6,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
@@ -15,17 +19,24 @@ import (
 // hits a taken code (or one that differs from it only by case) about once in ten thousand.
 const DrawnCodeBytes = 8
 
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const (
+	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	base36 = "0123456789abcdefghijklmnopqrstuvwxyz" // where codes may be typed in any case: 36^8 = 2.8e12 codes
+)
 
 // unbiasedBytes is the largest multiple of 62 that a byte can stay below. A random byte at or above
 // it is discarded: modulo 62 it would make the first eight characters 25 % likelier than the
-// others.
-const unbiasedBytes = 256 / len(base62) * len(base62)
+// others. unbiasedLower is the same for 36.
+const (
+	unbiasedBytes = 256 / len(base62) * len(base62)
+	unbiasedLower = 256 / len(base36) * len(base36)
+)
 
 // What a byte is to a code. A code is some segments with slashes between them, nearly always one of plain bytes only.
 const (
 	plainByte = 1 << iota // [0-9A-Za-z_-]
 	pathByte              // '.' and '/', which not every place of a code may have
+	wideByte              // of a character that is not ASCII
 )
 
 // codeByte has the kind of each byte of codes, 0 for all others.
@@ -34,12 +45,15 @@ var codeByte = func() (table [256]uint8) {
 		table[c] = plainByte
 	}
 	table['.'], table['/'] = pathByte, pathByte
+	for c := utf8.RuneSelf; c < len(table); c++ {
+		table[c] = wideByte
+	}
 	return table
 }()
 
-// ValidCode reports whether b can be a code: segments of [0-9A-Za-z_.-] with one slash between them, none of which is
-// empty, "." or "..", of 1 to 64 bytes in all. A code may be reserved nevertheless: no link is made with it (see
-// ValidateAlias), but a store that has one stays readable.
+// ValidCode reports whether b can be a code: segments of [0-9A-Za-z_.-] and of characters beyond ASCII (see
+// validCharacters) with one slash between them, none of which is empty, "." or "..", of 1 to 64 bytes in all. A code
+// may be reserved nevertheless: no link is made with it (see ValidateAlias), but a store that has one stays readable.
 func ValidCode(b []byte) bool {
 	if len(b) == 0 || len(b) > limits.MaxCodeBytes {
 		return false
@@ -52,7 +66,49 @@ func ValidCode(b []byte) bool {
 		}
 		kinds |= kind
 	}
-	return kinds == plainByte || validSegments(b)
+	return kinds == plainByte || validSegments(b) && (kinds&wideByte == 0 || validCharacters(b))
+}
+
+// validCharacters reports whether a code is UTF-8 that looks the same wherever it is shown: in the normal form NFC (UAX
+// #15), of letters, marks, numbers, punctuation and symbols. Of the characters that show nothing, only the two joiners
+// may stand between others, because Persian words and many emoji need them; nothing else may turn the direction of
+// the text around it, or look like nothing.
+func validCharacters(code []byte) bool {
+	before := '/'
+	for rest := code; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		switch joins := r == '\u200c' || r == '\u200d'; {
+		case r == utf8.RuneError && size == 1:
+			return false
+		case joins && (before == '/' || len(rest) == 0 || rest[0] == '/'):
+			return false
+		case !joins && (!unicode.IsGraphic(r) || unicode.Is(unicode.Zs, r)):
+			return false
+		}
+		before = r
+	}
+	return norm.NFC.IsNormal(code)
+}
+
+// NormalCode returns text in the form NFC that codes have. It is text itself if it has that form, or is no UTF-8.
+func NormalCode(text string) string {
+	if isASCII(text) || !utf8.ValidString(text) {
+		return text
+	}
+	return norm.NFC.String(text)
+}
+
+// OnlyASCII reports whether a code is for every domain: others have their own say about characters beyond ASCII.
+func OnlyASCII(code string) bool { return isASCII(code) }
+
+func isASCII[Bytes string | []byte](b Bytes) bool {
+	for i := range len(b) {
+		if b[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // validSegments reports whether each segment of a code, whose bytes are valid, is a name. The others mean a place to
@@ -118,6 +174,8 @@ func ValidateAlias(alias string) error {
 		return nil
 	case slices.ContainsFunc(code, func(c byte) bool { return codeByte[c] == 0 }):
 		return aliasError("characters", "may only hold letters, digits, _, -, . and /")
+	case validSegments(code):
+		return aliasError("characters", "may not hold blanks, or characters that show nothing or turn the direction of text")
 	}
 	return aliasError("format", "must be names with one / between them; a name is not empty, . or ..")
 }
@@ -126,14 +184,14 @@ func aliasError(code, message string) error {
 	return invalid.FieldError{Field: "alias", Code: code, Message: message}
 }
 
-// DrawCode draws a code: DrawnCodeBytes characters of base62, each equally likely, from the random
-// bytes of r (crypto/rand.Reader, except in tests). It fails only if r does.
-func DrawCode(r io.Reader) (string, error) {
+// DrawCode draws a code: DrawnCodeBytes characters of base62, or without upper-case letters if lower is set, each
+// equally likely, from the random bytes of r (crypto/rand.Reader, except in tests). It fails only if r does.
+func DrawCode(r io.Reader, lower bool) (string, error) {
 	// 8 of 256 values of a byte are discarded. With 8 random bytes at a time 22 % of draws would
 	// need more; 16 are enough in all but 3 draws of 10^10.
 	var random [2 * DrawnCodeBytes]byte
 	d := Drawer{random: r, room: random[:]}
-	return d.Draw()
+	return d.Draw(lower)
 }
 
 // Drawer draws many codes as DrawCode does. It reads random bytes for several at once.
@@ -148,9 +206,13 @@ func NewDrawer(r io.Reader, n int) Drawer {
 	return Drawer{random: r, room: make([]byte, min(n+1, most)*DrawnCodeBytes)}
 }
 
-// Draw draws a code. It fails only if reading random bytes does.
-func (d *Drawer) Draw() (string, error) {
+// Draw draws a code as DrawCode does. It fails only if reading random bytes does.
+func (d *Drawer) Draw(lower bool) (string, error) {
 	var code [DrawnCodeBytes]byte
+	alphabet, unbiased := base62, unbiasedBytes
+	if lower {
+		alphabet, unbiased = base36, unbiasedLower
+	}
 	for i := 0; i < len(code); {
 		if len(d.unread) == 0 {
 			if _, err := io.ReadFull(d.random, d.room); err != nil {
@@ -159,8 +221,8 @@ func (d *Drawer) Draw() (string, error) {
 			d.unread = d.room
 		}
 		b := d.unread[0]
-		if d.unread = d.unread[1:]; int(b) < unbiasedBytes {
-			code[i] = base62[int(b)%len(base62)]
+		if d.unread = d.unread[1:]; int(b) < unbiased {
+			code[i] = alphabet[int(b)%len(alphabet)]
 			i++
 		}
 	}

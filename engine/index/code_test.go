@@ -96,7 +96,31 @@ func TestAliasIsRefusedWithAStableCode(t *testing.T) {
 		"too long with slashes":    {strings.Repeat("a/", 32) + "a", "too_long"},
 		"percent":                  {"%61", "characters"},
 		"plus within":              {"a+b", "characters"},
-		"beyond ASCII":             {"straße", "characters"},
+		"beyond ASCII":             {"straße", ""},
+		"a script without case":    {"日本/東京", ""},
+		"a script from the right":  {"שלום", ""},
+		"a joiner within":          {"می\u200cخواهم", ""},
+		"an emoji of several":      {"👩\u200d💻", ""},
+		"sixty-four bytes of two":  {strings.Repeat("é", 32), ""},
+		"sixty-six bytes of two":   {strings.Repeat("é", 33), "too_long"},
+		"not in NFC":               {"e\u0301", "characters"},
+		"no UTF-8":                 {"a\xff", "characters"},
+		"half of a character":      {"a\xc3", "characters"},
+		"a surrogate":              {"a\xed\xa0\x80", "characters"},
+		"a mark of direction":      {"a\u200eb", "characters"},
+		"an override of direction": {"a\u202eb", "characters"},
+		"an isolate":               {"a\u2066b", "characters"},
+		"no width":                 {"a\u200bb", "characters"},
+		"a blank without break":    {"a\u00a0b", "characters"},
+		"an ideographic blank":     {"a\u3000b", "characters"},
+		"a separator of lines":     {"a\u2028b", "characters"},
+		"a control beyond ASCII":   {"a\u0085b", "characters"},
+		"a private character":      {"a\ue000", "characters"},
+		"no character":             {"a\uffff", "characters"},
+		"a joiner at the end":      {"a\u200d", "characters"},
+		"a joiner at a beginning":  {"a/\u200db", "characters"},
+		"a joiner before a slash":  {"a\u200c/b", "characters"},
+		"a soft hyphen":            {"a\u00adb", "characters"},
 		"NUL":                      {"a\x00", "characters"},
 		"empty segment":            {"a//b", "format"},
 		"slash before":             {"/a", "format"},
@@ -125,7 +149,7 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 	r := rand.NewChaCha8([32]byte{1})
 	var seen [256]int
 	for range draws {
-		code, err := DrawCode(r)
+		code, err := DrawCode(r, false)
 		expect.MustThat(t, err == nil && len(code) == DrawnCodeBytes && ValidCode([]byte(code)), "DrawCode: got %q, %v", code, err)
 		for _, c := range []byte(code) {
 			seen[c]++
@@ -142,12 +166,12 @@ func TestEachCharacterOfADrawnCodeIsEquallyLikely(t *testing.T) {
 
 func TestDrawCodeDiscardsBytesThatWouldBiasIt(t *testing.T) {
 	stream := append(bytes.Repeat([]byte{248, 255}, 12), 0, 61, 62, 247, 9, 10, 35, 36)
-	got, err := DrawCode(bytes.NewReader(stream))
+	got, err := DrawCode(bytes.NewReader(stream), false)
 	want := "0z0z9AZa"
 	expect.That(t, err == nil && got == want, "got %q, %v; want %q", got, err, want)
 }
 
 func TestDrawCodeReportsAFailingReader(t *testing.T) {
-	_, err := DrawCode(bytes.NewReader(nil))
+	_, err := DrawCode(bytes.NewReader(nil), false)
 	expect.Error(t, err, io.EOF)
 }

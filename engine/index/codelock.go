@@ -14,8 +14,8 @@ type CodeLock struct {
 	shard  *shard
 	tag    uint64
 	domain Domain
-	word   uint64 // the case-folded code of at most eight bytes, filled up; 0: the code is longer
-	folded string // a longer one
+	word   uint64 // the case-folded code of at most eight bytes of ASCII, filled up; 0: it is another one
+	folded string // that one
 }
 
 // CodeLock returns the lock of a key. It does not take it.
@@ -24,7 +24,10 @@ func (x *Index) CodeLock(k Key) CodeLock {
 	b := plain[:copy(plain[:], k.Code)]
 	p := placeOf(&x.key, KeyView{Domain: k.Domain, Code: b})
 	l := CodeLock{shard: &x.shards[p.shard], tag: p.tag, domain: k.Domain}
-	if len(b) <= wordBytes {
+	if !isASCII(b) {
+		b = foldCase(&folded, b) // which may be ASCII
+	}
+	if len(b) <= wordBytes && isASCII(b) {
 		l.word = hash.FoldCase(wordOf(b)) // fills up with spaces, which no code has
 	} else {
 		l.folded = string(foldCase(&folded, b))

@@ -58,7 +58,21 @@ func (x *Index) resolveAny(k KeyView) (l Link, ok bool) {
 		return Link{}, false
 	}
 	p := placeAt(x.key.SumIn(uint64(k.Domain), k.Code)) // placeOf is too long to be inlined
-	return x.shards[p.shard].lookup(p.tag, k)
+	if l, ok = x.shards[p.shard].lookup(p.tag, k); !ok && !isASCII(k.Code) {
+		p = placeOf(&x.key, k)
+		l, ok = x.shards[p.shard].lookup(p.tag, k)
+	}
+	return l, ok
+}
+
+// ResolveFolded is Resolve for a code that may be typed in any case: the live link of the code itself, or else one
+// whose code differs only by case: one without upper-case letters, then the one with the least id.
+func (x *Index) ResolveFolded(k KeyView) (l Link, ok bool) {
+	if l, ok = x.Resolve(k); ok || len(k.Code) == 0 || len(k.Code) > limits.MaxCodeBytes {
+		return l, ok
+	}
+	p := placeOf(&x.key, k)
+	return x.shards[p.shard].lookupFolded(p.tag, k)
 }
 
 // Put publishes h as the record of its key, and replaces the previous one. The id of h has a

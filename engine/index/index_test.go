@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"shunt/engine/expect"
 	"shunt/engine/internal/limits"
@@ -63,6 +65,27 @@ func TestFoldingJoinsOnlyCodesThatDifferByCase(t *testing.T) {
 	if len(seen) != 38 { // 26 letters, 10 digits, _ and -
 		t.Errorf("%d folded code bytes, want 38", len(seen))
 	}
+}
+
+// Every character beyond ASCII folds to what strings.EqualFold says is the same, and takes no more bytes than before.
+func TestFoldingJoinsCharactersThatDifferByCase(t *testing.T) {
+	characters, folds := 0, make(map[string]rune)
+	for c := rune(utf8.RuneSelf); c <= unicode.MaxRune; c++ {
+		code := []byte(string(c))
+		if !ValidCode(code) {
+			continue
+		}
+		characters++
+		var folded [limits.MaxCodeBytes]byte
+		key := string(foldCase(&folded, code))
+		other, dup := folds[key]
+		expect.MustThat(t, len(key) <= len(code) && (!dup || strings.EqualFold(string(c), string(other))), "%q and %q fold to the same, %q", c, other, key)
+		for next := unicode.SimpleFold(c); next != c; next = unicode.SimpleFold(next) {
+			expect.MustEqual(t, string(foldCase(&folded, []byte(string(next)))), key, "%q and %q fold to two", c, next)
+		}
+		folds[key] = c
+	}
+	expect.That(t, characters > 100_000, "only %d characters can be codes", characters)
 }
 
 func TestRecordsKeepEveryField(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,8 @@ var equalCodes = func() (codes []string) {
 			codes = append(codes, strings.Repeat(c, n))
 		}
 	}
-	return codes
+	// s and ſ, ß and ẞ, Ⱥ and ⱥ differ by case only, and not all of them have as many bytes.
+	return append(codes, "s", "S", "ſ", "straße", "STRAẞE", "éÉéé", "ÉÉÉé", "ȺȺȺȺ", "ⱥⱥⱥⱥ", "日本", strings.Repeat("é", 32), strings.Repeat("É", 32))
 }()
 
 // linkAt is the link of a key, which says in its target where it belongs.
@@ -114,11 +116,42 @@ func (m *modelOfDomains) check(t *testing.T, k Key) {
 		}
 		l.Release()
 	}
+	m.checkFolded(t, k)
 	m.x.Variants(k, func(v HotView) {
 		if v.Domain != k.Domain || !strings.EqualFold(string(v.Code), k.Code) {
 			t.Fatalf("%v is a variant of %v", v.Own(), k)
 		}
 	})
+}
+
+// checkFolded checks which of several links a code leads to that may be typed in any case.
+func (m *modelOfDomains) checkFolded(t *testing.T, k Key) {
+	t.Helper()
+	if !slices.Contains(equalCodes, k.Code) {
+		return
+	}
+	var want HotView
+	var rank int
+	for _, code := range equalCodes {
+		h, known := m.all[Key{Domain: k.Domain, Code: code}]
+		if !known || h.Flags&FlagTombstone != 0 || !strings.EqualFold(code, k.Code) {
+			continue
+		}
+		r := 1
+		if code == strings.ToLower(code) {
+			r = 2
+		}
+		if code == k.Code {
+			r = 3
+		}
+		if r > rank || r == rank && h.ID < want.ID {
+			want, rank = h, r
+		}
+	}
+	l, ok := m.x.ResolveFolded(k.View())
+	if ok != (rank > 0) || ok && l.ID() != want.ID {
+		t.Fatalf("%v in any case: found is %v, want %v", k, ok, want.Own())
+	}
 }
 
 // TestRacingWritersOfEqualCodesNeverMixDomains has 64 writers of equal codes in three domains, and readers that

@@ -95,6 +95,19 @@ func (s *shard) lookupFrom(t *table, tag uint64, k KeyView) (l Link, ok bool) {
 	}
 }
 
+// lookupFolded returns the live link of a key whose code may be in another case; see table.findFolded. It takes no lock.
+func (s *shard) lookupFolded(tag uint64, k KeyView) (l Link, ok bool) {
+	for {
+		t := s.current.Load()
+		r := t.findFolded(tag, k)
+		runtime.KeepAlive(t)
+		loadsDone()
+		if s.current.Load() == t {
+			return Link{record: r, arena: t.arena}, r != nil
+		}
+	}
+}
+
 // loadsDone orders earlier loads before later ones: the rests of tags, which find loads plainly, before
 // the current table. Otherwise find could read zeros of a table that still seems to be the current one.
 // amd64 keeps loads in order. Elsewhere an atomic addition does, to a word that no other core has.

@@ -1,10 +1,12 @@
 package index
 
 import (
+	"bytes"
 	"iter"
 	"math/bits"
 	"runtime"
 	"sync/atomic"
+	"unicode"
 	"unsafe"
 
 	"shunt/engine/internal/limits"
@@ -152,7 +154,11 @@ func groupFull(control uint64) bool { return control>>(8*(groupSlots-1)) != 0 }
 
 // find returns the record of a key and the slot that names it, or nil.
 func (t *table) find(tag uint64, k KeyView) (record unsafe.Pointer, slot *atomic.Uint32) {
-	word := wordOf(k.Code) | elsewhere(k.Domain)
+	word := wordOf(k.Code)
+	if word&flagBits != 0 { // not ASCII: a wide record
+		word = 0
+	}
+	word |= elsewhere(k.Domain)
 	want := tag & markMask * lowBits
 	for n := t.home(tag); ; n = t.after(n) {
 		g := &t.groups[n]
@@ -172,6 +178,43 @@ func (t *table) find(tag uint64, k KeyView) (record unsafe.Pointer, slot *atomic
 		}
 	}
 }
+
+// findFolded returns the live record of a code that equals that of k or differs from it only by case: of several, one
+// without upper-case letters, then the one with the least id.
+func (t *table) findFolded(tag uint64, k KeyView) (best unsafe.Pointer) {
+	var a, b [limits.MaxCodeBytes]byte
+	folded, room := foldCase(&a, k.Code), [limits.MaxCodeBytes + wordBytes]byte{}
+	bestLower, bestID := false, uint64(0)
+	want := tag & markMask * lowBits
+	for n := t.home(tag); ; n = t.after(n) {
+		g := &t.groups[n]
+		control := g.control.Load()
+		for m := matchByte(control, want); m != 0; m &= m - 1 {
+			i := bits.TrailingZeros64(m) / 8 % groupSlots
+			offset := g.offsets[i].Load()
+			if offset == 0 || g.rest(i) != tag>>markBits {
+				continue
+			}
+			l := Link{record: t.arena.at(offset), arena: t.arena}
+			if isTombstone(l.record) || l.Domain() != k.Domain {
+				continue
+			}
+			code := l.AppendCode(room[:0])
+			if !bytes.Equal(foldCase(&b, code), folded) {
+				continue
+			}
+			if lower, id := !hasUpper(code), l.ID(); best == nil || lower && !bestLower || lower == bestLower && id < bestID {
+				best, bestLower, bestID = l.record, lower, id
+			}
+		}
+		if !groupFull(control) {
+			return best
+		}
+	}
+}
+
+// hasUpper reports whether a code has upper-case letters.
+func hasUpper(code []byte) bool { return bytes.ContainsFunc(code, unicode.IsUpper) }
 
 // firstSlot returns the slot of the first mark of tag in the group where probing for it starts; nil
 // if there is none. The rest of the tag may be another.

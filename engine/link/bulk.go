@@ -238,7 +238,7 @@ func (b *bulk) take(ctx context.Context, i int, result *BulkResult) error {
 		return b.takeAlias(ctx, i, d, result)
 	}
 	for range drawAttempts {
-		code, err := b.drawer.Draw()
+		code, err := b.drawer.Draw(d.LowerCode)
 		if err != nil {
 			return fmt.Errorf("drawing a code: %w", err)
 		}

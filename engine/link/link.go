@@ -245,6 +245,13 @@ func (r *Record) SetExpiredURL(url string) {
 	r.Hot.setFields(f)
 }
 
+// SetForwardPath sets whether what follows the code in the path is added to the path of the target.
+func (r *Record) SetForwardPath(forward bool) {
+	f := r.Hot.fields()
+	f.ForwardPath = forward
+	r.Hot.setFields(f)
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	index.Key
@@ -254,6 +261,7 @@ type Detail struct {
 	RedirectStatus int
 	ForwardQuery   bool // Query is not ForwardNone
 	Query          Forwarding
+	ForwardPath    bool
 	Disabled       bool
 	State          State
 	StartsAt       time.Time // zero: it has no start
@@ -281,6 +289,7 @@ type Draft struct {
 	RedirectStatus int // 0: 302
 	ForwardQuery   bool
 	Query          Forwarding // empty: as ForwardQuery says
+	ForwardPath    bool
 	Disabled       bool
 	StartsAt       time.Time // zero: at once
 	ExpiresAt      time.Time // zero: never
@@ -289,6 +298,8 @@ type Draft struct {
 	Title          string
 	Note           string
 	Tags           []string
+
+	LowerCode bool // a code that is drawn has no upper-case letters
 
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
 	// true, Create returns that link instead of ErrTaken. It runs while the code is locked and must
@@ -325,6 +336,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	if d.Query != "" && !rec.SetQuery(d.Query) {
 		return Record{}, invalid.Error{{Field: "query", Code: "not_supported", Message: "must be none, append, override or keep"}}
 	}
+	rec.SetForwardPath(d.ForwardPath)
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
@@ -403,6 +415,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	more := r.Hot.fields()
+	d.ForwardPath = more.ForwardPath
 	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
 		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
 	}

@@ -100,6 +100,11 @@ func (ls *Links) Loops() []func(context.Context) {
 // with the link.
 func (ls *Links) Resolve(k index.KeyView) (l index.Link, ok bool) { return ls.index.Resolve(k) }
 
+// ResolveFolded is index.Index.ResolveFolded.
+func (ls *Links) ResolveFolded(k index.KeyView) (l index.Link, ok bool) {
+	return ls.index.ResolveFolded(k)
+}
+
 // publish makes h the state of its key in the index.
 func (ls *Links) publish(h *index.HotView) error {
 	if err := ls.checkNode(h); err != nil {

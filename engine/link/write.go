@@ -39,7 +39,7 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o)
 	}
 	for range drawAttempts {
-		code, err := index.DrawCode(ls.random)
+		code, err := index.DrawCode(ls.random, d.LowerCode)
 		if err != nil {
 			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
 		}

@@ -26,8 +26,12 @@ type field struct {
 	Name, Label, Hint    string
 	Value, Error         string
 	Required, Address    bool
-	Lines, Status, Focus bool
+	Lines, Focus         bool
+	Choices              []choice // of a field that is chosen; the first is the default
 }
+
+// A choice is a value of a field, which is empty for the default.
+type choice struct{ Value, Title string }
 
 // fixed are the fields that the default domain does not have.
 var fixed = []string{"host", "aliases", "base_url"}
@@ -41,13 +45,13 @@ func fields() []*field {
 		{Name: "root_url", Label: "Root leads to", Hint: "Where the host without a code leads. Empty: nowhere.", Address: true},
 		{Name: "not_found_url", Label: "Unknown codes lead to", Hint: "{path} stands for what was asked for, such as https://example.org/find?q={path}. Empty: nowhere.", Address: true},
 		{Name: "expired_url", Label: "Expired links lead to", Hint: "Empty: nowhere.", Address: true},
-		{Name: "redirect_status", Label: "Kind of redirect of new links", Status: true},
+		{Name: "redirect_status", Label: "Kind of redirect of new links", Choices: []choice{{"", "as usual: 302"}, {"301", "301"}, {"302", "302"}, {"307", "307"}, {"308", "308"}}},
+		{Name: "case", Label: "Codes", Choices: []choice{{"", "are matched as they are written"}, {domains.CaseFold, "may be typed in any case"}}},
+		{Name: "trim", Label: "After an address", Choices: []choice{{"", "a dot, a bracket or a blank is ignored"}, {"false", "everything counts"}}},
+		{Name: "unicode_codes", Label: "Aliases", Choices: []choice{{"", "have letters from a to z"}, {"true", "may have letters of all scripts"}}},
 		{Name: "robots", Label: "robots.txt", Hint: "Empty: the usual one. The word none: robots are to stay away. Else the text of the file.", Lines: true},
 	}
 }
-
-// Statuses are the choices of how new links redirect; the first is the default.
-func (f *field) Statuses() []string { return []string{"", "301", "302", "307", "308"} }
 
 // ID returns the id of the field's element.
 func (f *field) ID() string { return "domain-" + f.Name }
@@ -114,6 +118,21 @@ func textOf(o *domains.Object, name string) string {
 		return orEmpty(o.ExpiredURL)
 	case "robots":
 		return orEmpty(o.Robots)
+	case "case":
+		if o.Case == domains.CaseFold {
+			return o.Case
+		}
+		return ""
+	case "trim":
+		if !o.Trim {
+			return "false"
+		}
+		return ""
+	case "unicode_codes":
+		if o.UnicodeCodes {
+			return "true"
+		}
+		return ""
 	}
 	if o.RedirectStatus == nil {
 		return ""
@@ -148,13 +167,14 @@ func (f *form) body(patch bool) (jsonbody.Body, error) {
 	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}, err
 }
 
-// value returns the JSON value of a text. One that is not a status stays as it is, so that the call refuses it.
+// value returns the JSON value of a text. One that is none of its field stays as it is, so that the call refuses it.
 func (f *field) value(text string) any {
 	if f.Name == "aliases" {
 		return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\n\r", c) })
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && f.Status {
-		return n
+	var scalar any
+	if json.Unmarshal([]byte(text), &scalar) == nil && f.Choices != nil && f.Name != "case" {
+		return scalar
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/exchange"
 	"shunt/api/problem"
 )
 
@@ -31,7 +32,7 @@ const maxCompressed = 1 << 20
 // compressed compresses the answers of handle, except for large ones and for streams: their events must not wait in a
 // buffer, and their reads must stay on the goroutine of the connection.
 func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
-	compress := fasthttp.CompressHandler(func(*fasthttp.RequestCtx) {})
+	compress := exchange.Compressed(func(*fasthttp.RequestCtx) {})
 	return func(ctx *fasthttp.RequestCtx) {
 		if handle(ctx); !ctx.Response.IsBodyStream() && len(ctx.Response.Body()) <= maxCompressed {
 			compress(ctx)

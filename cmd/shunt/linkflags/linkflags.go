@@ -52,6 +52,8 @@ var Fields = []Field{
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardQuery) }},
 	{"query", "query", "MODE", "what becomes of that query string: none, append (as --forward-query), override (its parameters replace the target's) or keep (the target's win)", "default none", "",
 		last(readQuery), func(l *client.Link) string { return string(l.Query) }},
+	{"forward-path", "forward_path", "bool", "add what follows the code in the path to the path of the target: /docs/a leads to TARGET/a", "", "--forward-path=false: do not",
+		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardPath) }},
 	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
 }

@@ -31,6 +31,12 @@ var domainTexts = []struct{ flag, field, value, usage string }{
 	{"robots", "robots", "TEXT", "none: nothing is to be crawled; or the text of robots.txt"},
 }
 
+// domainChecks are the fields of a domain that are true or false.
+var domainChecks = []struct{ flag, field, usage string }{
+	{"trim", "trim", "ignore dots, brackets and blanks after an address (default true; --trim=false: do not)"},
+	{"unicode-codes", "unicode_codes", "aliases may have letters of all scripts (--unicode-codes=false: not)"},
+}
+
 // addDomainFlags gives add or edit the flags of the fields. Those that are given are put into given, as the API is to
 // be sent them; an empty one is the default.
 func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
@@ -58,7 +64,24 @@ func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
 		set("aliases", strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }), text == "")
 		return text, nil
 	})
-	settings.MarkArguments(fs, "status", "alias")
+	settings.Var(fs, new(string), "case", "HOW", "", "sensitive (default), or fold: codes may be typed in any case, and drawn ones have no upper-case letters", func(text string) (string, error) {
+		set("case", text, text == "")
+		return text, nil
+	})
+	for _, f := range domainChecks {
+		settings.Var(fs, new(string), f.flag, "bool", "", f.usage, func(text string) (string, error) {
+			yes, err := strconv.ParseBool(text)
+			set(f.field, yes, text == "")
+			if err != nil && text != "" {
+				return "", fmt.Errorf("must be true or false")
+			}
+			return text, nil
+		})
+		settings.MarkArguments(fs, f.flag)
+		fs.Lookup(f.flag).NoOptDefVal = "true"
+	}
+	settings.CompleteWords(fs, "case", "sensitive", "fold")
+	settings.MarkArguments(fs, "status", "alias", "case")
 }
 
 const domainsAreHosts = `
@@ -196,6 +219,7 @@ func domainText(d *client.Domain) [][]string {
 	return [][]string{
 		{"host", d.Host}, {"aliases", orDash(strings.Join(d.Aliases, " "))}, {"short-url", d.BaseURL}, {"root-url", orDash(d.RootURL)},
 		{"not-found-url", orDash(d.NotFoundURL)}, {"expired-url", orDash(d.ExpiredURL)}, {"status", status},
+		{"case", d.Case}, {"trim", strconv.FormatBool(d.Trim)}, {"unicode-codes", strconv.FormatBool(d.UnicodeCodes)},
 		{"robots", orDash(strings.Join(strings.Fields(d.Robots), " "))}, {"created", created},
 	}
 }
