@@ -23,11 +23,11 @@ type form struct {
 
 // A field is a field of the form.
 type field struct {
-	Name, Label, Hint    string
-	Value, Error         string
-	Required, Address    bool
-	Lines, Focus         bool
-	Choices              []choice // of a field that is chosen; the first is the default
+	Name, Label, Hint string
+	Value, Error      string
+	Required, Address bool
+	Lines, Focus      bool
+	Choices           []choice // of a field that is chosen; the first is the default
 }
 
 // A choice is a value of a field, which is empty for the default.
