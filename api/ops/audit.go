@@ -113,7 +113,7 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 		return checkTextParameter(value, maxActorBytes)
 	},
 	"code": func(q *AuditQuery, value string) error {
-		if q.Code = value; value != "" && !engine.ValidCode([]byte(value)) {
+		if q.Code = engine.NormalCode(value); value != "" && !engine.ValidCode([]byte(q.Code)) {
 			return jsonbody.FieldError("", "invalid", "is not a code")
 		}
 		return nil

@@ -32,10 +32,11 @@ func ParseCode(part string) (string, error) {
 
 // NamedCode is ParseCode for a text that is not encoded. It returns a copy, because a write may outlive the request.
 func NamedCode(text string) (string, error) {
-	if !engine.ValidCode([]byte(text)) {
+	code := engine.NormalCode(text)
+	if !engine.ValidCode([]byte(code)) {
 		return "", engine.ErrNotFound
 	}
-	return strings.Clone(text), nil
+	return strings.Clone(code), nil
 }
 
 // Read returns a link that w admits, with its visitors.

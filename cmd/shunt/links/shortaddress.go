@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -27,6 +28,7 @@ type linkName struct {
 // parseLinkName reads a code or a short address. linkOf finds out which server it
 // belongs to.
 func parseLinkName(text string) (linkName, error) {
+	text = engine.NormalCode(text)
 	if isCode(text) {
 		return nameOfCode(text), nil
 	}
@@ -83,6 +85,9 @@ func codeInPath(path string) string {
 			path = code
 			break
 		}
+	}
+	if typed, err := url.PathUnescape(path); err == nil && !engine.OnlyASCII(typed) { // as a browser has it: b%C3%BCcher
+		path = engine.NormalCode(typed)
 	}
 	if !isCode(path) {
 		return ""
