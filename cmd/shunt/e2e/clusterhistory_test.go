@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,8 +28,24 @@ const (
 
 type historyInput struct {
 	kind   int
+	domain string // a host; empty: the default one
 	code   string
 	target string // that is to be written
+}
+
+// key names the link.
+func (in *historyInput) key() string { return in.domain + "/" + in.code }
+
+// historyDomains are the domains of a history, which have equal codes.
+var historyDomains = []string{"", "a.test", "b.test"}
+
+// drawInput draws what a client does next. Targets name their key, so that nobody can take one for that of another.
+func drawInput(rng *rand.Rand, codes, client, n int) historyInput {
+	in := historyInput{kind: rng.IntN(5), domain: historyDomains[rng.IntN(len(historyDomains))], code: fmt.Sprintf("h-%d", rng.IntN(codes))}
+	if in.kind == opCreate || in.kind == opPatch {
+		in.target = fmt.Sprintf("https://example.com%s/%d-%d", in.key(), client, n)
+	}
+	return in
 }
 
 type historyOutput struct {
@@ -74,9 +93,13 @@ const maxLag = 10 * time.Second
 type history struct {
 	began time.Time
 	mu    sync.Mutex
-	ops   map[string][]porcupine.Operation // by code
-	done  map[string]int64                 // by node and code: when the last write by way of that node had ended
+	ops   map[string][]porcupine.Operation // by key
+	done  map[string]int64                 // by node and key: when the last write by way of that node had ended
 	total int
+}
+
+func newHistory() *history {
+	return &history{began: time.Now(), ops: make(map[string][]porcupine.Operation), done: make(map[string]int64)}
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.began)) }
@@ -90,20 +113,20 @@ func (h *history) add(client int, node string, in historyInput, out historyOutpu
 	if in.kind != opRead && in.kind != opRedirect && out.status == 0 {
 		end = int64(time.Hour) // if it happens, nobody knows when
 	}
-	h.ops[in.code] = append(h.ops[in.code], porcupine.Operation{ClientId: client, Input: in, Output: out, Call: call, Return: end})
+	h.ops[in.key()] = append(h.ops[in.key()], porcupine.Operation{ClientId: client, Input: in, Output: out, Call: call, Return: end})
 }
 
 // since returns from when on a read at a node may show the state.
-func (h *history) since(node, code string, call int64) int64 {
+func (h *history) since(node, key string, call int64) int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(0, call-int64(maxLag), h.done[node+" "+code])
+	return max(0, call-int64(maxLag), h.done[node+" "+key])
 }
 
-func (h *history) ended(node, code string, at int64) {
+func (h *history) ended(node, key string, at int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.done[node+" "+code] = max(h.done[node+" "+code], at)
+	h.done[node+" "+key] = max(h.done[node+" "+key], at)
 }
 
 // TestHistoriesAreLinearizable has clients at all nodes that create, change, delete, read and follow links
@@ -115,7 +138,8 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 		operations = n
 	}
 	s := newSite(t, "a", "b", "c")
-	h := &history{began: time.Now(), ops: make(map[string][]porcupine.Operation), done: make(map[string]int64)}
+	s.addHistoryDomains()
+	h := newHistory()
 	stop := make(chan struct{})
 	var chaos, clients sync.WaitGroup
 	kills := 0
@@ -152,31 +176,48 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	clients.Wait()
 	close(stop)
 	chaos.Wait()
-	unknown := 0
-	for code, ops := range h.ops {
+	h.check(t, operations, fmt.Sprintf("%d leaders killed, paused or stopped", kills))
+	s.alike()
+}
+
+// addHistoryDomains adds the domains, and waits until all nodes have them.
+func (s *site) addHistoryDomains() {
+	s.t.Helper()
+	for _, host := range historyDomains[1:] {
+		s.leader().call("POST", "/domains", map[string]any{"host": host}).want(s.t, 201)
+	}
+	s.await(s.caughtUp, "all nodes have caught up")
+}
+
+// check checks the history of each key.
+func (h *history) check(t *testing.T, operations int, faults string) {
+	t.Helper()
+	unknown, followed := 0, 0
+	for key, ops := range h.ops {
 		for _, op := range ops {
-			if op.Output.(historyOutput).status == 0 {
+			out := op.Output.(historyOutput)
+			if out.status == 0 {
 				unknown++
 			}
+			if out.target != "" {
+				followed++
+				expect.That(t, strings.HasPrefix(out.target, "https://example.com"+key+"/"), "%s leads to %s", key, out.target)
+			}
 		}
-		expect.Equal(t, porcupine.CheckOperationsTimeout(linkModel.ToModel(), ops, time.Minute), porcupine.Ok, "the history of %q, %d operations", code, len(ops))
+		expect.Equal(t, porcupine.CheckOperationsTimeout(linkModel.ToModel(), ops, time.Minute), porcupine.Ok, "the history of %q, %d operations", key, len(ops))
 	}
-	t.Logf("%d operations on %d codes, %d with an unknown outcome, %d leaders killed, paused or stopped", h.total, len(h.ops), unknown, kills)
-	expect.That(t, h.total >= operations*9/10, "only %d operations", h.total)
-	s.alike()
+	t.Logf("%d operations on %d codes, %d with an unknown outcome, %d reads of a link, %s", h.total, len(h.ops), unknown, followed, faults)
+	expect.That(t, h.total >= operations*9/10 && followed > 0, "only %d operations, %d reads of a link", h.total, followed)
 }
 
 func (s *site) historyClient(h *history, client, codes, operations int) {
 	rng := rand.New(rand.NewPCG(uint64(client), 7))
 	for i := 0; i < operations; {
 		n := s.nodes[rng.IntN(len(s.nodes))]
-		in := historyInput{kind: rng.IntN(5), code: fmt.Sprintf("h-%d", rng.IntN(codes))}
-		if in.kind == opCreate || in.kind == opPatch {
-			in.target = fmt.Sprintf("https://example.com/%d-%d", client, i)
-		}
+		in := drawInput(rng, codes, client, i)
 		call := h.now()
-		from := h.since(n.name, in.code, call)
-		out, answered := n.historyOp(in)
+		from := h.since(n.name, in.key(), call)
+		out, answered := historyOp(in, n.call, n.redirectIn)
 		if !answered { // nothing happened
 			time.Sleep(5 * time.Millisecond)
 			continue
@@ -185,7 +226,7 @@ func (s *site) historyClient(h *history, client, codes, operations int) {
 		if in.kind == opRead || in.kind == opRedirect {
 			call = from
 		} else if out.status != 0 {
-			h.ended(n.name, in.code, end)
+			h.ended(n.name, in.key(), end)
 		}
 		h.add(client, n.name, in, out, call, end)
 		i++
@@ -193,24 +234,37 @@ func (s *site) historyClient(h *history, client, codes, operations int) {
 }
 
 // historyOp does an operation. answered is false if it certainly did nothing, or read nothing.
-func (n *siteNode) historyOp(in historyInput) (out historyOutput, answered bool) {
+func historyOp(
+	in historyInput, call func(method, path string, body any, fields ...string) answer, redirect func(domain, code string) (int, string, error),
+) (out historyOutput, answered bool) {
+	path := "/links/" + in.code
+	if in.domain != "" {
+		path += "?domain=" + in.domain
+	}
 	var a answer
 	switch in.kind {
 	case opRedirect:
-		status, location, err := n.redirect(in.code)
+		status, location, err := redirect(in.domain, in.code)
 		return historyOutput{status, location}, err == nil && (status == 302 || status == 404)
 	case opRead:
-		a = n.call("GET", "/links/"+in.code, nil)
+		a = call("GET", path, nil)
 		target, _ := a.body["url"].(string)
 		return historyOutput{a.status, target}, a.status == 200 || a.status == 404
 	case opCreate:
-		a = n.call("POST", "/shorten", map[string]any{"url": in.target, "alias": in.code})
+		body := map[string]any{"url": in.target, "alias": in.code}
+		if in.domain != "" {
+			body["domain"] = in.domain
+		}
+		a = call("POST", "/shorten", body)
 	case opPatch:
-		a = n.call("PATCH", "/links/"+in.code, map[string]any{"url": in.target})
+		a = call("PATCH", path, map[string]any{"url": in.target})
 	case opDelete:
-		a = n.call("DELETE", "/links/"+in.code, nil)
+		a = call("DELETE", path, nil)
 	}
+	var dialing *net.OpError
 	switch {
+	case errors.As(a.err, &dialing) && dialing.Op == "dial": // nobody was asked
+		return historyOutput{}, false
 	case a.err != nil, a.status == 503 && a.body["code"] == "outcome_unknown", a.status == 500:
 		return historyOutput{}, true
 	case a.status == 503:

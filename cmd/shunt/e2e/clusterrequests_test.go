@@ -27,6 +27,11 @@ type answer struct {
 
 // call sends a request of the API to a node.
 func (n *siteNode) call(method, path string, body any, fields ...string) (a answer) {
+	return callOf(n.site.requests, n.url, n.site.token, method, path, body, fields...)
+}
+
+// callOf calls the API of the server at origin.
+func callOf(requests *http.Client, origin, token, method, path string, body any, fields ...string) (a answer) {
 	var sent io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -35,16 +40,16 @@ func (n *siteNode) call(method, path string, body any, fields ...string) (a answ
 		}
 		sent = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(context.Background(), method, n.url+"/api/v1"+path, sent)
+	req, err := http.NewRequestWithContext(context.Background(), method, origin+"/api/v1"+path, sent)
 	if err != nil {
 		return answer{err: err}
 	}
-	req.Header.Set("Authorization", "Bearer "+n.site.token)
+	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(fields); i += 2 {
 		req.Header.Set(fields[i], fields[i+1])
 	}
-	resp, err := n.site.requests.Do(req)
+	resp, err := requests.Do(req)
 	if err != nil {
 		return answer{err: err}
 	}
@@ -80,6 +85,27 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 	case http.StatusServiceUnavailable: // the node that leads may have counted a hit of a capped link, and its answer was lost
 		n.site.lost(code).Add(1)
 	}
+	return resp.StatusCode, resp.Header.Get("Location"), nil
+}
+
+// redirectIn asks for a code on a host; empty: on the default domain. Nobody counts it.
+func (n *siteNode) redirectIn(domain, code string) (status int, location string, err error) {
+	return redirectOf(n.site.requests, n.url, domain, code)
+}
+
+// redirectOf asks the server at origin for a code on a host.
+func redirectOf(requests *http.Client, origin, domain, code string) (status int, location string, err error) {
+	req, err := http.NewRequest(http.MethodGet, origin+"/"+code, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Host = domain
+	resp, err := requests.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
 	return resp.StatusCode, resp.Header.Get("Location"), nil
 }
 
