@@ -82,7 +82,7 @@ func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Calle
 	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	tokens, err := a.accounts.ListTokens(caller.User.ID)
+	tokens, err := a.accounts.TokensOf(caller)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ func auditOfUser(before, after userRecord) []engine.AuditChange {
 	}
 	add("email", before.Name, after.Name)
 	add("role", string(before.Role), string(after.Role))
+	add("domains", before.Domains.audited(), after.Domains.audited())
 	if before.password != after.password {
 		changes = append(changes, engine.AuditChange{Field: "password"})
 	}
@@ -31,6 +32,9 @@ func auditOfToken(t Token) []engine.AuditChange {
 		scopes[i] = string(s)
 	}
 	changes := []engine.AuditChange{{Field: "name", After: t.Name}, {Field: "scopes", After: strings.Join(scopes, " ")}}
+	if t.Domains.Limited() {
+		changes = append(changes, engine.AuditChange{Field: "domains", After: t.Domains.audited()})
+	}
 	if !t.ExpiresAt.IsZero() {
 		changes = append(changes, engine.AuditChange{Field: "expires_at", After: t.ExpiresAt.UTC().Format(time.RFC3339)})
 	}

@@ -115,7 +115,7 @@ func (r *request) showTokens(status int, refused error) error {
 func (r *request) ownTokens() (tokens []account.Token, err error) {
 	err = r.Heavily(func() error {
 		return r.Calls.InTurn(r.Caller, func() error {
-			tokens, err = r.Accounts.ListTokens(r.Caller.User.ID)
+			tokens, err = r.Accounts.TokensOf(r.Caller)
 			return err
 		})
 	})
