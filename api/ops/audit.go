@@ -274,7 +274,7 @@ func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
 		key, x.Before, x.After = c.auditLink(e)
 		x.Code, x.Domain = key.Code, c.HostIn(key.Domain)
 	default:
-		x.Before, x.After = auditChanges(e.Changes)
+		x.Before, x.After = c.auditChanges(e.Changes)
 	}
 	return x
 }
@@ -319,9 +319,12 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 }
 
 // auditChanges returns the fields of an account that changed. A password has no values: it is true
-// where it changed.
-func auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) {
+// where it changed. Domains have the hosts that they have now.
+func (c *Calls) auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) {
 	for _, change := range changes {
+		if change.Field == "domains" {
+			change.Before, change.After = c.auditHosts(change.Before), c.auditHosts(change.After)
+		}
 		if change.Before == "" && change.After == "" {
 			after = appendMember(after, change.Field, []byte(`"changed"`))
 			continue
@@ -334,6 +337,20 @@ func auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) 
 		}
 	}
 	return endObject(before, len(before) > 0), endObject(after, len(after) > 0)
+}
+
+// auditHosts returns the hosts of domains whose numbers an entry has; of one that was removed, its number.
+func (c *Calls) auditHosts(text string) string {
+	numbers, _ := account.AuditedDomains(text)
+	hosts := make([]string, len(numbers))
+	for i, n := range numbers {
+		if d := c.o.Domains.Numbered(n); d != nil {
+			hosts[i] = d.Host
+		} else {
+			hosts[i] = "removed domain " + strconv.Itoa(int(n))
+		}
+	}
+	return strings.Join(hosts, ", ")
 }
 
 func appendMember(dst []byte, name string, value []byte) []byte {
