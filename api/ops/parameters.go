@@ -137,10 +137,23 @@ type Whose struct {
 // use, or else the default one.
 func (c *Calls) own(caller account.Caller) Whose {
 	w := Whose{User: caller.User.ID, Every: true}
-	if may := c.DomainsOf(caller); caller.Domains.Limited() && len(may) == 1 {
-		w.Domain = may[0].Number
+	if home := c.Home(caller); home != nil {
+		w.Domain = home.Number
 	}
 	return w
+}
+
+// Home returns the domain that the caller means without a name: the only one that the caller may use, or else the
+// default one, or nil if that is not among several.
+func (c *Calls) Home(caller account.Caller) *domain.Domain {
+	if !caller.Domains.Limited() {
+		return c.o.Domains.Default()
+	}
+	switch may := c.DomainsOf(caller); {
+	case len(may) == 1 || len(may) > 1 && may[0].Number == engine.DefaultDomain:
+		return may[0]
+	}
+	return nil
 }
 
 // key returns the key of the link that a call names.
