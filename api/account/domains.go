@@ -106,7 +106,7 @@ func AuditedDomains(text string) (numbers []engine.Domain, ok bool) {
 func (d Domains) check() error {
 	switch n := len(d.Numbers()); {
 	case d.limited && n == 0:
-		return fieldError("domains", "required", "must name a domain; without a limit there must be none of this field, or null")
+		return fieldError("domains", "required", "must name a domain, or be null: no limit")
 	case n > MaxDomains:
 		return fieldError("domains", "too_many", fmt.Sprintf("must be at most %d domains", MaxDomains))
 	}
@@ -114,7 +114,7 @@ func (d Domains) check() error {
 }
 
 // errAdminLimited is the error of a limit of somebody who may do everything.
-var errAdminLimited = fieldError("domains", "conflict", "an admin cannot be limited to domains; make the user a member, or send null")
+var errAdminLimited = fieldError("domains", "conflict", "an admin cannot be limited to domains: make the user a member, or lift the limit")
 
 // limitTo returns c with what it may do in d alone. Whoever is limited is no admin, whatever else says so.
 func (c Caller) limitTo(d Domains) Caller {
