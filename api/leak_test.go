@@ -25,8 +25,8 @@ type leakCaller struct {
 	lines []string // of the header
 }
 
-// What the secret domain has in all of its texts, and the hits of one of its links. Requests of TestNothingOfOtherDomains
-// have neither, so an answer that has one tells something of that domain.
+// What the secret domain has in all of its texts, and the hits of one of its links. Requests of the tests below have
+// neither, so an answer that has one tells something of that domain.
 const (
 	marker     = "quagga"
 	markerHits = 987654321
@@ -276,8 +276,8 @@ func (st *leakSite) reads(lines []string, each func(route, request string, r rep
 	}
 }
 
-// TestNothingOfOtherDomains asks for everything that the API and the pages have, as those who are limited to b.test. The
-// calls, their parameters and the pages are those of the tables, so that a new one is asked, too.
+// TestNothingOfOtherDomains asks for everything that the API has, as those who are limited to b.test. The calls and
+// their parameters are those of the tables, so that a new one is asked, too.
 func TestNothingOfOtherDomains(t *testing.T) {
 	long(t)
 	st := newLeakSite(t)

@@ -13,11 +13,11 @@
 // # Domains
 //
 // A member and a token can be limited to domains. A caller may use those that are in both sets, which is computed each
-// time that a caller is read: an edit of the user is in force at once for all tokens and sessions. An admin and the scope
-// Admin have no limit, and a caller with a limit has no scope Admin. A token that a limited token makes is limited at
-// least as it is. When a domain is removed, its number stays in the sets, and opens nothing: so no set becomes empty,
-// and nobody gets more by it. Rejected: to take it out of all rows, which are thousands in one write, and then a set that
-// becomes empty would look like no limit.
+// time that a caller is read: an edit of the user is in force at once for all tokens and sessions. An admin and the
+// scope Admin have no limit, and a caller with a limit has no scope Admin. A token that a limited token makes is
+// limited at least as it is. When a domain is removed, its number stays in the sets, and opens nothing: so no set
+// becomes empty, and nobody gets more by it. Rejected: to take it out of all rows, which are thousands in one write,
+// and then a set that becomes empty would look like no limit.
 //
 // # Tokens
 //

@@ -20,8 +20,8 @@ const (
 	MaxIssuesCaller = 4
 )
 
-// DomainsNamed returns the domains of a user or a token that have those hosts, or aliases. The caller must be allowed to
-// use them. Errors are an engine.InvalidError of domains[i].
+// DomainsNamed returns the domains of a user or a token that have those hosts, or aliases. The caller must be allowed
+// to use them. Errors are an engine.InvalidError of domains[i].
 func (c *Calls) DomainsNamed(caller account.Caller, hosts []string) (account.Domains, error) {
 	var invalid engine.InvalidError
 	numbers := make([]engine.Domain, 0, len(hosts))
@@ -209,8 +209,8 @@ func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) err
 	return err
 }
 
-// CountLinks returns how many live links a user has that the caller may use, at most limit; more: there are more. It takes
-// a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
+// CountLinks returns how many live links a user has that the caller may use, at most limit; more: there are more. It
+// takes a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
 func (c *Calls) CountLinks(caller account.Caller, owner uint32, limit uint64) (n uint64, more bool, err error) {
 	if err := mayUse(caller, Whose{User: owner, Every: true}); err != nil {
 		return 0, false, err

@@ -28,7 +28,8 @@ type DomainOption struct {
 }
 
 // DomainsOfList returns the choice of the domain of a list or of figures, in which the host asked is chosen; nil if
-// the visitor may use only one. all: of all domains is a choice, too; else the one of OneDomain stands for an empty host.
+// the visitor may use only one. all: of all domains is a choice, too; else the one of OneDomain stands for an empty
+// host.
 func (r *Request) DomainsOfList(asked string, all bool) *DomainChoice {
 	may := r.Calls.DomainsOf(r.Caller)
 	if len(may) < 2 {
