@@ -320,6 +320,30 @@ func manageTokens(t *tour) {
 	t.wantError(t.RevokeToken(ctx, made.ID), client.ErrNotFound)
 }
 
+func limitToDomains(t *tour) {
+	ctx := t.Context()
+	made, err := t.IssueToken(ctx, client.TokenDraft{Name: "of b", Domains: []string{"www.b.test"}})
+	t.must(err)
+	t.want("a limited token", made.Domains, []string{"b.test"})
+	other, _ := t.site.goClient(t.site.secret(made.Secret), nil)
+	me, err := other.Me(ctx)
+	t.must(err)
+	t.want("what it says of itself", me.Domains, []string{"b.test"})
+	_, err = other.Link(ctx, "a", client.InDomain("127.0.0.1"))
+	t.wantError(err, client.ErrForbidden)
+	t.must(t.RevokeToken(ctx, made.ID))
+	u, err := t.AddUser(ctx, client.UserDraft{Email: "limited@example.com", Domains: []string{"b.test"}})
+	t.must(err)
+	t.want("a limited user", u.Domains, []string{"b.test"})
+	u, err = t.EditUser(ctx, u.ID, client.UserEdit{Domains: client.Set([]string{"b.test", "127.0.0.1"})})
+	t.must(err)
+	t.want("limited to two", u.Domains, []string{"127.0.0.1:8080", "b.test"})
+	u, err = t.EditUser(ctx, u.ID, client.UserEdit{Domains: client.Reset[[]string]()})
+	t.must(err)
+	t.want("without a limit", u.Domains == nil, true)
+	t.must(t.RemoveUser(ctx, u.ID))
+}
+
 func manageDomains(t *tour) {
 	ctx := t.Context()
 	made, err := t.AddDomain(ctx, client.DomainDraft{Host: "B.test", Aliases: []string{"www.b.test"}, RootURL: "https://example.org/"})
@@ -342,6 +366,7 @@ func manageDomains(t *tour) {
 	_, err = t.Link(ctx, "of-b")
 	t.wantError(err, client.ErrNotFound)
 	t.must(expect.Err(t.Link(ctx, "of-b", client.InDomain("b.test"))))
+	limitToDomains(t)
 	t.wantError(t.RemoveDomain(ctx, "b.test"), client.ErrDomainInUse)
 	t.must(t.Delete(ctx, "of-b", client.InDomain("b.test")))
 	t.must(t.RemoveDomain(ctx, "b.test"))

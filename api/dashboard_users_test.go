@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/ops"
 	"shunt/engine/expect"
 )
@@ -184,4 +185,47 @@ func TestAnAdminIsLedToALinkOfSomebodyElse(t *testing.T) {
 		member.get("/_/link/theirs"+page).expect(t, "a member, "+page, 404, without(offer))
 	}
 	admin.get("/_/link/none").expect(t, "no such link", 404, without(offer))
+}
+
+// TestPagesLimitUsersAndTokensToDomains invites a member of one domain, changes the limit, and makes a token.
+func TestPagesLimitUsersAndTokensToDomains(t *testing.T) {
+	st := newSite(t, nil)
+	admin := st.browseAs("boss@example.com", account.RoleAdmin)
+	expect.That(t, !strings.Contains(admin.open("/_/users").body, `name="limit"`), "with one domain, a form asks for a limit")
+	st.addDomain(domain.Domain{Host: "a.test"})
+	st.addDomain(domain.Domain{Host: "b.test", Aliases: []string{"www.b.test"}})
+	page := admin.fill(admin.open("/_/users"), "/_/users", "email", "ann@example.com", "role", "member", "limit", "some", "domains", "none.test")
+	expect.Contains(t, page.text(), "host of a domain that you may use")
+	page = admin.fill(page, "/_/users", "domains", "www.b.test")
+	expect.Contains(t, admin.open("/_/users").text(), "only b.test")
+	u, err := st.accounts.UserByName("ann@example.com")
+	expect.OK(t, err)
+	path := fmt.Sprintf("/_/users/%d", u.ID)
+	limitNow := func() []string {
+		t.Helper()
+		u, err := st.accounts.UserByName("ann@example.com")
+		expect.OK(t, err)
+		return st.calls.HostsOf(u.Domains)
+	}
+	expect.Slices(t, limitNow(), []string{"b.test"}, "the invited one")
+	page = admin.fill(admin.open(path), path, "role", "admin")
+	expect.Contains(t, page.text(), "An admin cannot be limited")
+	admin.fill(admin.open(path), path, "domains", "b.test, a.test")
+	expect.Slices(t, limitNow(), []string{"a.test", "b.test"}, "changed")
+
+	page = admin.fill(admin.open("/_/tokens"), "/_/tokens", "name", "of a", "limit", "some", "domains", "a.test")
+	expect.Contains(t, page.text(), "only a.test")
+	page = admin.fill(admin.open("/_/tokens"), "/_/tokens", "name", "n", "limit", "some", "domains", "")
+	expect.Contains(t, page.text(), "Name a domain, or choose all")
+
+	for _, host := range []string{"a.test", "b.test"} {
+		st.call("DELETE", "/domains/"+host, "").need(t, host, 204)
+	}
+	expect.Contains(t, admin.open("/_/users").text(), "no domain: those of the limit were removed")
+	admin.fill(admin.open(path), path, "email", "ann@example.org")
+	u, err = st.accounts.UserByName("ann@example.org")
+	expect.That(t, err == nil && u.Domains.Limited(), "an edit of the address lifts a limit to removed domains: got %+v, %v", u, err)
+	admin.fill(admin.open(path), path, "limit", "all")
+	u, err = st.accounts.UserByName("ann@example.org")
+	expect.That(t, err == nil && !u.Domains.Limited(), "lifted: got %+v, %v", u, err)
 }

@@ -216,3 +216,12 @@ func nextCursor(t *testing.T, r reply) string {
 	expect.OK(t, json.Unmarshal([]byte(r.body), &page))
 	return page.Next
 }
+
+// TestAnExportOfADomainHasTheLinksOfAllItsOwners exports a domain in which two users have links.
+func TestAnExportOfADomainHasTheLinksOfAllItsOwners(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"https://ann.example/","alias":"of-ann","domain":"b.test"}`).need(t, "", 201)
+	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=b.test", "")), []string{"b.test/of-ann", "b.test/x"}, "of b")
+	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=127.0.0.1", "")), []string{"/x"}, "of the default domain")
+}

@@ -49,7 +49,7 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, a.meObject(caller))
 }
 
 // logIn begins a session if the password is right, and sets its cookie. It counts the attempt if

@@ -53,7 +53,7 @@ func TestALiveStreamGoesOnAfterAReset(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x")
 	caller := account.CallerOf(account.User{ID: 1})
-	w, err := st.calls.Watch(caller, "x", ops.Own(caller))
+	w, err := st.calls.Watch(caller, "x", ops.Whose{User: caller.User.ID, Every: true})
 	expect.NoError(t, err)
 	for _, step := range []struct {
 		what string

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -18,12 +19,13 @@ type tokenObject struct {
 	Scopes     []account.Scope `json:"scopes"`
 	CreatedAt  time.Time       `json:"created_at"`
 	ExpiresAt  *time.Time      `json:"expires_at"`
-	LastUsedAt *time.Time      `json:"last_used_at"`    // after a crash exact to the minute
-	Token      string          `json:"token,omitempty"` // only in the answer to POST /tokens
+	LastUsedAt *time.Time      `json:"last_used_at"`     // after a crash exact to the minute
+	Token      string          `json:"token,omitempty"`  // only in the answer to POST /tokens
+	Domains    []string        `json:"domains,omitzero"` // hosts; absent: the token is not limited
 }
 
-func newTokenObject(t account.Token) tokenObject {
-	o := tokenObject{ID: t.ID, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt}
+func (a *accountCalls) tokenObject(t account.Token) tokenObject {
+	o := tokenObject{ID: t.ID, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt, Domains: a.calls.HostsOf(t.Domains)}
 	if !t.ExpiresAt.IsZero() {
 		o.ExpiresAt = &t.ExpiresAt
 	}
@@ -33,13 +35,19 @@ func newTokenObject(t account.Token) tokenObject {
 	return o
 }
 
-// tokenFields are the fields of POST /tokens. Package account checks their values.
-var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.TokenDraft]{
-	"name": func(d *account.TokenDraft, value json.RawMessage) (err error) {
+// A tokenBody is the body of POST /tokens.
+type tokenBody struct {
+	account.TokenDraft
+	hosts []string // of domains
+}
+
+// tokenFields are the fields of a tokenBody. Package account checks their values.
+var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[tokenBody]{
+	"name": func(d *tokenBody, value json.RawMessage) (err error) {
 		d.Name, err = jsonbody.String(value)
 		return err
 	},
-	"scopes": func(d *account.TokenDraft, value json.RawMessage) error {
+	"scopes": func(d *tokenBody, value json.RawMessage) error {
 		texts, err := jsonbody.Strings(value)
 		d.Scopes = make([]account.Scope, len(texts))
 		for i, text := range texts {
@@ -47,8 +55,12 @@ var tokenFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.TokenDra
 		}
 		return err
 	},
-	"expires_at": func(d *account.TokenDraft, value json.RawMessage) (err error) {
+	"expires_at": func(d *tokenBody, value json.RawMessage) (err error) {
 		d.ExpiresAt, err = jsonbody.Expiry(value)
+		return err
+	},
+	"domains": func(d *tokenBody, value json.RawMessage) (err error) {
+		d.hosts, err = jsonbody.Strings(value)
 		return err
 	},
 })
@@ -58,19 +70,23 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	var draft account.TokenDraft
-	_, invalid, err := exchange.ReadBody(ctx, &draft, tokenFields)
-	if err != nil {
+	var body tokenBody
+	sent, invalid, err := exchange.ReadBody(ctx, &body, tokenFields)
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(invalid) > 0 {
+	case len(invalid) > 0:
 		return invalid
+	case slices.Contains(sent, "domains"):
+		if body.Domains, err = a.calls.DomainsNamed(caller, body.hosts); err != nil {
+			return err
+		}
 	}
-	t, text, err := a.calls.IssueToken(caller, draft)
+	t, text, err := a.calls.IssueToken(caller, body.TokenDraft)
 	if err != nil {
 		return err
 	}
-	o := newTokenObject(t)
+	o := a.tokenObject(t)
 	o.Token = text
 	ctx.Response.Header.Set("Location", "/api/v1/tokens/"+t.ID)
 	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, o)
@@ -82,7 +98,7 @@ func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Calle
 	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	tokens, err := a.accounts.ListTokens(caller.User.ID)
+	tokens, err := a.accounts.TokensOf(caller)
 	if err != nil {
 		return err
 	}
@@ -90,7 +106,7 @@ func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Calle
 		Data []tokenObject `json:"data"`
 	}{make([]tokenObject, len(tokens))}
 	for i, t := range tokens {
-		list.Data[i] = newTokenObject(t)
+		list.Data[i] = a.tokenObject(t)
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }

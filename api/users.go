@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,10 +21,11 @@ type userObject struct {
 	Role        account.Role `json:"role"`
 	HasPassword bool         `json:"has_password"`
 	CreatedAt   time.Time    `json:"created_at"`
+	Domains     []string     `json:"domains,omitzero"` // hosts; absent: the user is not limited
 }
 
-func newUserObject(u account.User) userObject {
-	return userObject{u.ID, u.Name, u.Role, u.HasPassword, u.CreatedAt}
+func (a *accountCalls) userObject(u account.User) userObject {
+	return userObject{u.ID, u.Name, u.Role, u.HasPassword, u.CreatedAt, a.calls.HostsOf(u.Domains)}
 }
 
 // meObject is the caller in JSON.
@@ -33,11 +35,12 @@ type meObject struct {
 	Role    account.Role    `json:"role"`
 	Scopes  []account.Scope `json:"scopes"`
 	TokenID string          `json:"token_id,omitempty"`
-	BaseURL string          `json:"base_url"` // of short addresses
+	BaseURL string          `json:"base_url"`         // of short addresses
+	Domains []string        `json:"domains,omitzero"` // hosts; absent: the caller is not limited
 }
 
-func newMeObject(c account.Caller, baseURL string) meObject {
-	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID, baseURL}
+func (a *accountCalls) meObject(c account.Caller) meObject {
+	return meObject{c.User.ID, c.User.Name, c.User.Role, c.Scopes, c.TokenID, a.baseURL, a.calls.HostsOf(c.Domains)}
 }
 
 // readMe is GET /me.
@@ -45,43 +48,63 @@ func (a *accountCalls) readMe(ctx *fasthttp.RequestCtx, caller account.Caller) e
 	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newMeObject(caller, a.baseURL))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, a.meObject(caller))
 }
 
-// userFields are the fields of POST and PATCH /users. Package account checks their values.
-var userFields = jsonbody.NewFields(map[string]jsonbody.Reader[account.UserEdit]{
-	"email": func(e *account.UserEdit, value json.RawMessage) error {
+// A userBody is the body of POST and PATCH /users.
+type userBody struct {
+	account.UserEdit
+	hosts []string // of domains
+}
+
+// userFields are the fields of a userBody. Package account checks their values.
+var userFields = jsonbody.NewFields(map[string]jsonbody.Reader[userBody]{
+	"email": func(e *userBody, value json.RawMessage) error {
 		email, err := jsonbody.String(value)
 		e.Email = &email
 		return err
 	},
-	"role": func(e *account.UserEdit, value json.RawMessage) error {
+	"role": func(e *userBody, value json.RawMessage) error {
 		role, err := jsonbody.String(value)
 		e.Role = (*account.Role)(&role)
 		return err
 	},
-	"password": func(e *account.UserEdit, value json.RawMessage) error {
+	"password": func(e *userBody, value json.RawMessage) error {
 		password, err := jsonbody.String(value)
 		e.Password = &password
 		return err
 	},
+	"domains": func(e *userBody, value json.RawMessage) (err error) {
+		e.hosts, err = jsonbody.Strings(value)
+		return err
+	},
 })
 
-// readUser reads the body of POST and PATCH /users.
-func readUser(ctx *fasthttp.RequestCtx) (edit account.UserEdit, err error) {
+// readUser reads the body of POST and PATCH /users. If domains is null, the user is not limited.
+func (a *accountCalls) readUser(ctx *fasthttp.RequestCtx, caller account.Caller) (account.UserEdit, error) {
+	var body userBody
 	if err := exchange.NoParameters(ctx); err != nil {
-		return edit, err
+		return body.UserEdit, err
 	}
-	_, invalid, err := exchange.ReadBody(ctx, &edit, userFields)
-	if err == nil && len(invalid) > 0 {
-		err = invalid
+	sent, null, invalid, err := exchange.ReadFields(ctx, &body, userFields)
+	switch {
+	case err != nil:
+		return body.UserEdit, err
+	case len(invalid) > 0:
+		return body.UserEdit, invalid
+	case slices.Contains(sent, "domains"):
+		var domains account.Domains
+		domains, err = a.calls.DomainsNamed(caller, body.hosts)
+		body.Domains = &domains
+	case slices.Contains(null, "domains"):
+		body.Domains = &account.Domains{}
 	}
-	return edit, err
+	return body.UserEdit, err
 }
 
 // addUser is POST /users.
 func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	asked, err := readUser(ctx)
+	asked, err := a.readUser(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -90,7 +113,7 @@ func (a *accountCalls) addUser(ctx *fasthttp.RequestCtx, caller account.Caller) 
 		return err
 	}
 	ctx.Response.Header.Set("Location", "/api/v1/users/"+strconv.FormatUint(uint64(u.ID), 10))
-	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, newUserObject(u))
+	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, a.userObject(u))
 }
 
 // listUsers is GET /users. There are at most account.MaxUsers, so the list has one page.
@@ -106,14 +129,14 @@ func (a *accountCalls) listUsers(ctx *fasthttp.RequestCtx, _ account.Caller) err
 		Data []userObject `json:"data"`
 	}{make([]userObject, len(users))}
 	for i, u := range users {
-		list.Data[i] = newUserObject(u)
+		list.Data[i] = a.userObject(u)
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }
 
-// editUser is PATCH /users/{id}. A field that is absent or null stays as it is.
+// editUser is PATCH /users/{id}. A field that is absent or null stays as it is, but for domains: null lifts the limit.
 func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	edit, err := readUser(ctx)
+	edit, err := a.readUser(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -125,7 +148,7 @@ func (a *accountCalls) editUser(ctx *fasthttp.RequestCtx, caller account.Caller)
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, newUserObject(u))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, a.userObject(u))
 }
 
 // removeUser is DELETE /users/{id}. A user who has links is removed only if the caller says what becomes of

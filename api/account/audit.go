@@ -1,11 +1,33 @@
 package account
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
 	"shunt/engine"
 )
+
+// An Origin is where a request came from, as far as the operator wants it kept. Each request has its
+// own: a caller that is known from memory has none until the request fills it in.
+type Origin struct {
+	RequestID string       // of the X-Request-Id of the answer; empty: the request has none
+	Network   netip.Prefix // of the client; zero: not kept
+	Local     bool         // by the socket of local commands
+}
+
+// By returns c as the audit log keeps who made a change at that time. Whoever owns the data folder
+// acts as an admin, but is not that user: the entry says only that the request was local.
+func (c Caller) By(now time.Time) engine.By {
+	by := engine.By{
+		AtMs: now.UnixMilli(), User: c.User.ID, Name: c.User.Name, TokenID: c.TokenID, SessionID: c.SessionID,
+		Local: c.Origin.Local, RequestID: c.Origin.RequestID, Network: c.Origin.Network,
+	}
+	if by.Local && by.TokenID == "" && by.SessionID == "" {
+		by.User, by.Name = 0, ""
+	}
+	return by
+}
 
 // auditOfUser returns the fields in which two states of a user differ, for the audit log. A password
 // is a change without values.
@@ -18,6 +40,7 @@ func auditOfUser(before, after userRecord) []engine.AuditChange {
 	}
 	add("email", before.Name, after.Name)
 	add("role", string(before.Role), string(after.Role))
+	add("domains", before.Domains.audited(), after.Domains.audited())
 	if before.password != after.password {
 		changes = append(changes, engine.AuditChange{Field: "password"})
 	}
@@ -31,6 +54,9 @@ func auditOfToken(t Token) []engine.AuditChange {
 		scopes[i] = string(s)
 	}
 	changes := []engine.AuditChange{{Field: "name", After: t.Name}, {Field: "scopes", After: strings.Join(scopes, " ")}}
+	if t.Domains.Limited() {
+		changes = append(changes, engine.AuditChange{Field: "domains", After: t.Domains.audited()})
+	}
 	if !t.ExpiresAt.IsZero() {
 		changes = append(changes, engine.AuditChange{Field: "expires_at", After: t.ExpiresAt.UTC().Format(time.RFC3339)})
 	}

@@ -15,10 +15,12 @@ type Caller struct {
 	TokenID   string    // empty: not by token
 	SessionID string    // empty: not by session
 	Edge      string    // the name of the edge whose token it is; empty: it is no edge
+	Domains   Domains   // what its user may use, and the token, too
 	ExpiresAt time.Time // of the token; zero: never
 	Origin    Origin    // of the request
 
 	credential credential
+	ofToken    Domains // of the token alone: those of a token that it makes are among them
 }
 
 // credential is the secret by which a caller was identified.
@@ -39,7 +41,7 @@ const (
 func (c Caller) Has(scope Scope) bool { return slices.Contains(c.Scopes, scope) }
 
 // CallerOf returns u with every scope that its role allows. It is for the owner of the data folder.
-func CallerOf(u User) Caller { return Caller{User: u, Scopes: u.Role.scopes()} }
+func CallerOf(u User) Caller { return Caller{User: u, Scopes: u.Role.scopes()}.limitTo(u.Domains) }
 
 // Authenticate returns the caller that a token belongs to, or ErrUnauthorized. A failed attempt is
 // not recorded.
@@ -72,7 +74,8 @@ func (a *Accounts) Recheck(c Caller) (Caller, error) {
 		c, err = a.callerBySession(c.credential.hash)
 	default:
 		c.User, err = a.callersUser(c.User.ID)
-		c.Scopes = c.User.Role.limit(c.Scopes)
+		c.Scopes, c.Domains = c.User.Role.limit(c.Scopes), Domains{}
+		c = c.limitTo(c.User.Domains)
 	}
 	c.Origin = origin
 	return c, err
@@ -110,7 +113,8 @@ func (a *Accounts) readCallerByToken(hash [sha256.Size]byte, now time.Time) (*kn
 	}
 	c := Caller{
 		User: u, Scopes: u.Role.limit(t.Scopes), TokenID: t.ID, ExpiresAt: t.ExpiresAt, credential: credential{byToken, hash},
-	}
+		ofToken: t.Domains,
+	}.limitTo(u.Domains.And(t.Domains))
 	if c.Has(Edge) {
 		c.Edge = t.Name
 	}

@@ -148,7 +148,10 @@ func (m *callersModel) all() map[string]func(pick func(n int) int) error {
 			return m.edit(pick, UserEdit{Email: ptr(fmt.Sprintf("user%d@example.com", time.Now().UnixNano()))})
 		},
 		"a role": func(pick func(int) int) error {
-			return m.edit(pick, UserEdit{Role: ptr([]Role{RoleAdmin, RoleMember}[pick(2)])})
+			return m.edit(pick, UserEdit{Role: ptr([]Role{RoleAdmin, RoleMember}[pick(2)]), Domains: &Domains{}})
+		},
+		"a limit": func(pick func(int) int) error {
+			return m.edit(pick, UserEdit{Role: ptr(RoleMember), Domains: ptr([]Domains{OnlyIn(0), OnlyIn(1, 2), {}}[pick(3)])})
 		},
 		"a password": func(pick func(int) int) error { return m.edit(pick, UserEdit{Password: ptr(rightPassword)}) },
 		"a deletion": func(pick func(int) int) error {
@@ -186,6 +189,9 @@ func (m *callersModel) issueToken(pick func(int) int) error {
 	d := TokenDraft{Name: "n", Scopes: u.Role.scopes()[pick(2):]}
 	if pick(3) == 0 {
 		d.ExpiresAt = m.now.Add(30 * time.Minute)
+	}
+	if may := u.Domains.Numbers(); len(may) > 0 && pick(2) == 0 {
+		d.Domains = OnlyIn(may[0])
 	}
 	token, text, err := m.IssueToken(CallerOf(u.User), d)
 	if err == nil {

@@ -129,6 +129,8 @@ func (c *tableCheck) user(id uint32, value []byte) (string, error) {
 		return fmt.Sprintf("it is of user %d", u.ID), nil
 	case u.Role != RoleAdmin && u.Role != RoleMember:
 		return fmt.Sprintf("its role %q does not exist", u.Role), nil
+	case u.checkDomains() != nil:
+		return fmt.Sprintf("its role is %s, and it is limited to the domains %v", u.Role, u.Domains.Numbers()), nil
 	}
 	owner, err := c.table.Get(nameKey(u.Name))
 	if err == nil && (len(owner) != 4 || binary.BigEndian.Uint32(owner) != id) {

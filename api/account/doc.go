@@ -10,6 +10,15 @@
 // password: the first one, or another for a lost one. A caller is the sender of a request: a user,
 // the scopes that the token allows, and the credential, so that Recheck can check it again later.
 //
+// # Domains
+//
+// A member and a token can be limited to domains. A caller may use those that are in both sets, which is computed each
+// time that a caller is read: an edit of the user is in force at once for all tokens and sessions. An admin and the
+// scope Admin have no limit, and a caller with a limit has no scope Admin. A token that a limited token makes is
+// limited at least as it is. When a domain is removed, its number stays in the sets, and opens nothing: so no set
+// becomes empty, and nobody gets more by it. Rejected: to take it out of all rows, which are thousands in one write,
+// and then a set that becomes empty would look like no limit.
+//
 // # Tokens
 //
 //	shunt_ | 30 characters of base62, crypto/rand, unbiased (178 bits) | 6 characters of base62: the checksum
@@ -44,8 +53,8 @@
 //
 // # Layout of the table
 //
-// All numbers are big-endian, values are JSON with a format version "v". Names are keyed in lower
-// case.
+// All numbers are big-endian, values are JSON with a format version "v": 1, but 2 for a user or a token who is limited
+// to domains, whom a program that knows no limits must not read. Names are keyed in lower case.
 //
 //	'u' | user id (4)                  → user
 //	's'                                → last user id (4): none is given twice

@@ -16,12 +16,14 @@ type UserEdit struct {
 	Email    *string
 	Role     *Role
 	Password *string
+	Domains  *Domains
 }
 
 // EditUser changes a user for the caller by: it makes all changes or none. A new password ends the
 // user's sessions, except the one that asked for it, and setup codes. The tokens of an admin who
-// becomes a member lose the scope Admin; those without another scope are revoked. Errors:
-// ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there would be no admin.
+// becomes a member lose the scope Admin; those without another scope are revoked. A limit to domains is in force for
+// the user's tokens and sessions, too. Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there
+// would be no admin.
 func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	if _, err := a.readUser(id); err != nil {
 		return User{}, err
@@ -94,6 +96,7 @@ func (a *Accounts) edit(
 		func() error { return a.changeName(w, email) },
 		func() error { return a.changeRole(w, e.Role) },
 		func() error { return a.changePassword(w, by, password) },
+		func() error { return w.changeDomains(e.Domains) },
 		func() error { return also(w) },
 	} {
 		if err := change(); err != nil {
@@ -168,6 +171,14 @@ func (a *Accounts) changeRole(w *userWrite, role *Role) error {
 		}
 		return nil
 	})
+}
+
+// changeDomains limits the user. It comes after the role, because no admin is limited.
+func (w *userWrite) changeDomains(domains *Domains) error {
+	if domains != nil {
+		w.new.Domains = *domains
+	}
+	return w.new.checkDomains()
 }
 
 func (a *Accounts) changePassword(w *userWrite, by Caller, hash string) error {

@@ -15,6 +15,7 @@ type Token struct {
 	UserID     uint32
 	Name       string
 	Scopes     []Scope
+	Domains    Domains // of those of its user
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	LastUsedAt time.Time // zero: never, or not known; set by ListTokens only
@@ -26,11 +27,12 @@ func (t Token) expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !no
 type TokenDraft struct {
 	Name      string
 	Scopes    []Scope   // nil: all of the maker's except Admin; Edge alone: a token for the edge of that name
+	Domains   Domains   // all: those of the maker's token, or of the user
 	ExpiresAt time.Time // zero: when the maker's token does, or never
 }
 
 // IssueToken creates a token of maker's user and returns its text, which nobody can read again. Its
-// scopes are a subset of maker's, and it expires no later than maker's token. Errors: an
+// scopes and domains are subsets of maker's, and it expires no later than maker's token. Errors: an
 // engine.InvalidError if the draft asks for more; an engine.FieldError if the user has MaxTokens
 // live tokens; ErrUnauthorized if maker's own token or session is no longer valid.
 func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error) {
@@ -74,6 +76,8 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 	} else if problem := tokenNameProblem(d.Name, scopes); problem != "" {
 		invalid = append(invalid, fieldError("name", "invalid", problem))
 	}
+	domains, err := chooseDomains(maker, d.Domains, scopes)
+	invalid = appendInvalid(invalid, err)
 	expires := d.ExpiresAt
 	if expires.IsZero() {
 		expires = maker.ExpiresAt
@@ -90,9 +94,23 @@ func (a *Accounts) draftToken(maker Caller, d TokenDraft) (Token, error) {
 		return Token{}, invalid
 	}
 	return Token{
-		ID: newTokenID(), UserID: maker.User.ID, Name: d.Name, Scopes: scopes,
+		ID: newTokenID(), UserID: maker.User.ID, Name: d.Name, Scopes: scopes, Domains: domains,
 		CreatedAt: now, ExpiresAt: expires.UTC().Truncate(time.Millisecond),
 	}, nil
+}
+
+// chooseDomains returns the domains of a new token with those scopes that maker asked for: of maker's own. If none were
+// asked for, it is limited as maker's token is; as its user is, it is anyway.
+func chooseDomains(maker Caller, asked Domains, scopes []Scope) (Domains, error) {
+	switch {
+	case !asked.Limited():
+		return maker.ofToken, nil
+	case slices.Contains(scopes, Admin) || slices.Contains(scopes, Edge):
+		return asked, fieldError("domains", "conflict", "cannot be together with the scope admin or edge")
+	case !asked.In(maker.Domains):
+		return asked, fieldError("domains", "exceeds", "must be domains that you may use yourself")
+	}
+	return asked, asked.check()
 }
 
 // tokenNameProblem returns what is wrong with the name of a token with those scopes, or "".
@@ -128,6 +146,16 @@ func (a *Accounts) expiredTokens(user uint32) (dead [][]byte, err error) {
 	return dead, err
 }
 
+// TokensOf returns the tokens of the caller's user as ListTokens does, with the domains in which they are in force. A
+// caller who is limited to domains sees no token that may use others.
+func (a *Accounts) TokensOf(c Caller) ([]Token, error) {
+	tokens, err := a.ListTokens(c.User.ID)
+	for i := range tokens {
+		tokens[i].Domains = tokens[i].Domains.And(c.User.Domains)
+	}
+	return slices.DeleteFunc(tokens, func(t Token) bool { return !t.Domains.In(c.Domains) }), err
+}
+
 // ListTokens returns the user's tokens, including expired ones, the oldest first.
 func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	tokens := []Token{}
@@ -140,7 +168,8 @@ func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	return tokens, err
 }
 
-// RevokeToken ends a token of user for the caller by, at once, or returns ErrNoToken.
+// RevokeToken ends a token of user for the caller by, at once, or returns ErrNoToken: also to one who is limited to
+// domains, for a token that may use others.
 func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 	lock, err := a.lockWrites()
 	if err != nil {
@@ -152,6 +181,9 @@ func (a *Accounts) RevokeToken(by Caller, user uint32, id string) error {
 		return fmt.Errorf("read token %s: %w", id, err)
 	}
 	if hash == nil {
+		return ErrNoToken
+	}
+	if t, _, err := a.readToken(hash); err == nil && !t.Domains.And(by.User.Domains).In(by.Domains) {
 		return ErrNoToken
 	}
 	lock.note(by, engine.TokenRevoked, user).TokenID = id

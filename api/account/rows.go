@@ -6,12 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"shunt/engine"
 )
 
-// formatVersion is "v" in every value. A row of another version is an error, never a guess.
+// formatVersion is "v" in every value, but for limitedVersion. A row of another version is an error, never a guess.
 const formatVersion = 1
+
+// limitedVersion is "v" of a user and of a token who are limited to domains. A program that does not know of the limit
+// refuses the row, instead of taking it for one without.
+const limitedVersion = 2
 
 var errFormat = errors.New("account row of unknown format")
 
@@ -63,6 +70,31 @@ type userRow struct {
 	Role      Role   `json:"role"`
 	CreatedMs int64  `json:"created_ms"`
 	Password  string `json:"password,omitempty"`
+	limitRow
+}
+
+// limitRow is the limit to domains in the row of a user or a token.
+type limitRow struct {
+	Domains []engine.Domain `json:"domains,omitempty"` // in order; absent: no limit
+}
+
+func (d Domains) row() (version int, row limitRow) {
+	if !d.limited {
+		return formatVersion, row
+	}
+	return limitedVersion, limitRow{d.Numbers()}
+}
+
+// limit returns the domains in a row of that version, and what is wrong with them.
+func (r limitRow) limit(version int) (Domains, error) {
+	d := OnlyIn(r.Domains...)
+	switch {
+	case version == formatVersion && r.Domains == nil:
+		return Domains{}, nil
+	case version == limitedVersion && len(r.Domains) > 0 && slices.Equal(d.Numbers(), r.Domains):
+		return d, nil
+	}
+	return d, fmt.Errorf("%w (version %d with the domains %v)", errFormat, version, r.Domains)
 }
 
 type sessionRow struct {
@@ -107,11 +139,13 @@ type tokenRow struct {
 	Scopes    []Scope `json:"scopes"`
 	CreatedMs int64   `json:"created_ms"`
 	ExpiresMs int64   `json:"expires_ms,omitempty"` // 0: never
+	limitRow
 }
 
 func encodeUser(u userRecord) []byte {
+	version, limit := u.Domains.row()
 	return encode(userRow{
-		V: formatVersion, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli(), Password: u.password,
+		V: version, limitRow: limit, ID: u.ID, Name: u.Name, Role: u.Role, CreatedMs: u.CreatedAt.UnixMilli(), Password: u.password,
 	})
 }
 
@@ -134,8 +168,9 @@ func encodeFilters(user uint32, all []Filter) []byte {
 }
 
 func encodeToken(t Token, hash []byte) []byte {
+	version, limit := t.Domains.row()
 	row := tokenRow{
-		V: formatVersion, ID: t.ID, Hash: hash, User: t.UserID, Name: t.Name, Scopes: t.Scopes,
+		V: version, limitRow: limit, ID: t.ID, Hash: hash, User: t.UserID, Name: t.Name, Scopes: t.Scopes,
 		CreatedMs: t.CreatedAt.UnixMilli(),
 	}
 	if !t.ExpiresAt.IsZero() {
@@ -160,13 +195,21 @@ func decode(value []byte, row any, version *int) error {
 	return nil
 }
 
+// decodeLimited is decode for the row of a user or a token.
+func decodeLimited(value []byte, row any, version *int, limit *limitRow) (Domains, error) {
+	if json.Unmarshal(value, row) != nil {
+		return Domains{}, fmt.Errorf("%w (version %d)", errFormat, *version)
+	}
+	return limit.limit(*version)
+}
+
 func decodeUser(value []byte) (userRecord, error) {
 	var row userRow
-	err := decode(value, &row, &row.V)
+	domains, err := decodeLimited(value, &row, &row.V, &row.limitRow)
 	return userRecord{
 		User: User{
 			ID: row.ID, Name: row.Name, Role: row.Role, CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
-			HasPassword: row.Password != "",
+			HasPassword: row.Password != "", Domains: domains,
 		},
 		password: row.Password,
 	}, err
@@ -204,9 +247,9 @@ func decodeFilters(value []byte) ([]Filter, error) {
 
 func decodeToken(value []byte) (t Token, hash []byte, err error) {
 	var row tokenRow
-	err = decode(value, &row, &row.V)
+	domains, err := decodeLimited(value, &row, &row.V, &row.limitRow)
 	t = Token{
-		ID: row.ID, UserID: row.User, Name: row.Name, Scopes: row.Scopes,
+		ID: row.ID, UserID: row.User, Name: row.Name, Scopes: row.Scopes, Domains: domains,
 		CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
 	}
 	if row.ExpiresMs != 0 {

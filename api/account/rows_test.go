@@ -13,6 +13,8 @@ import (
 func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 	at := time.UnixMilli(1767323045000).UTC()
 	u := userRecord{User: User{ID: 3, Name: "a@b", Role: RoleMember, CreatedAt: at, HasPassword: true}, password: "$argon2id$x"}
+	limited := u
+	limited.Domains = OnlyIn(7, 0)
 	none := u
 	none.HasPassword, none.password = false, ""
 	for name, row := range map[string]struct {
@@ -25,6 +27,11 @@ func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 			encodeToken(Token{ID: "i", UserID: 3, Name: "n", Scopes: []Scope{LinksRead}, CreatedAt: at, ExpiresAt: at}, []byte{1, 2}),
 			`{"v":1,"id":"i","hash":"AQI=","user":3,"name":"n","scopes":["links:read"],"created_ms":1767323045000,"expires_ms":1767323045000}`,
 		},
+		"limited user": {encodeUser(limited), `{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000,"password":"$argon2id$x","domains":[0,7]}`},
+		"limited token": {
+			encodeToken(Token{ID: "i", UserID: 3, Name: "n", Scopes: []Scope{LinksRead}, CreatedAt: at, Domains: OnlyIn(2)}, []byte{1, 2}),
+			`{"v":2,"id":"i","hash":"AQI=","user":3,"name":"n","scopes":["links:read"],"created_ms":1767323045000,"domains":[2]}`,
+		},
 		"session":    {encodeSession(session{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"created_ms":1767323045000}`},
 		"setup code": {encodeSetupCode(setupCode{3, at}, []byte{1, 2}), `{"v":1,"hash":"AQI=","user":3,"expires_ms":1767323045000}`},
 		"campaigns": {
@@ -36,7 +43,32 @@ func TestRowsAreWrittenAsTheyAlwaysWere(t *testing.T) {
 	} {
 		expect.Equal(t, string(row.got), row.want, "%s: got %s", name, row.got)
 	}
-	expect.Error(t, expect.Err(decodeUser([]byte(`{"v":2,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`))), errFormat, "a user of version 2")
+	expect.Error(t, expect.Err(decodeUser([]byte(`{"v":3,"id":3,"name":"a@b","role":"member","created_ms":1767323045000}`))), errFormat, "a user of version 3")
+	again, err := decodeUser(encodeUser(limited))
+	expect.That(t, err == nil && again == limited, "got %+v, %v", again, err)
+}
+
+// A program that does not know of limits reads a row by decode alone, and so refuses one that has a limit.
+func TestAnOlderProgramRefusesWhoIsLimitedToDomains(t *testing.T) {
+	u := userRecord{User: User{ID: 3, Name: "a@b", Role: RoleMember}}
+	token := Token{ID: "i", UserID: 3, Name: "n", Scopes: []Scope{LinksRead}}
+	older := func(row []byte) error {
+		var known struct{ V int }
+		return decode(row, &known, &known.V)
+	}
+	expect.OK(t, older(encodeUser(u)))
+	expect.OK(t, older(encodeToken(token, nil)))
+	u.Domains, token.Domains = OnlyIn(0), OnlyIn(0)
+	expect.Error(t, older(encodeUser(u)), errFormat, "a limited user")
+	expect.Error(t, older(encodeToken(token, nil)), errFormat, "a limited token")
+	for _, row := range []string{
+		`{"v":2,"id":3}`, `{"v":2,"id":3,"domains":[]}`, `{"v":2,"id":3,"domains":null}`, `{"v":1,"id":3,"domains":[1]}`,
+		`{"v":1,"id":3,"domains":[]}`, `{"v":2,"id":3,"domains":[2,1]}`, `{"v":2,"id":3,"domains":[1,1]}`, `{"v":2,"id":3,"domains":[-1]}`, `{"v":2,"id":3,"domains":"all"}`,
+	} {
+		expect.Error(t, expect.Err(decodeUser([]byte(row))), errFormat, "%s as a user", row)
+		_, _, err := decodeToken([]byte(row))
+		expect.Error(t, err, errFormat, "%s as a token", row)
+	}
 }
 
 func TestKeysOfAccountsAreAsPinned(t *testing.T) {
@@ -58,6 +90,7 @@ func TestKeysOfAccountsAreAsPinned(t *testing.T) {
 
 func FuzzDecodeUser(f *testing.F) {
 	f.Add(encodeUser(userRecord{User{ID: 7, Name: "ann@example.com", Role: RoleMember, CreatedAt: time.UnixMilli(1_800_000_000_000)}, "$"}))
+	f.Add([]byte(`{"v":2,"id":7,"name":"a","role":"member","domains":[0,65535]}`))
 	f.Add([]byte(`{"v":1,"id":4294967295,"name":"\ud83c","role":"king","created_ms":-9223372036854775808}`))
 	f.Add([]byte(`{"v":1,"password":"x"}`))
 	f.Add([]byte(`{"v":3}`))
@@ -79,6 +112,7 @@ func FuzzDecodeToken(f *testing.F) {
 	}
 	f.Add(encodeToken(token, []byte("a hash")))
 	f.Add([]byte(`{"v":1,"hash":"","scopes":[],"expires_ms":-62135596800000}`)) // the zero time
+	f.Add([]byte(`{"v":2,"hash":"","scopes":[],"domains":[3,4]}`))
 	f.Add([]byte(`{"v":1,"hash":null,"scopes":null,"expires_ms":9223372036854775807}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, value []byte) {

@@ -59,8 +59,14 @@ func (r Role) limit(scopes []Scope) []Scope {
 }
 
 // withoutAdmin returns scopes without those that only admins give.
-func withoutAdmin(scopes []Scope) []Scope {
-	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == Admin || s == Edge })
+func withoutAdmin(scopes []Scope) []Scope { return withoutScope(withoutScope(scopes, Admin), Edge) }
+
+// withoutScope returns scopes without one: the same slice if it is not there.
+func withoutScope(scopes []Scope, without Scope) []Scope {
+	if !slices.Contains(scopes, without) {
+		return scopes
+	}
+	return slices.DeleteFunc(slices.Clone(scopes), func(s Scope) bool { return s == without })
 }
 
 // chooseScopes returns the scopes of a new token that maker asked for: a subset of maker's own, in

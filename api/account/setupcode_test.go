@@ -44,7 +44,7 @@ func TestASetupCodeSetsAddressAndPasswordOnce(t *testing.T) {
 	}
 	expect.Equal(t, rows(t, f), before, "looking has changed the table")
 	c, cookie, err := f.UseSetupCode(nobody, code, " Ann@Example.com", rightPassword)
-	want := User{admin.ID, "ann@example.com", RoleAdmin, admin.CreatedAt, true}
+	want := User{admin.ID, "ann@example.com", RoleAdmin, admin.CreatedAt, true, Domains{}}
 	expect.MustThat(t, err == nil && c.User == want && c.Has(Admin) && c.SessionID != "", "got %+v, %v, want %+v", c, err, want)
 	_, _, err = f.UseSetupCode(nobody, code, "", "another password")
 	expect.That(t, errors.Is(err, ErrNoSetupCode) && !f.usable(t, code), "again: got %v, want %v", err, ErrNoSetupCode)

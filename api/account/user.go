@@ -20,6 +20,7 @@ type User struct {
 	Role        Role
 	CreatedAt   time.Time
 	HasPassword bool // without one, a user cannot log in
+	Domains     Domains
 }
 
 // userRecord is a user with the hash of the password.
@@ -62,18 +63,20 @@ type UserDraft struct {
 	Email    string
 	Role     Role
 	Password string // empty: none, and the user cannot log in
+	Domains  Domains
 	By       Caller // who asks, whose share of hashing it takes
 }
 
 // AddUser adds a user, or returns an engine.FieldError or engine.InvalidError: the address is
-// malformed or taken (case is ignored), the role is unknown, the password is too short or too long,
-// or there are MaxUsers users.
+// malformed or taken (case is ignored), the role is unknown, the password is too short or too long, an admin is
+// limited to domains, or there are MaxUsers users.
 func (a *Accounts) AddUser(d UserDraft) (User, error) {
-	u := userRecord{User: User{Role: d.Role}}
+	u := userRecord{User: User{Role: d.Role, Domains: d.Domains}}
 	var invalid engine.InvalidError
 	email, err := normalizeEmail(d.Email)
 	invalid = appendInvalid(invalid, err)
 	invalid = appendInvalid(invalid, validRole(d.Role))
+	invalid = appendInvalid(invalid, u.checkDomains())
 	if invalid != nil {
 		return User{}, invalid
 	}
@@ -91,6 +94,14 @@ func (a *Accounts) AddUser(d UserDraft) (User, error) {
 		return User{}, err
 	}
 	return lock.addUser(d.By, u)
+}
+
+// checkDomains returns an engine.FieldError if the user cannot be limited to those domains.
+func (u User) checkDomains() error {
+	if u.Role == RoleAdmin && u.Domains.Limited() {
+		return errAdminLimited
+	}
+	return u.Domains.check()
 }
 
 func appendInvalid(invalid engine.InvalidError, err error) engine.InvalidError {

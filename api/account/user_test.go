@@ -211,7 +211,7 @@ func TestAnEditMakesAllItsChangesOrNone(t *testing.T) {
 	}
 	expect.Error(t, expect.Err(f.EditUser(Caller{}, ben.ID+1, UserEdit{})), ErrNoUser, "nobody")
 	got, err := f.EditUser(Caller{}, ann.ID, UserEdit{Email: text("Anna@example.com"), Role: &admin, Password: text("correct horse")})
-	want := (User{ann.ID, "anna@example.com", RoleAdmin, ann.CreatedAt, true})
+	want := (User{ann.ID, "anna@example.com", RoleAdmin, ann.CreatedAt, true, Domains{}})
 	expect.That(t, got == want && err == nil, "got %+v, %v, want %+v", got, err, want)
 	f.reopen(t)
 	again, err := f.UserByName("anna@example.com")

@@ -37,6 +37,7 @@ type Token struct {
 	ID         string    `json:"id"`
 	Name       string    `json:"name"`
 	Scopes     []Scope   `json:"scopes"`
+	Domains    []string  `json:"domains"` // the only hosts that it may use; nil: no limit
 	CreatedAt  time.Time `json:"created_at"`
 	ExpiresAt  time.Time `json:"expires_at,omitzero"`   // zero: never
 	LastUsedAt time.Time `json:"last_used_at,omitzero"` // zero: never
@@ -55,6 +56,7 @@ func (t *Token) UnmarshalJSON(text []byte) error {
 type TokenDraft struct {
 	Name      string    `json:"name"`
 	Scopes    []Scope   `json:"scopes,omitempty"`    // a subset of the caller's, or ScopeEdge; empty: all of the caller's except ScopeAdmin
+	Domains   []string  `json:"domains,omitempty"`   // a subset of the caller's, by host; empty: those of the caller
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // no later than the caller's token
 }
 
@@ -95,12 +97,13 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 
 // Me describes the user and token of the client's calls.
 type Me struct {
-	ID      uint32  `json:"id"`
-	Email   string  `json:"email"`
-	Role    Role    `json:"role"`
-	Scopes  []Scope `json:"scopes"`
-	TokenID string  `json:"token_id"` // empty: not a token
-	BaseURL string  `json:"base_url"` // the origin of the server's short addresses
+	ID      uint32   `json:"id"`
+	Email   string   `json:"email"`
+	Role    Role     `json:"role"`
+	Scopes  []Scope  `json:"scopes"`
+	TokenID string   `json:"token_id"` // empty: not a token
+	BaseURL string   `json:"base_url"` // the origin of the server's short addresses
+	Domains []string `json:"domains"`  // the only hosts that may be used; nil: no limit
 }
 
 // Me returns the user and token of the client's calls.
@@ -115,6 +118,7 @@ type User struct {
 	Role        Role      `json:"role"`
 	HasPassword bool      `json:"has_password"`
 	CreatedAt   time.Time `json:"created_at"`
+	Domains     []string  `json:"domains"` // the only hosts that the user may use; nil: no limit
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
 }
@@ -128,16 +132,18 @@ func (u *User) UnmarshalJSON(text []byte) error {
 
 // A UserDraft describes a new user. Only Email is required.
 type UserDraft struct {
-	Email    string `json:"email"`
-	Role     Role   `json:"role,omitempty"`     // empty: RoleMember
-	Password string `json:"password,omitempty"` // 8 to 1,024 bytes; empty: the user cannot log in
+	Email    string   `json:"email"`
+	Role     Role     `json:"role,omitempty"`     // empty: RoleMember
+	Password string   `json:"password,omitempty"` // 8 to 1,024 bytes; empty: the user cannot log in
+	Domains  []string `json:"domains,omitempty"`  // the only ones of a member, by host; empty: all
 }
 
-// A UserEdit says what EditUser changes. No field can be Reset.
+// A UserEdit says what EditUser changes. Only Domains can be Reset: then the user is not limited.
 type UserEdit struct {
-	Email    Field[string] `json:"email,omitzero"`
-	Role     Field[Role]   `json:"role,omitzero"`
-	Password Field[string] `json:"password,omitzero"`
+	Email    Field[string]   `json:"email,omitzero"`
+	Role     Field[Role]     `json:"role,omitzero"`
+	Password Field[string]   `json:"password,omitzero"`
+	Domains  Field[[]string] `json:"domains,omitzero"`
 }
 
 // Users lists all users, the oldest first. It and the calls below need the scope admin.

@@ -72,7 +72,7 @@ func (r *request) codesTyped(text string, w visit.Whose) string {
 
 // comparePage is GET /_/compare: the figures of 2 to 5 links in one chart.
 func (r *request) comparePage() error {
-	whose := r.Whose()
+	whose := r.OneDomain(r.Whose())
 	codes := r.codesTyped(r.Query("codes"), whose)
 	view := compareView{figuresView: r.figuresView(time.Time{}, whose.Pairs("codes", codes)...), Codes: codes, Whose: whose, Domains: r.DomainsOfList(whose.Domain, false)}
 	if !strings.Contains(codes, ",") { // of one link, the page asks for others

@@ -272,11 +272,15 @@ type filterRow struct {
 	Typed, Error string // the name as typed, and why it was refused
 }
 
-// filters returns the filters that the visitor keeps; query is that of the list.
+// filters returns the filters that the visitor keeps, without those of a domain that the visitor may not use; query is
+// that of the list.
 func (r *request) filters(query string) (rows []filterRow, err error) {
 	kept, err := r.Accounts.Filters(r.Caller.User.ID)
 	for _, f := range kept {
 		s := find.Parse(f.Query)
+		if _, err := r.Calls.DomainNamed(r.Caller, s.Domain); s.Domain != "" && err != nil && r.Caller.Domains.Limited() {
+			continue
+		}
 		rows = append(rows, filterRow{Filter: f, Path: s.Address(), Words: s.Words(), Current: s.Query() == query, Typed: f.Name})
 	}
 	return rows, err

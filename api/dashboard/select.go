@@ -98,7 +98,7 @@ func (r *request) chosenNamed(value string) (c chosen, ok bool) {
 	if err != nil || !elsewhere {
 		return chosen{Key: engine.Key{Domain: engine.DefaultDomain, Code: valid}}, err == nil
 	}
-	d, err := r.Calls.Domains().Named(host)
+	d, err := r.Calls.DomainNamed(r.Caller, host)
 	if err != nil {
 		return c, false
 	}

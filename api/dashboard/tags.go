@@ -55,7 +55,7 @@ type tagView struct {
 
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
-	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.Whose(), Domains: r.DomainsOfList(r.Query("domain"), false)}
+	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.OneDomain(r.Whose()), Domains: r.DomainsOfList(r.Query("domain"), false)}
 	view.All = view.Address(tagsPath)
 	cursor := r.Query("cursor")
 	if cursor != "" {
@@ -110,7 +110,7 @@ func (r *request) tags(pairs ...string) (page ops.TagPage, err error) {
 
 // tagAsked returns the tag that a page or a form is about, as it is now. Errors: engine.ErrNotFound.
 func (r *request) tagAsked(asked func(name string) string) (view tagView, guard ops.Whose, err error) {
-	view = tagView{Key: r.FormKey(), Whose: visit.Whose{Owner: asked("owner"), Domain: asked("domain")}}
+	view = tagView{Key: r.FormKey(), Whose: r.OneDomain(visit.Whose{Owner: asked("owner"), Domain: asked("domain")})}
 	if guard, err = r.Asked(view.Whose); err != nil {
 		return view, guard, err
 	}
@@ -169,7 +169,7 @@ func (r *request) deleteTag() error {
 
 // changeTag makes a change of a tag and shows the list, or the form again.
 func (r *request) changeTag(template, title string, change func(guard ops.Whose, tag string) (ops.Retagged, string, error)) error {
-	tag, whose := r.Sent("tag"), visit.Whose{Owner: r.Sent("owner"), Domain: r.Sent("domain")}
+	tag, whose := r.Sent("tag"), r.OneDomain(visit.Whose{Owner: r.Sent("owner"), Domain: r.Sent("domain")})
 	err := r.SeeOnce(func() (string, error) {
 		guard, err := r.Asked(whose)
 		if err != nil {

@@ -40,11 +40,12 @@ type tokensView struct {
 type tokenView struct {
 	account.Token
 	Scopes  []string // in words
+	Only    string   // the limit to domains
 	Expired bool
 }
 
 func (r *request) tokenView(t account.Token) tokenView {
-	v := tokenView{Token: t, Expired: !t.ExpiresAt.IsZero() && !r.Now().Before(t.ExpiresAt)}
+	v := tokenView{Token: t, Only: r.only(t.Domains), Expired: !t.ExpiresAt.IsZero() && !r.Now().Before(t.ExpiresAt)}
 	for _, s := range t.Scopes {
 		v.Scopes = append(v.Scopes, scopeWords[s].name)
 	}
@@ -55,6 +56,7 @@ func (r *request) tokenView(t account.Token) tokenView {
 type tokenForm struct {
 	Key, Name string
 	Scopes    []scopeChoice
+	Limit     *limitForm // nil: there is one domain
 	Expires   []expiryChoice
 	Date      string
 	Errors    map[string]string
@@ -89,9 +91,12 @@ func (r *request) tokensPage() error { return r.showTokens(fasthttp.StatusOK, ni
 func (r *request) showTokens(status int, refused error) error {
 	view := tokensView{Form: r.tokenForm()}
 	if refused != nil {
-		at, general, ok := visit.FieldErrors(refused, "name", "scopes", "expires_at")
+		at, general, ok := visit.FieldErrors(refused, "name", "scopes", "expires_at", "domains")
 		if !ok {
 			return refused
+		}
+		if view.Form.Limit != nil {
+			view.Form.Limit.Error = visit.Sentence(at["domains"])
 		}
 		view.Form.Errors, view.Form.Error = visit.Sentences(at), visit.Sentence(general)
 	}
@@ -115,7 +120,7 @@ func (r *request) showTokens(status int, refused error) error {
 func (r *request) ownTokens() (tokens []account.Token, err error) {
 	err = r.Heavily(func() error {
 		return r.Calls.InTurn(r.Caller, func() error {
-			tokens, err = r.Accounts.ListTokens(r.Caller.User.ID)
+			tokens, err = r.Accounts.TokensOf(r.Caller)
 			return err
 		})
 	})
@@ -124,7 +129,7 @@ func (r *request) ownTokens() (tokens []account.Token, err error) {
 
 // tokenForm returns the form with what was typed.
 func (r *request) tokenForm() tokenForm {
-	f := tokenForm{Key: r.FormKey(), Errors: map[string]string{}}
+	f := tokenForm{Key: r.FormKey(), Limit: r.limitForm("All of yours", account.Domains{}), Errors: map[string]string{}}
 	name, typed := r.Typed("name")
 	f.Name = name
 	f.Date, _ = r.Typed("date")
@@ -187,6 +192,13 @@ func (r *request) tokenDraft() (draft account.TokenDraft, err error) {
 	draft = account.TokenDraft{Name: r.Sent("name"), Scopes: []account.Scope{}}
 	for _, s := range r.typedAll("scope") {
 		draft.Scopes = append(draft.Scopes, account.Scope(s))
+	}
+	limit, err := r.limitAsked(account.Domains{})
+	if err != nil {
+		return draft, err
+	}
+	if limit != nil {
+		draft.Domains = *limit
 	}
 	draft.ExpiresAt, err = r.expiryAsked()
 	return draft, err

@@ -11,6 +11,8 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/visit"
+	"shunt/api/jsonbody"
+	"shunt/api/problem"
 )
 
 const usersPath = Root + "users"
@@ -18,9 +20,75 @@ const usersPath = Root + "users"
 // SetupPath is where a setup code is used: with the code after it.
 const SetupPath = Root + "setup?code="
 
+// A limitForm is the part of a form that limits a user or a token to domains.
+type limitForm struct {
+	All     string // what there is without a limit
+	Some    bool   // there is one
+	Hosts   string // what was typed, or the limit
+	Example string
+	Error   string
+}
+
+// limitForm returns the part, with what was typed, for a limit as it is; nil: the visitor may use one domain only, and
+// there is no limit.
+func (r *request) limitForm(all string, now account.Domains) *limitForm {
+	may := r.Calls.DomainsOf(r.Caller)
+	if len(may) < 2 && !now.Limited() {
+		return nil
+	}
+	f := &limitForm{All: all, Some: now.Limited(), Hosts: r.hostsOf(now)}
+	if len(may) > 0 {
+		f.Example = may[len(may)-1].Host
+	}
+	if limit, _ := r.Typed("limit"); limit != "" {
+		f.Some = limit == limitSome
+		f.Hosts, _ = r.Typed("domains")
+	}
+	return f
+}
+
+// limitSome is the choice of a limit.
+const limitSome = "some"
+
+func (r *request) hostsOf(d account.Domains) string { return strings.Join(r.Calls.HostsOf(d), ", ") }
+
+// only returns the limit as lists show it.
+func (r *request) only(d account.Domains) string {
+	if hosts := r.hostsOf(d); hosts != "" || !d.Limited() {
+		return "only " + hosts
+	}
+	return "no domain: those of the limit were removed"
+}
+
+// limitAsked returns the limit that a form asks for; nil: it stays as it is. A limit that is sent as the form has shown
+// it stays, too, so that one to domains that were removed is not lifted by an edit of something else.
+func (r *request) limitAsked(now account.Domains) (*account.Domains, error) {
+	hosts := strings.FieldsFunc(r.Sent("domains"), func(c rune) bool { return c == ',' || c == ' ' })
+	switch limit := r.Sent("limit"); {
+	case limit == "" || limit == limitSome && now.Limited() && slices.Equal(hosts, r.Calls.HostsOf(now)):
+		return nil, nil
+	case limit != limitSome:
+		return new(account.Domains), nil
+	}
+	if len(hosts) == 0 {
+		return nil, jsonbody.FieldError("domains", "required", "name a domain, or choose all")
+	}
+	d, err := r.Calls.DomainsNamed(r.Caller, hosts)
+	if p, _ := problem.Of(err); err != nil && len(p.Fields) > 0 {
+		err = jsonbody.FieldError("domains", p.Fields[0].Code, "each must be the host of a domain that you may use")
+	}
+	return &d, err
+}
+
+// A userRow is a user as the list shows it.
+type userRow struct {
+	account.User
+	Only string // the limit to domains
+}
+
 // usersView is what the page of users shows.
 type usersView struct {
-	Users    []account.User
+	Users    []userRow
 	Total    uint64
 	Found    uint64 // by the search
 	Search   string
@@ -33,15 +101,19 @@ type usersView struct {
 type userForm struct {
 	Key, Email string
 	Admin      bool
+	Limit      *limitForm // nil: there is one domain
 	Errors     map[string]string
 	Error      string
 }
 
 // refuse adds the errors of the form. It returns err if it is not about the form.
 func (f *userForm) refuse(err error) error {
-	at, general, ok := visit.FieldErrors(err, "email", "role")
+	at, general, ok := visit.FieldErrors(err, "email", "role", "domains")
 	if !ok {
 		return err
+	}
+	if f.Limit != nil {
+		f.Limit.Error = visit.Sentence(at["domains"])
 	}
 	f.Errors, f.Error = visit.Sentences(at), visit.Sentence(general)
 	return nil
@@ -57,6 +129,7 @@ func (r *request) showUsers(status int, refused error) error {
 	view.Form.Email, _ = r.Typed("email")
 	role, _ := r.Typed("role")
 	view.Form.Admin = role == string(account.RoleAdmin)
+	view.Form.Limit = r.limitForm("All domains", account.Domains{})
 	if refused != nil {
 		if err := view.Form.refuse(refused); err != nil {
 			return err
@@ -74,7 +147,10 @@ func (r *request) showUsers(status int, refused error) error {
 		}
 	}
 	view.Found = uint64(len(found))
-	view.Users, view.Pager = visit.Cut(r.Request, found)
+	found, view.Pager = visit.Cut(r.Request, found)
+	for _, u := range found {
+		view.Users = append(view.Users, userRow{u, r.only(u.Domains)})
+	}
 	return r.Show(status, "users", "Users", view)
 }
 
@@ -91,7 +167,11 @@ func (r *request) allUsers() (users []account.User, err error) {
 func (r *request) inviteUser() error {
 	err := r.SeeOnce(func() (string, error) {
 		email, role := r.Sent("email"), account.Role(r.Sent("role"))
-		u, err := r.Calls.AddUser(r.Caller, account.UserEdit{Email: &email, Role: &role})
+		limit, err := r.limitAsked(account.Domains{})
+		if err != nil {
+			return "", err
+		}
+		u, err := r.Calls.AddUser(r.Caller, account.UserEdit{Email: &email, Role: &role, Domains: limit})
 		if err != nil {
 			return "", err
 		}

@@ -73,7 +73,7 @@ func (r *request) userAsked() (account.User, error) {
 // userView returns what the pages of u show.
 func (r *request) userView(u account.User) (v userView, err error) {
 	v = userView{User: u, Self: u.ID == r.Caller.User.ID, NoAddress: u.Name == account.AdminName, Key: r.FormKey()}
-	v.Form = userForm{Admin: u.Role == account.RoleAdmin, Errors: map[string]string{}}
+	v.Form = userForm{Admin: u.Role == account.RoleAdmin, Limit: r.limitForm("All domains", u.Domains), Errors: map[string]string{}}
 	if !v.NoAddress {
 		v.Form.Email = u.Name
 	}
@@ -119,6 +119,9 @@ func (r *request) editUser() error {
 	edit := account.UserEdit{Role: &role}
 	if email != u.Name && (email != "" || u.Name != account.AdminName) {
 		edit.Email = &email
+	}
+	if edit.Domains, err = r.limitAsked(u.Domains); err != nil {
+		return r.showUser(visit.StatusOf(err), u, err)
 	}
 	changed, err := r.Accounts.EditUser(r.Caller, u.ID, edit)
 	if err != nil {

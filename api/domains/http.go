@@ -13,17 +13,18 @@ import (
 	"shunt/engine"
 )
 
-// List is GET /domains. There are at most domain.MaxDomains, so the list has one page.
-func (c *Calls) List(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+// List is GET /domains: those that the caller may use. There are at most domain.MaxDomains, so the list has one page.
+func (c *Calls) List(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := exchange.NoParameters(ctx); err != nil {
 		return err
 	}
-	all := c.Domains.All()
 	list := struct {
 		Data []Object `json:"data"`
-	}{make([]Object, len(all))}
-	for i, d := range all {
-		list.Data[i] = Shown(d)
+	}{[]Object{}}
+	for _, d := range c.Domains.All() {
+		if caller.Domains.Has(d.Number) {
+			list.Data = append(list.Data, Shown(d))
+		}
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }
@@ -51,8 +52,8 @@ func hostTaken(err error) error {
 }
 
 // Read is GET /domains/{host}.
-func (c *Calls) Read(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	d, err := c.asked(ctx)
+func (c *Calls) Read(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	d, err := c.asked(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (c *Calls) Read(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 
 // Edit is PATCH /domains/{host}.
 func (c *Calls) Edit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	d, err := c.asked(ctx)
+	d, err := c.asked(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *Calls) Edit(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 
 // Remove is DELETE /domains/{host}.
 func (c *Calls) Remove(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	d, err := c.asked(ctx)
+	d, err := c.asked(ctx, caller)
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,16 @@ func (c *Calls) Remove(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	return nil
 }
 
-// asked returns the domain of the {host} of the path, of a request without parameters.
-func (c *Calls) asked(ctx *fasthttp.RequestCtx) (*domain.Domain, error) {
+// asked returns the domain of the {host} of the path, of a request without parameters. One that the caller may not use
+// is not there.
+func (c *Calls) asked(ctx *fasthttp.RequestCtx, caller account.Caller) (*domain.Domain, error) {
 	if err := exchange.NoParameters(ctx); err != nil {
 		return nil, err
 	}
 	host, _ := ctx.UserValue("host").(string)
-	return c.Domains.Named(host)
+	d, err := c.Domains.Named(host)
+	if err == nil && !caller.Domains.Has(d.Number) {
+		err = domain.ErrNoDomain
+	}
+	return d, err
 }

@@ -18,16 +18,24 @@ func BodyOf(ctx *fasthttp.RequestCtx) jsonbody.Body {
 func ReadBody[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) (
 	sent []string, invalid engine.InvalidError, err error,
 ) {
+	sent, _, invalid, err = ReadFields(ctx, v, fields)
+	return sent, invalid, err
+}
+
+// ReadFields is ReadBody that also returns the names of the members that are null.
+func ReadFields[T any](ctx *fasthttp.RequestCtx, v *T, fields jsonbody.Fields[T]) (
+	sent, null []string, invalid engine.InvalidError, err error,
+) {
 	body := BodyOf(ctx)
 	if err := body.WantJSON(); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	members, err := jsonbody.Object(body.Text)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	sent, _, invalid = jsonbody.Read(members, v, fields)
-	return sent, invalid, nil
+	sent, null, invalid = jsonbody.Read(members, v, fields)
+	return sent, null, invalid, nil
 }
 
 // NoParameters refuses a request that has a query parameter.

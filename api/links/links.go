@@ -41,7 +41,11 @@ func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.SetCanonical(exchange.NameLocation, []byte("/api/v1/links/"+url.PathEscape(link.Code)))
+	location := "/api/v1/links/" + url.PathEscape(link.Code)
+	if link.Host != "" {
+		location += "?domain=" + url.QueryEscape(link.Host)
+	}
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, []byte(location))
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK

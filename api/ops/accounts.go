@@ -20,6 +20,41 @@ const (
 	MaxIssuesCaller = 4
 )
 
+// DomainsNamed returns the domains of a user or a token that have those hosts, or aliases. The caller must be allowed
+// to use them. Errors are an engine.InvalidError of domains[i].
+func (c *Calls) DomainsNamed(caller account.Caller, hosts []string) (account.Domains, error) {
+	var invalid engine.InvalidError
+	numbers := make([]engine.Domain, 0, len(hosts))
+	for i, host := range hosts {
+		d, err := c.DomainNamed(caller, host)
+		if err != nil {
+			field := "domains[" + strconv.Itoa(i) + "]"
+			invalid = append(invalid, jsonbody.FieldError(field, "unknown", "must be a domain of this server that you may use"))
+			continue
+		}
+		numbers = append(numbers, d.Number)
+	}
+	if len(invalid) > 0 {
+		return account.Domains{}, invalid
+	}
+	return account.OnlyIn(numbers...), nil
+}
+
+// HostsOf returns the hosts of the domains to which somebody is limited, without those that were removed; nil: there is
+// no limit.
+func (c *Calls) HostsOf(may account.Domains) []string {
+	if !may.Limited() {
+		return nil
+	}
+	hosts := []string{}
+	for _, d := range c.o.Domains.All() {
+		if may.Has(d.Number) {
+			hosts = append(hosts, d.Host)
+		}
+	}
+	return hosts
+}
+
 // IssueToken makes a token of the caller and returns its text, which nobody can read again. It
 // refuses a draft as account.IssueToken does.
 func (c *Calls) IssueToken(caller account.Caller, draft account.TokenDraft) (account.Token, string, error) {
@@ -48,6 +83,9 @@ func (c *Calls) AddUser(caller account.Caller, asked account.UserEdit) (account.
 		return account.User{}, jsonbody.FieldError("email", "required", "is missing")
 	}
 	draft := account.UserDraft{Email: *asked.Email, Role: account.RoleMember, By: caller}
+	if asked.Domains != nil {
+		draft.Domains = *asked.Domains
+	}
 	if asked.Role != nil {
 		draft.Role = *asked.Role
 	}
@@ -171,14 +209,14 @@ func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) err
 	return err
 }
 
-// CountLinks returns how many live links a user has, at most limit; more: there are more. It takes
-// a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
+// CountLinks returns how many live links a user has that the caller may use, at most limit; more: there are more. It
+// takes a millisecond for some thousand links. The handler must take a place with BeginHeavy before.
 func (c *Calls) CountLinks(caller account.Caller, owner uint32, limit uint64) (n uint64, more bool, err error) {
-	if err := mayUse(caller, Whose{User: owner}); err != nil {
+	if err := mayUse(caller, Whose{User: owner, Every: true}); err != nil {
 		return 0, false, err
 	}
 	err = c.InTurn(caller, func() error {
-		n, more, err = c.o.Engine.CountLinks(owner, limit)
+		n, more, err = c.o.Engine.CountLinks(owner, limit, caller.Domains.Has)
 		return err
 	})
 	return n, more, err

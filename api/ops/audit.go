@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -274,7 +275,7 @@ func (c *Calls) auditEntry(e *engine.AuditEntry) AuditEntry {
 		key, x.Before, x.After = c.auditLink(e)
 		x.Code, x.Domain = key.Code, c.HostIn(key.Domain)
 	default:
-		x.Before, x.After = auditChanges(e.Changes)
+		x.Before, x.After = c.auditChanges(e)
 	}
 	return x
 }
@@ -319,9 +320,15 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 }
 
 // auditChanges returns the fields of an account that changed. A password has no values: it is true
-// where it changed.
-func auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) {
-	for _, change := range changes {
+// where it changed. Domains have the hosts that they have now.
+func (c *Calls) auditChanges(e *engine.AuditEntry) (before, after json.RawMessage) {
+	for _, change := range e.Changes {
+		if change.Field == "domains" {
+			change.Before, change.After = c.auditHosts(change.Before), c.auditHosts(change.After)
+			if e.Action == engine.UserEdited {
+				change.Before, change.After = cmp.Or(change.Before, "all"), cmp.Or(change.After, "all")
+			}
+		}
 		if change.Before == "" && change.After == "" {
 			after = appendMember(after, change.Field, []byte(`"changed"`))
 			continue
@@ -334,6 +341,20 @@ func auditChanges(changes []engine.AuditChange) (before, after json.RawMessage) 
 		}
 	}
 	return endObject(before, len(before) > 0), endObject(after, len(after) > 0)
+}
+
+// auditHosts returns the hosts of domains whose numbers an entry has; of one that was removed, its number.
+func (c *Calls) auditHosts(text string) string {
+	numbers, _ := account.AuditedDomains(text)
+	hosts := make([]string, len(numbers))
+	for i, n := range numbers {
+		if d := c.o.Domains.Numbered(n); d != nil {
+			hosts[i] = d.Host
+		} else {
+			hosts[i] = "removed domain " + strconv.Itoa(int(n))
+		}
+	}
+	return strings.Join(hosts, ", ")
 }
 
 func appendMember(dst []byte, name string, value []byte) []byte {

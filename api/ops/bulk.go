@@ -65,7 +65,7 @@ func (c *Calls) createMany(
 	err := c.InTurn(caller, func() error {
 		asked = request()
 		sent := room.reader.sent
-		room.reader = c.reader(user, c.o.Now())
+		room.reader = c.reader(caller, user, c.o.Now())
 		room.reader.sent = sent
 		return room.readItems(&b, read)
 	})
@@ -81,6 +81,9 @@ func (c *Calls) createMany(
 	if err != nil {
 		return nil, err // the engine may still need the items
 	}
+	if caller.Domains.Limited() {
+		hideForeign(caller.Domains, made, room.items)
+	}
 	room.release()
 	results := newResults(len(made))
 	for i := range made {
@@ -90,6 +93,15 @@ func (c *Calls) createMany(
 		}
 	}
 	return results, nil
+}
+
+// hideForeign makes errors of links that the caller may not use: of a repeat, since the caller was limited to domains.
+func hideForeign(may account.Domains, made []engine.BulkResult, items []engine.BulkItem) {
+	for i := range made {
+		if errors.Is(items[i].Refused, errForeignDomain) || made[i].Err == nil && !may.Has(made[i].Detail.Domain) {
+			made[i] = engine.BulkResult{Err: errForeignDomain}
+		}
+	}
 }
 
 // bulkRoom is the memory in which the items of a request are read. It is used again, because fresh

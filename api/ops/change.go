@@ -41,7 +41,7 @@ func NamedCode(text string) (string, error) {
 
 // Read returns a link that w admits, with its visitors.
 func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) {
-	if err := mayUse(caller, w); err != nil {
+	if err := c.mayName(caller, w); err != nil {
 		return Link{}, err
 	}
 	d, err := c.o.Engine.Read(w.key(code))
@@ -62,7 +62,7 @@ func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) 
 func (c *Calls) Update(
 	caller account.Caller, code string, w Whose, versions []uint64, body jsonbody.Body,
 ) (Link, error) {
-	if err := mayUse(caller, w); err != nil {
+	if err := c.mayName(caller, w); err != nil {
 		return Link{}, err
 	}
 	p, err := c.parsePatch(body, nil)
@@ -117,7 +117,7 @@ func (c *Calls) givenTo(caller account.Caller, code string, w Whose, p *patch) (
 // Reset begins the figures of a link that w admits again: see engine.Reset. If versions is not empty, the link
 // must have one of them.
 func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []uint64) (Link, error) {
-	err := mayUse(caller, w)
+	err := c.mayName(caller, w)
 	if err != nil {
 		return Link{}, err
 	}
@@ -136,7 +136,7 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 
 // Delete deletes a link that w admits. If versions is not empty, the link must have one of them.
 func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
-	err := mayUse(caller, w)
+	err := c.mayName(caller, w)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,14 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 			return engine.Draft{}, err
 		}
 		now := c.o.Now()
-		draft, err := c.parseDraft(body.Text, caller.User.ID, now)
+		draft, err := c.parseDraft(body.Text, caller, now)
 		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
 		return draft, err
 	}
 	d, existed, err := c.create(key.request(caller, "/shorten", body), read)
+	if err == nil && !caller.Domains.Has(d.Domain) { // a repeat, since the caller was limited
+		err = errForeignDomain
+	}
 	if err != nil {
 		return nil, false, err
 	}

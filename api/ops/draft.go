@@ -4,14 +4,15 @@ import (
 	"slices"
 	"time"
 
+	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
-// parseDraft reads text, a JSON object, as a draft of a new link of a user.
-func (c *Calls) parseDraft(text []byte, user uint32, now time.Time) (d engine.Draft, err error) {
-	r := c.reader(user, now)
+// parseDraft reads text, a JSON object, as a draft of a new link of the caller.
+func (c *Calls) parseDraft(text []byte, caller account.Caller, now time.Time) (d engine.Draft, err error) {
+	r := c.reader(caller, caller.User.ID, now)
 	err = r.readDraft(&d, text)
 	return d, err
 }
@@ -23,15 +24,30 @@ type linkReader struct {
 	domains *domain.Domains
 	user    uint32
 	now     time.Time
+	may     account.Domains // that the sender may use
+	domain  engine.Domain   // of links without one
+	which   error           // why a link must have one; nil: it need not
 
 	asked   askedLink
 	members [22]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 
-// reader returns a reader of links of a user.
-func (c *Calls) reader(user uint32, now time.Time) linkReader {
-	return linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now}
+// reader returns a reader of links of a user, which the caller sends.
+func (c *Calls) reader(caller account.Caller, user uint32, now time.Time) linkReader {
+	r := linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now, may: caller.Domains}
+	if !r.may.Limited() {
+		return r
+	}
+	switch may := c.DomainsOf(caller); len(may) {
+	case 0:
+		r.which = errNoDomain
+	case 1:
+		r.domain = may[0].Number
+	default:
+		r.which = errWhichDomain
+	}
+	return r
 }
 
 // readDraft makes d, which is empty, the draft that text asks for, a JSON object.
@@ -70,15 +86,31 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	invalid = append(invalid, missing(fields, r.sent)...)
-	invalid = append(invalid, conflicts(&r.asked, r.sent)...)
-	if invalid = append(invalid, r.wrongCode(fields)...); len(invalid) > 0 {
+	if invalid = append(invalid, conflicts(&r.asked, r.sent)...); len(invalid) > 0 {
 		return invalid
+	}
+	if err := r.checkDomain(); err != nil {
+		return err
+	}
+	return r.checkCode(fields)
+}
+
+// checkDomain refuses a domain that the sender may not use, and sets that of a link without one.
+func (r *linkReader) checkDomain() error {
+	switch {
+	case !r.may.Limited():
+		return nil
+	case !slices.Contains(r.sent, "domain"):
+		r.asked.Domain = r.domain
+		return r.which
+	case !r.may.Has(r.asked.Domain):
+		return errForeignDomain
 	}
 	return nil
 }
 
-// wrongCode returns an error if the code has characters that its domain does not take.
-func (r *linkReader) wrongCode(fields jsonbody.Fields[askedLink]) (invalid engine.InvalidError) {
+// checkCode refuses a code with characters that its domain does not take.
+func (r *linkReader) checkCode(fields jsonbody.Fields[askedLink]) error {
 	d := r.domains.Numbered(r.asked.Domain)
 	if engine.OnlyASCII(r.asked.Alias) || d != nil && d.UnicodeCodes {
 		return nil

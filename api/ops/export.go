@@ -79,11 +79,12 @@ func (x *Export) Close() error {
 
 // Recheck returns a function that checks that the caller may still use w and calls that need scope:
 // the token may have been revoked, the session may have ended, or the user may have been demoted
-// since. The function returns account.ErrUnauthorized, or an error of reading accounts.
+// since, or limited to fewer domains. The function returns account.ErrUnauthorized, or an error of reading accounts.
 func (c *Calls) Recheck(caller account.Caller, w Whose, scope account.Scope) func() error {
 	return func() error {
 		now, err := c.o.Accounts.Recheck(caller)
-		if err == nil && (!now.Has(scope) || mayUse(now, w) != nil) {
+		fewer := w.Every && !caller.Domains.In(now.Domains)
+		if err == nil && (!now.Has(scope) || fewer || mayUse(now, w) != nil) {
 			err = account.ErrUnauthorized
 		}
 		return err

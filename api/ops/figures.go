@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"shunt/api/account"
@@ -75,7 +76,7 @@ type LinkFigures struct {
 // Find returns the id of the live link that code names, if w admits it. It reads only the index in
 // memory.
 func (c *Calls) Find(caller account.Caller, code string, w Whose) (id uint64, err error) {
-	if err := mayUse(caller, w); err != nil {
+	if err := c.mayName(caller, w); err != nil {
 		return 0, err
 	}
 	if !c.o.Engine.Ready() {
@@ -178,12 +179,12 @@ func (c *Calls) Hits(caller account.Caller, x *Watched) (uint64, error) {
 // other costly work. The figures go back only as far as days are kept, so the answer always has the
 // window that they cover. The handler must take a place with BeginHeavy before.
 func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
-	if err := mayUse(caller, q.Whose); err != nil {
+	if err := c.maySum(caller, &q); err != nil {
 		return f, err
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		f, err = c.ownerFigures(&q)
+		f, err = c.ownerFigures(caller.Domains, &q)
 		return err
 	})
 	return f, err
@@ -195,26 +196,43 @@ func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, 
 func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) ([]Figures, error) {
 	several := make([]Figures, len(queries))
 	for i := range queries {
-		if err := mayUse(caller, queries[i].Whose); err != nil {
+		if err := c.maySum(caller, &queries[i]); err != nil {
 			return nil, err
 		}
 	}
 	err := c.inSteps(caller, func(pause func() error) (err error) {
 		for i := 0; i < len(queries) && err == nil; i++ {
 			queries[i].Pause = pause
-			several[i], err = c.ownerFigures(&queries[i])
+			several[i], err = c.ownerFigures(caller.Domains, &queries[i])
 		}
 		return err
 	})
 	return several, err
 }
 
-func (c *Calls) ownerFigures(q *FiguresQuery) (f Figures, err error) {
+// maySum reports whether the caller may see the figures of several links: those that q names, or all of an owner.
+func (c *Calls) maySum(caller account.Caller, q *FiguresQuery) error {
+	if len(q.codes) == 0 {
+		return mayUse(caller, q.Whose)
+	}
+	err := c.mayName(caller, q.Whose)
+	if errors.Is(err, engine.ErrNotFound) {
+		err = errNoLink(q.codes[0])
+	}
+	return err
+}
+
+// errNoLink returns the error of a code among several.
+func errNoLink(code string) error {
+	return jsonbody.FieldError("codes", "invalid", "no link of yours has the code "+code)
+}
+
+func (c *Calls) ownerFigures(may account.Domains, q *FiguresQuery) (f Figures, err error) {
 	q.useDays(c.o.Engine)
 	if len(q.codes) > 0 {
 		return c.compared(q)
 	}
-	owners, err := c.figureOwners(q.Whose)
+	owners, err := c.figureOwners(may, q.Whose)
 	if err != nil {
 		return f, err
 	}
@@ -241,7 +259,7 @@ func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
 			l.Release()
 		}
 		if !ok {
-			return f, jsonbody.FieldError("codes", "invalid", "no link of yours has the code "+code)
+			return f, errNoLink(code)
 		}
 	}
 	whole, each, err := c.o.Engine.CompareLinks(context.Background(), keys, q.Query)

@@ -52,7 +52,7 @@ func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []Fi
 	err := c.inSteps(caller, func(pause func() error) (err error) {
 		for i := 0; i < len(queries) && err == nil; i++ {
 			queries[i].Pause = pause
-			several[i], err = c.filteredFigures(code, &queries[i], f, i == 0)
+			several[i], err = c.filteredFigures(caller.Domains, code, &queries[i], f, i == 0)
 		}
 		return err
 	})
@@ -68,7 +68,7 @@ func (c *Calls) mayFilter(caller account.Caller, code string, whose Whose) (err 
 	return err
 }
 
-func (c *Calls) filteredFigures(code string, q *FiguresQuery, f Filter, links bool) (Filtered, error) {
+func (c *Calls) filteredFigures(may account.Domains, code string, q *FiguresQuery, f Filter, links bool) (Filtered, error) {
 	d := engine.Dimension(slices.Index(listNames[:], f.List))
 	q.include.list(f.List)
 	q.Parts = q.include.parts()
@@ -84,7 +84,7 @@ func (c *Calls) filteredFigures(code string, q *FiguresQuery, f Filter, links bo
 	if code != "" {
 		return c.filteredLink(code, q, d, f)
 	}
-	return c.filteredLinks(q, d, f, links)
+	return c.filteredLinks(may, q, d, f, links)
 }
 
 // filteredLink returns the figures of one link.
@@ -98,8 +98,10 @@ func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f
 
 // filteredLinks returns the figures of all links of an owner, and, if links are wanted, which have the most chosen
 // hits.
-func (c *Calls) filteredLinks(q *FiguresQuery, d engine.Dimension, f Filter, links bool) (found Filtered, err error) {
-	owners, err := c.figureOwners(q.Whose)
+func (c *Calls) filteredLinks(
+	may account.Domains, q *FiguresQuery, d engine.Dimension, f Filter, links bool,
+) (found Filtered, err error) {
+	owners, err := c.figureOwners(may, q.Whose)
 	if err != nil {
 		return found, err
 	}

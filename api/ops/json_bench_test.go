@@ -7,11 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
 
-var benchNow = time.Unix(1_800_000_000, 0)
+var (
+	benchNow    = time.Unix(1_800_000_000, 0)
+	benchCaller = account.Caller{User: account.User{ID: 1}}
+)
 
 // The bodies that clients send most: an address, an address with more fields, a line of an export.
 var benchBodies = []struct{ name, text string }{
@@ -30,7 +34,7 @@ func BenchmarkReadLink(b *testing.B) {
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, d := c.reader(1, benchNow), engine.Draft{}
+				r, d := c.reader(benchCaller, 1, benchNow), engine.Draft{}
 				if err := read(&r, &d, []byte(body.text)); err != nil {
 					b.Fatal(err)
 				}

@@ -185,7 +185,7 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 	}
 	asked.Limit, asked.Unique, asked.Total, asked.Ascending = cmp.Or(q.Limit, defaultListed), q.Unique, q.Total, q.Ascending
 	asked.Summed = q.Summed
-	if asked.Owners, asked.AnyOwner, err = c.linkOwners(q.Whose); err != nil {
+	if asked.Owners, asked.AnyOwner, err = c.linkOwners(caller.Domains, q.Whose); err != nil {
 		return asked, err
 	}
 	asked.Tag = q.Tag

@@ -32,7 +32,7 @@ type parameterReader[T any] func(q *T, value string) error
 
 // ParseWhose reads the parameters of a request that has none but owner and domain, and returns whose links the
 // request is about: the caller's own without owner; with owner=all or owner=ID, which need the
-// scope admin, everybody's or that user's.
+// scope admin, everybody's or that user's. A domain must be one that the caller may use.
 func (c *Calls) ParseWhose(caller account.Caller, p Parameters) (Whose, error) {
 	return readParameters[struct{}](c, caller, p, nil, nil, maxWhoseBytes)
 }
@@ -52,11 +52,11 @@ func UnknownParameter(name []byte) error {
 
 // readParameters reads the query parameters into q, and returns whose links they are about, as ParseWhose does. No
 // parameter may be unknown, or longer than maxBytes; only include may occur twice. It returns all
-// errors at once, except for an owner that the caller may not ask for.
+// errors at once, except for an owner or a domain that the caller may not ask for.
 func readParameters[T any](
 	c *Calls, caller account.Caller, p Parameters, q *T, readers map[string]parameterReader[T], maxBytes int,
 ) (Whose, error) {
-	whose := Own(caller)
+	whose := c.own(caller)
 	var invalid engine.InvalidError
 	seen := make(map[string]bool)
 	if p.Len() > MaxParameters {
@@ -83,7 +83,10 @@ func readParameters[T any](
 		}
 		seen[name] = true
 	}
-	if len(invalid) > 0 {
+	switch {
+	case !whose.Every && !caller.Domains.Has(whose.Domain):
+		return whose, errForeignDomain
+	case len(invalid) > 0:
 		return whose, invalid
 	}
 	return whose, nil
@@ -127,11 +130,31 @@ type Whose struct {
 	User    uint32
 	Anybody bool          // an admin: User is not looked at
 	Domain  engine.Domain // of the link that the call names, of its tag, or of all links of a list or of figures
-	Every   bool          // a list, or figures of several links, are of all domains; Domain is not looked at
+	Every   bool          // a list, or figures of several links, are of all domains of the caller; Domain is not looked at
 }
 
-// Own returns whose the links of the caller are, in the default domain if the call names one link.
-func Own(caller account.Caller) Whose { return Whose{User: caller.User.ID, Every: true} }
+// own returns whose the links of the caller are. A call that names one link means the only domain that the caller may
+// use, or else the default one.
+func (c *Calls) own(caller account.Caller) Whose {
+	w := Whose{User: caller.User.ID, Every: true}
+	if home := c.Home(caller); home != nil {
+		w.Domain = home.Number
+	}
+	return w
+}
+
+// Home returns the domain that the caller means without a name: the only one that the caller may use, or else the
+// default one, or nil if that is not among several.
+func (c *Calls) Home(caller account.Caller) *domain.Domain {
+	if !caller.Domains.Limited() {
+		return c.o.Domains.Default()
+	}
+	switch may := c.DomainsOf(caller); {
+	case len(may) == 1 || len(may) > 1 && may[0].Number == engine.DefaultDomain:
+		return may[0]
+	}
+	return nil
+}
 
 // key returns the key of the link that a call names.
 func (w Whose) key(code string) engine.Key { return engine.Key{Domain: w.Domain, Code: code} }
@@ -145,13 +168,51 @@ func (w Whose) guard() engine.Guard { return engine.Guard{Owner: w.owner(), AnyO
 // has reports whether a link of an owner may be meant.
 func (w Whose) has(owner uint32) bool { return w.Anybody || owner == w.owner() }
 
-// mayUse refuses links of others, unless the caller is an admin. Every call
-// checks whose links it is about with it, wherever that came from.
+// mayUse refuses links of others, unless the caller is an admin, and links of a domain that the caller may not use.
+// Every call checks whose links it is about with it or with mayName, wherever that came from.
 func mayUse(caller account.Caller, w Whose) error {
-	if (w.Anybody || w.User != caller.User.ID) && !caller.Has(account.Admin) {
+	switch {
+	case (w.Anybody || w.User != caller.User.ID) && !caller.Has(account.Admin):
 		return errOwnerNeedsAdmin
+	case !w.Every && !caller.Domains.Has(w.Domain):
+		return errForeignDomain
 	}
 	return nil
+}
+
+// mayName is mayUse for a call that names a link or a tag, and so is about one domain.
+func (c *Calls) mayName(caller account.Caller, w Whose) error {
+	if err := mayUse(caller, w); err != nil || caller.Domains.Has(w.Domain) {
+		return err
+	}
+	if len(c.DomainsOf(caller)) == 0 {
+		return engine.ErrNotFound
+	}
+	return errWhichDomain
+}
+
+var (
+	errForeignDomain = problem.New(problem.Forbidden, "this domain is not one that you may use")
+	errNoDomain      = problem.New(problem.Forbidden, "you may use no domain: those to which you are limited were removed")
+	errWhichDomain   = jsonbody.FieldError("domain", "required", "must be given, because you may use several domains")
+)
+
+// DomainsOf returns the domains that the caller may use and that are there, in the order of Domains.All.
+func (c *Calls) DomainsOf(caller account.Caller) []*domain.Domain {
+	all := c.o.Domains.All()
+	if !caller.Domains.Limited() {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d *domain.Domain) bool { return !caller.Domains.Has(d.Number) })
+}
+
+// DomainNamed returns the domain of the server with a host, if the caller may use it, or domain.ErrNoDomain.
+func (c *Calls) DomainNamed(caller account.Caller, host string) (*domain.Domain, error) {
+	d, err := c.o.Domains.Named(host)
+	if err != nil || !caller.Domains.Has(d.Number) {
+		return nil, domain.ErrNoDomain
+	}
+	return d, nil
 }
 
 // readDomain reads the parameter domain: a host of this server.
@@ -181,29 +242,37 @@ func (c *Calls) HostIn(n engine.Domain) string {
 // Domains returns the domains of the server.
 func (c *Calls) Domains() *domain.Domains { return c.o.Domains }
 
-// linkOwners returns the ranges of owners whose links w is about; any: all.
-func (c *Calls) linkOwners(w Whose) (ranges []engine.OwnerRange, any bool, err error) {
+// linkOwners returns the ranges of owners whose links w is about; any: all. Of every domain are those that are in may.
+func (c *Calls) linkOwners(may account.Domains, w Whose) (ranges []engine.OwnerRange, any bool, err error) {
 	switch {
-	case w.Anybody && w.Every:
+	case w.Anybody && w.Every && !may.Limited():
 		return nil, true, nil
-	case w.Anybody:
+	case w.Anybody && !w.Every:
 		return []engine.OwnerRange{engine.AllIn(w.Domain)}, false, nil
-	case !w.Every, !c.o.Domains.Several():
+	case c.oneOwner(may, w):
 		return engine.OneOwner(w.owner()), false, nil
 	}
 	owners, err := c.o.Engine.Owners(engine.AllOwners, w.User)
 	for _, owner := range owners {
-		ranges = append(ranges, engine.OneOwner(owner)...)
+		if may.Has(engine.DomainOf(owner)) {
+			ranges = append(ranges, engine.OneOwner(owner)...)
+		}
 	}
 	return ranges, false, err
+}
+
+// oneOwner reports whether w, which is not of everybody, is about one owner: a user in one domain.
+func (c *Calls) oneOwner(may account.Domains, w Whose) bool {
+	return !w.Every || !c.o.Domains.Several() && !may.Limited()
 }
 
 // maxReportedOwners is the largest number of owners, users in a domain, whose figures are added up in one answer.
 const maxReportedOwners = 2_000
 
-// figureOwners returns the owners whose figures w is about: those that have or had links.
-func (c *Calls) figureOwners(w Whose) (owners []uint32, err error) {
-	if !w.Anybody && (!w.Every || !c.o.Domains.Several()) {
+// figureOwners returns the owners whose figures w is about: those that have or had links. Of every domain are those
+// that are in may.
+func (c *Calls) figureOwners(may account.Domains, w Whose) (owners []uint32, err error) {
+	if !w.Anybody && c.oneOwner(may, w) {
 		return []uint32{w.owner()}, nil
 	}
 	in, user := engine.AllOwners, w.User
@@ -214,6 +283,7 @@ func (c *Calls) figureOwners(w Whose) (owners []uint32, err error) {
 		user = 0
 	}
 	owners, err = c.o.Engine.TalliedOwners(in.First, in.Last, user)
+	owners = slices.DeleteFunc(owners, func(owner uint32) bool { return !may.Has(engine.DomainOf(owner)) })
 	if err == nil && len(owners) > maxReportedOwners {
 		return nil, jsonbody.FieldError("owner", "too_many", "more than 2,000 users have or had links; ask for one of them, or for one domain")
 	}

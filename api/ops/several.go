@@ -62,6 +62,16 @@ func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Ref
 // change is what a Several does with one link. changed is false if the link was so already.
 type change func(k engine.Key) (changed bool, err error)
 
+// in is what x does with a link of domains; those of others are not there.
+func (x change) in(domains account.Domains) change {
+	return func(k engine.Key) (bool, error) {
+		if !domains.Has(k.Domain) {
+			return false, engine.ErrNotFound
+		}
+		return x(k)
+	}
+}
+
 // ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit
 // log. It is not one transaction: when it fails, done says what was changed before, and where to go on.
 func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDone, err error) {
@@ -71,6 +81,9 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	one, err := c.changeOf(caller, &s)
 	if err != nil {
 		return done, err
+	}
+	if caller.Domains.Limited() {
+		one = one.in(caller.Domains)
 	}
 	if len(s.Keys) > engine.MaxListed {
 		return done, problem.New(problem.BadRequest, "at most %d links are changed by their codes at a time", engine.MaxListed)

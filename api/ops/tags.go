@@ -104,7 +104,10 @@ func NamedTag(text string) (string, error) {
 // Tags returns a page of tags. It counts in turns with other costly work, for as long as Patience. The
 // handler must take a place with BeginHeavy before.
 func (c *Calls) Tags(caller account.Caller, q TagQuery) (TagPage, error) {
-	if err := mayUse(caller, q.Whose); err != nil {
+	switch err := c.mayName(caller, q.Whose); {
+	case errors.Is(err, engine.ErrNotFound): // there is no domain
+		return TagPage{Data: []Tag{}}, nil
+	case err != nil:
 		return TagPage{}, err
 	}
 	asked := engine.TagQuery{Owner: q.Whose.owner(), Prefix: q.Prefix, Limit: cmp.Or(q.Limit, defaultListed)}
@@ -140,9 +143,16 @@ const (
 
 // UsedTags returns the tags of the caller that most of the caller's links have, those first. What it reads is bounded,
 // whatever the caller has: an owner of more gets the first tags, and of tags with many links no order by them. It is an
-// error if no core is free soon. The handler must take a place with BeginHeavy before.
+// error if no core is free soon. The links are those of the domain that own returns, or else of the first that the
+// caller may use. The handler must take a place with BeginHeavy before.
 func (c *Calls) UsedTags(caller account.Caller) (names []string, err error) {
-	asked := engine.TagQuery{Owner: caller.User.ID, Limit: engine.MaxListed, Rows: maxUsedTagRows, TagRows: maxUsedTagCount}
+	w := c.own(caller)
+	if may := c.DomainsOf(caller); len(may) == 0 {
+		return nil, nil
+	} else if !caller.Domains.Has(w.Domain) {
+		w.Domain = may[0].Number
+	}
+	asked := engine.TagQuery{Owner: w.owner(), Limit: engine.MaxListed, Rows: maxUsedTagRows, TagRows: maxUsedTagCount}
 	found, err := c.o.Engine.ListTagsInTurns(context.Background(), asked, func(step func() error) error {
 		if err := c.o.Cores.EnterPatiently(KeyOf(caller), maxHeavyWaiting, usedTagPatience); err != nil {
 			return err
@@ -221,7 +231,7 @@ func (c *Calls) DeleteTag(caller account.Caller, w Whose, tag string) (Retagged,
 // editTag changes a tag. A call that has changed links before it failed says so, and that it is not
 // complete, because the caller can only go on.
 func (c *Calls) editTag(caller account.Caller, w Whose, x engine.TagEdit) (Retagged, error) {
-	if err := mayUse(caller, w); err != nil {
+	if err := c.mayName(caller, w); err != nil {
 		return Retagged{}, err
 	}
 	if w.Anybody {

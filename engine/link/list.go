@@ -89,12 +89,21 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 	if q.After != nil {
 		r.Below = q.After.ID
 	}
+	if !r.single() { // ranges of owners have no index
+		r.AnyOwner = true
+	}
 	sizeBytes := 0
 	var readErr error
 	last, more, err := l.scan(r, q.Limit, func(id uint64, k index.KeyView) bool {
+		if !q.mayHave(k.Domain) {
+			return true
+		}
 		var rec Record
 		if rec, readErr = l.readEntry(id, k.Own()); readErr != nil {
 			return false
+		}
+		if !q.has(rec.Hot.Owner) {
+			return true
 		}
 		found = append(found, rec)
 		sizeBytes += rec.listedBytes()

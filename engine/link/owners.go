@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"shunt/engine/index"
@@ -269,9 +270,11 @@ func (ls *Links) Owners(r OwnerRange, user uint32) ([]uint32, error) {
 	return ls.store.Owners(r, user)
 }
 
-// CountLinks returns how many live links a user has in all domains, at most limit; more: there are more.
-func (ls *Links) CountLinks(user uint32, limit uint64) (n uint64, more bool, err error) {
+// CountLinks returns how many live links a user has in the domains that in accepts, at most limit; more: there are
+// more.
+func (ls *Links) CountLinks(user uint32, limit uint64, in func(index.Domain) bool) (n uint64, more bool, err error) {
 	owners, err := ls.store.Owners(AllOwners, user)
+	owners = slices.DeleteFunc(owners, func(owner uint32) bool { return !in(index.DomainOf(owner)) })
 	for i := 0; i < len(owners) && err == nil && !more; i++ {
 		err = ls.store.ListLinks(owners[i], "", func(uint64, index.Key) bool {
 			if more = n == limit; !more {

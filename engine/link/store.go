@@ -199,6 +199,13 @@ func (r *ListRange) single() bool {
 	return !slices.ContainsFunc(r.Owners, func(o OwnerRange) bool { return o.First != o.Last })
 }
 
+// mayHave reports whether r has links of owners in a domain.
+func (r *ListRange) mayHave(d index.Domain) bool {
+	return r.AnyOwner || slices.ContainsFunc(r.Owners, func(o OwnerRange) bool {
+		return index.DomainOf(o.First) <= d && d <= index.DomainOf(o.Last)
+	})
+}
+
 // has reports whether r has the links of an owner.
 func (r *ListRange) has(owner uint32) bool {
 	return r.AnyOwner || slices.ContainsFunc(r.Owners, func(o OwnerRange) bool { return o.First <= owner && owner <= o.Last })

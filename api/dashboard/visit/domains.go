@@ -1,8 +1,11 @@
 package visit
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+
+	"shunt/engine"
 )
 
 // listedDomains is the most domains that a choice lists. If there are more, it is a field for a host.
@@ -25,38 +28,43 @@ type DomainOption struct {
 }
 
 // DomainsOfList returns the choice of the domain of a list or of figures, in which the host asked is chosen; nil if
-// there is only one. all: of all domains is a choice, too; else the default one stands for an empty host.
+// the visitor may use only one. all: of all domains is a choice, too; else the one of OneDomain stands for an empty
+// host.
 func (r *Request) DomainsOfList(asked string, all bool) *DomainChoice {
-	d := r.Calls.Domains()
-	if !d.Several() {
+	may := r.Calls.DomainsOf(r.Caller)
+	if len(may) < 2 {
 		return nil
 	}
 	c := &DomainChoice{ID: "domain", Typed: asked, Path: r.Path(), Kept: r.given("domain", "cursor", "page", "back", "made")}
 	chosen := r.hostNamed(asked)
 	if asked == "" && !all {
-		chosen = d.Default().Host
+		chosen = cmp.Or(r.OneDomain(Whose{}).Domain, may[0].Host)
 	}
 	if all {
 		c.Options = append(c.Options, DomainOption{"", "all", asked == ""})
 	}
-	for _, one := range d.All() {
+	for _, one := range may {
 		c.Options = append(c.Options, DomainOption{one.Host, one.Host, one.Host == chosen})
 	}
 	c.cut()
 	return c
 }
 
-// DomainsOfForm returns the choice of the domain of new links, in which a host is chosen; nil if there is only one. An
-// empty value is the default domain.
+// DomainsOfForm returns the choice of the domain of new links, in which a host is chosen; nil if the visitor may use
+// only one. An empty value is the default domain; a visitor who is limited to domains must name it.
 func (r *Request) DomainsOfForm(asked string) *DomainChoice {
-	d := r.Calls.Domains()
-	if !d.Several() {
+	may := r.Calls.DomainsOf(r.Caller)
+	if len(may) < 2 {
 		return nil
 	}
+	valueOf := r.HostOfLinks
+	if r.Caller.Domains.Limited() {
+		valueOf = r.hostNamed
+	}
 	c := &DomainChoice{ID: "link-domain", Typed: asked}
-	chosen := r.HostOfLinks(asked)
-	for _, one := range d.All() {
-		value := r.HostOfLinks(one.Host)
+	chosen := valueOf(asked)
+	for _, one := range may {
+		value := valueOf(one.Host)
 		c.Options = append(c.Options, DomainOption{value, one.Host, value == chosen})
 	}
 	c.cut()
@@ -70,9 +78,19 @@ func (c *DomainChoice) cut() {
 	}
 }
 
-// hostNamed returns the host of the domain that a text names, which may be an alias; of none the text.
+// OneDomain returns w for a page about one domain. Without one, and for a visitor who does not mean the default one, it
+// is the first that the visitor may use.
+func (r *Request) OneDomain(w Whose) Whose {
+	may := r.Calls.DomainsOf(r.Caller)
+	if w.Domain == "" && len(may) > 0 && may[0].Number != engine.DefaultDomain {
+		w.Domain = may[0].Host
+	}
+	return w
+}
+
+// hostNamed returns the host of the visitor's domain that a text names, which may be an alias; of none the text.
 func (r *Request) hostNamed(text string) string {
-	if d, err := r.Calls.Domains().Named(strings.TrimSpace(text)); err == nil {
+	if d, err := r.Calls.DomainNamed(r.Caller, strings.TrimSpace(text)); err == nil {
 		return d.Host
 	}
 	return text

@@ -113,7 +113,7 @@ func (l namedLink) in(more ...client.Option) []client.Option {
 // server is refused, because the same code may be another link here. What may be a code as a whole is that
 // code then; if it begins like an address, only if there is such a link.
 func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink, error) {
-	if name.address == "" || !c.Local && engine.SameOrigin(c.Origin, name.address) {
+	if name.address == "" {
 		return namedLink{code: name.code}, nil
 	}
 	me, err := c.Me(ctx)
@@ -124,14 +124,17 @@ func linkOf(ctx context.Context, c *reach.Connection, name linkName) (namedLink,
 	if own == "" { // an older server
 		own = c.Origin
 	}
-	if engine.SameOrigin(own, name.address) {
-		return namedLink{code: name.code}, nil
-	}
 	_, host, _ := splitAddress(name.address)
+	_, ownHost, _ := splitAddress(own)
+	if engine.SameOrigin(own, name.address) || !c.Local && engine.SameOrigin(c.Origin, name.address) {
+		if me.Domains == nil {
+			return namedLink{code: name.code}, nil
+		}
+		return namedLink{name.code, hostOnly(ownHost)}, nil // without a domain, another one may be meant
+	}
 	if d, err := c.Domain(ctx, hostOnly(host)); err == nil && !d.Default && isAt(host, d.BaseURL) {
 		return namedLink{name.code, d.Host}, nil
 	}
-	_, ownHost, _ := splitAddress(own)
 	foreign := fmt.Sprintf("%s is not this server (%s), nor a domain of it", console.Printable(host), console.Printable(ownHost))
 	if name.whole == "" {
 		return namedLink{}, settings.UsageErrorf("%s", foreign)

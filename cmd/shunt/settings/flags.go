@@ -126,6 +126,18 @@ func WordsVar(fs *pflag.FlagSet, p *[]string, name, kind, usage string, words ..
 	must(fs.SetAnnotation(name, listAnnotation, []string{}))
 }
 
+// HostsVar declares a flag that takes hosts, separated by commas, and may be given several times.
+func HostsVar(fs *pflag.FlagSet, p *[]string, name, usage string) {
+	Var(fs, p, name, "HOST", "", usage, func(text string) ([]string, error) {
+		hosts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+		if len(hosts) == 0 {
+			return nil, fmt.Errorf("must be the host of a domain")
+		}
+		return append(*p, hosts...), nil
+	})
+	must(fs.SetAnnotation(name, listAnnotation, []string{}))
+}
+
 // maxShownValue is how many bytes of a refused value are shown: enough to recognize it.
 const maxShownValue = 100
 

@@ -25,17 +25,21 @@ It works with and without a running server. --init makes a store if the data fol
 first token of the first user, an admin, has all scopes; later tokens have all but admin unless
 --scopes says otherwise.
 
+--domain limits the token to links of that domain; give it several times for several. Such a token is no
+admin's. With one domain, it is that of new links.
+
 --edge makes a token for an edge of this server, which has that name: it opens the calls of edges only
 ('shunt serve --edge-of'). Only admins make one.`,
 		Example: `  shunt token add --name laptop
   shunt token add --name ci --scopes links:write,stats:read --expires 90d
   TOKEN=$(shunt token add --name script)
+  shunt token add --name shop --domain go.example
   shunt token add --edge frankfurt > edge-token
   shunt token add --name first --init --data /var/lib/shunt`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if edge != "" {
-				if draft.Name != "" || len(scopes) > 0 {
+				if draft.Name != "" || len(scopes)+len(draft.Domains) > 0 {
 					return settings.UsageErrorf("--edge stands alone: the token has the name of the edge, and the scope edge")
 				}
 				draft.Name, scopes = edge, []string{string(client.ScopeEdge)}
@@ -55,8 +59,9 @@ first token of the first user, an admin, has all scopes; later tokens have all b
 	fs.StringVar(&edge, "edge", "", "make a token for the edge of that `NAME`, of a-z, 0-9 and -")
 	settings.WordsVar(fs, &scopes, "scopes", "SCOPES", "with commas: links:read, links:write, stats:read, tokens:write, admin",
 		"links:read", "links:write", "stats:read", "tokens:write", "admin")
+	settings.HostsVar(fs, &draft.Domains, "domain", "limit the token to this domain; several times for several")
 	fs.Var(&expires, "expires", "when it ends: 90d, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z (default never)")
-	settings.MarkArguments(fs, "name", "edge", "scopes", "expires")
+	settings.MarkArguments(fs, "name", "edge", "scopes", "domain", "expires")
 	return cmd
 }
 
@@ -81,7 +86,7 @@ func addToken(ctx context.Context, where *reach.Target, draft client.TokenDraft,
 // firstTokenScopes asks for all of the user's scopes, admin included, for the first token: without
 // it nobody could administrate over the API.
 func firstTokenScopes(ctx context.Context, c *reach.Connection, draft *client.TokenDraft) error {
-	if len(draft.Scopes) > 0 || !c.Local {
+	if len(draft.Scopes)+len(draft.Domains) > 0 || !c.Local {
 		return nil
 	}
 	tokens, err := c.Tokens(ctx)

@@ -49,7 +49,7 @@ func tokensTable(tokens []client.Token) [][]string {
 			t.ID, t.Name, scopesText(t.Scopes), console.Time(t.CreatedAt), console.TimeOrNever(t.ExpiresAt), console.TimeOrNever(t.LastUsedAt),
 		})
 	}
-	return rows
+	return withDomains(rows, func(i int) []string { return tokens[i].Domains })
 }
 
 func scopesText(scopes []client.Scope) string {

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,33 +27,38 @@ func newUser(stdout, stderr io.Writer) *cobra.Command {
 }
 
 func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, admin, asJSON := reach.Target{}, false, false
+	where, admin, domains, asJSON := reach.Target{}, false, []string{}, false
 	cmd := &cobra.Command{
 		Use:   "add EMAIL",
 		Short: "Make a user",
 		Long: `Make a user and print the e-mail address as it is stored. A user without a password has
 links and tokens but cannot sign in: 'shunt user setup-link' prints an address at which the user sets
-one, and 'shunt user passwd' sets one. --init makes a store if the data folder has none.
+one, and 'shunt user passwd' sets one. --domain limits the user to links of that domain; give it several
+times for several. --init makes a store if the data folder has none.
 ` + reach.WhereUsersAre,
 		Example: `  shunt user add ann@example.com
   shunt user add ann@example.com --admin && shunt user setup-link ann@example.com
+  shunt user add ann@example.com --domain go.example
   shunt token add --user ann@example.com --name laptop`,
 		Args: usage.Exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return addUser(cmd.Context(), &where, args[0], admin, asJSON, stdout, stderr)
+			return addUser(cmd.Context(), &where, args[0], admin, domains, asJSON, stdout, stderr)
 		},
 	}
 	reach.AddUserSettings(cmd, &where)
 	reach.AddInit(cmd, &where)
 	fs := cmd.Flags()
 	fs.BoolVar(&admin, "admin", false, "may manage users and everybody's links")
+	settings.HostsVar(fs, &domains, "domain", "limit the user to this domain; several times for several")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	settings.MarkArguments(fs, "admin", "json")
+	settings.MarkArguments(fs, "admin", "domain", "json")
 	return cmd
 }
 
-func addUser(ctx context.Context, where *reach.Target, email string, admin, asJSON bool, stdout, stderr io.Writer) error {
-	draft := client.UserDraft{Email: email, Role: client.RoleMember}
+func addUser(
+	ctx context.Context, where *reach.Target, email string, admin bool, domains []string, asJSON bool, stdout, stderr io.Writer,
+) error {
+	draft := client.UserDraft{Email: email, Role: client.RoleMember, Domains: domains}
 	if admin {
 		draft.Role = client.RoleAdmin
 	}
@@ -115,6 +121,26 @@ func usersTable(users []client.User) [][]string {
 			password = "set"
 		}
 		rows = append(rows, []string{strconv.FormatUint(uint64(u.ID), 10), u.Email, string(u.Role), password, console.Time(u.CreatedAt)})
+	}
+	return withDomains(rows, func(i int) []string { return users[i].Domains })
+}
+
+// withDomains adds the domains to which each is limited to a table, unless none is limited.
+func withDomains(rows [][]string, of func(i int) []string) [][]string {
+	limited := false
+	for i := range rows[1:] {
+		limited = limited || of(i) != nil
+	}
+	if !limited {
+		return rows
+	}
+	rows[0] = append(rows[0], "DOMAINS")
+	for i := range rows[1:] {
+		text := "all"
+		if hosts := of(i); hosts != nil {
+			text = cmp.Or(strings.Join(hosts, " "), "none")
+		}
+		rows[i+1] = append(rows[i+1], text)
 	}
 	return rows
 }

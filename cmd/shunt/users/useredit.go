@@ -17,19 +17,25 @@ import (
 type userChange struct {
 	admin, member bool
 	email         string
+	domains       []string
+	allDomains    bool
 }
 
 func newUserEdit(stdout, stderr io.Writer) *cobra.Command {
 	where, asked, asJSON := reach.Target{}, userChange{}, false
 	cmd := &cobra.Command{
 		Use:   "edit EMAIL",
-		Short: "Change a user's role or e-mail address",
-		Long: `Change a user's role or e-mail address, and print the user. When a user becomes a member, all of the
-user's tokens lose the scope admin at once, and tokens with no other scope are deleted. The last admin
+		Short: "Change a user's role, e-mail address or domains",
+		Long: `Change a user's role, e-mail address or domains, and print the user. When a user becomes a member, all of
+the user's tokens lose the scope admin at once, and tokens with no other scope are deleted. The last admin
 stays an admin. 'shunt user passwd' sets passwords.
+
+--domain limits a member to links of that domain, with all tokens and sessions, at once; give it several
+times for several. --all-domains lifts the limit.
 ` + reach.WhereUsersAre,
 		Example: `  shunt user edit ann@example.com --admin
-  shunt user edit ann@example.com --member --email ann.smith@example.com`,
+  shunt user edit ann@example.com --member --email ann.smith@example.com
+  shunt user edit ann@example.com --domain go.example --domain sho.rt`,
 		Args: usage.Exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			edit, err := asked.edit()
@@ -44,8 +50,10 @@ stays an admin. 'shunt user passwd' sets passwords.
 	fs.BoolVar(&asked.admin, "admin", false, "may manage users and everybody's links")
 	fs.BoolVar(&asked.member, "member", false, "may manage only their own links")
 	settings.Var(fs, &asked.email, "email", "NEW", "", "the new address", settings.ParseNotEmpty)
+	settings.HostsVar(fs, &asked.domains, "domain", "limit the user to this domain; several times for several")
+	fs.BoolVar(&asked.allDomains, "all-domains", false, "lift the limit to domains")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	settings.MarkArguments(fs, "admin", "member", "email", "json")
+	settings.MarkArguments(fs, "admin", "member", "email", "domain", "all-domains", "json")
 	return cmd
 }
 
@@ -54,15 +62,24 @@ func (a *userChange) edit() (e client.UserEdit, err error) {
 	switch {
 	case a.admin && a.member:
 		return e, settings.UsageErrorf("--admin and --member exclude each other")
+	case a.allDomains && len(a.domains) > 0:
+		return e, settings.UsageErrorf("--domain and --all-domains exclude each other")
 	case a.admin:
 		e.Role = client.Set(client.RoleAdmin)
 	case a.member:
 		e.Role = client.Set(client.RoleMember)
-	case a.email == "":
-		return e, settings.UsageErrorf("say what to change: --admin, --member or --email")
 	}
 	if a.email != "" {
 		e.Email = client.Set(a.email)
+	}
+	switch {
+	case len(a.domains) > 0:
+		e.Domains = client.Set(a.domains)
+	case a.allDomains:
+		e.Domains = client.Reset[[]string]()
+	}
+	if e.Role.IsZero() && e.Email.IsZero() && e.Domains.IsZero() {
+		return e, settings.UsageErrorf("say what to change: --admin, --member, --email, --domain or --all-domains")
 	}
 	return e, nil
 }
