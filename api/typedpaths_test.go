@@ -112,7 +112,7 @@ func TestAliasesHaveLettersOfAllScriptsWhereTheirDomainAllowsThem(t *testing.T) 
 		make := func(alias string) reply {
 			return st.call("POST", "/shorten", fmt.Sprintf(`{"domain":"b.test","url":"https://e.org/%d","alias":%q,"forward_path":true}`, len(alias), alias))
 		}
-		make("bücher").expect(t, "", 201, `"code":"bücher"`, `"short_url":"http://b.test:8080/b%C3%BCcher"`, header("Location", "/api/v1/links/b%C3%BCcher"))
+		make("bücher").expect(t, "", 201, `"code":"bücher"`, `"short_url":"http://b.test:8080/b%C3%BCcher"`, header("Location", "/api/v1/links/b%C3%BCcher?domain=b.test"))
 		make("BÜCHER").expect(t, "in another case", 409, problemOf("alias_taken"))
 		make("\u212Aino").expect(t, "a letter that is another one in NFC", 201, `"code":"Kino"`)
 		make("ſtadt").expect(t, "", 201)
@@ -192,4 +192,27 @@ func TestTheRulesOfPathsOfADomainAreSetByTheAPI(t *testing.T) {
 	for _, want := range []string{"case", "fold", "sensitive", "trim", "unicode_codes"} {
 		expect.Contains(t, text, want)
 	}
+}
+
+func TestAnImportMayAddDomains(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "a.test", Aliases: []string{"www.a.test"}})
+	lines := `[{"code":"one","url":"https://e.org/1","domain":"new.test"},
+{"code":"two","url":"https://e.org/2","domain":"NEW.test."},
+{"code":"three","url":"https://e.org/3","domain":"www.a.test"},
+{"code":"four","url":"https://e.org/4"},
+{"code":"five","url":"https://e.org/5","domain":"not a host"},
+{"code":"six","url":"https://e.org/6","domain":"10.0.0.1"}]`
+	st.call("POST", "/import", lines).expect(t, "without it", 200, `{"created":2,"existing":0,"failed":4,`)
+	expect.Equal(t, len(st.domains.All()), 2, "domains")
+	st.call("POST", "/import?create_domains=yes", lines).expect(t, "another value", 422, problemOf("invalid"))
+	r := st.call("POST", "/import?create_domains=true", lines)
+	r.expect(t, "with it", 200, `{"created":2,"existing":2,"failed":2,`, `"domain":"new.test"`)
+	expect.Equal(t, len(st.domains.All()), 3, "domains")
+	st.call("GET", "/links/two?domain=new.test", "").expect(t, "", 200, `"url":"https://e.org/2"`)
+	st.call("POST", "/import?domain=new.test", `[{"code":"four","url":"https://e.org/4"},{"code":"three","url":"https://e.org/3","domain":"a.test"}]`).
+		expect(t, "a domain for those without one", 200, `{"created":1,"existing":1,"failed":0,`)
+	st.call("GET", "/links/four?domain=new.test", "").expect(t, "", 200, `"url":"https://e.org/4"`)
+	expect.Contains(t, st.call("GET", "/audit", "").body, `"domain.added"`)
+	st.callAs(st.member("ann@example.com"), "POST", "/import?create_domains=true", lines).expect(t, "a member", 403)
 }

@@ -14,7 +14,7 @@ const MaxImportLinks = 1000
 
 // Import imports up to MaxImportLinks links that were made elsewhere, each a link object as Export
 // returns it (Link.Raw), in one durable commit, with their codes, times and hits. Only admins may
-// import; with Owner the links become another user's. A link that already exists with the same fields
+// import; with Owner the links become another user's, with InDomain those without a domain are of that one. A link that already exists with the same fields
 // stays as it is and counts as existing, so an import may be repeated. A refused link does not affect
 // the others, and is not an error.
 func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
@@ -48,7 +48,7 @@ func (c *Client) ImportAll(ctx context.Context, batches iter.Seq[[]json.RawMessa
 }
 
 func importOf(links []json.RawMessage) call {
-	return call{method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner, repeatable: true}
+	return call{method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner | takesDomain | takesDomains, repeatable: true}
 }
 
 // An importAnswer is what the answer to an import of a number of links says, without the links: the

@@ -27,6 +27,7 @@ const (
 	takesNoKey
 	takesLinks
 	takesDomain
+	takesDomains
 	allOptions = takesOwner | takesDomain | takesVersion | takesKey
 
 	whose = takesOwner | takesDomain
@@ -53,6 +54,7 @@ func invisible(r rune) bool { return r <= ' ' || r > '~' }
 
 var optionNames = map[optionKind]string{
 	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo", takesDomain: "InDomain",
+	takesDomains: "CreateDomains",
 }
 
 // Owner is for every call about links and figures: the links are those of the user with that id,
@@ -65,6 +67,10 @@ func AnyOwner() Option { return Option{takesOwner, "all"} }
 // InDomain is for every call about links and figures: they are those of the domain with that host. Without it, a link
 // or a tag is of the default domain, and lists and figures are of all domains.
 func InDomain(host string) Option { return Option{takesDomain, host} }
+
+// CreateDomains is for Import and ImportAll: the domains of links that are not there yet are added. Without it, their
+// links are refused.
+func CreateDomains() Option { return Option{takesDomains, "true"} }
 
 // IfVersion is for Update and Delete: the call fails with ErrPreconditionFailed unless the link
 // still has this Version. Version 0, which links of lists have, is an error.
@@ -105,6 +111,8 @@ func (r *request) apply(asked *call, options []Option) error {
 			query.Set("owner", o.value)
 		case takesDomain:
 			query.Set("domain", o.value)
+		case takesDomains:
+			query.Set("create_domains", o.value)
 		case takesLinks:
 			if o.value == "" {
 				query.Set("links", "keep")

@@ -31,11 +31,12 @@ func (l *Calls) CreateBulk(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 
 // ImportLinks is POST /import.
 func (l *Calls) ImportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	guard, err := l.Ops.ParseWhose(caller, ctx.QueryArgs())
+	bulk := l.bulkOf(ctx, caller)
+	guard, err := l.Ops.ParseImport(caller, ctx.QueryArgs(), &bulk)
 	if err != nil {
 		return err
 	}
-	results, err := l.Ops.Import(caller, guard, l.bulkOf(ctx, caller))
+	results, err := l.Ops.Import(caller, guard, bulk)
 	if err != nil {
 		return err
 	}

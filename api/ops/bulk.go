@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -21,6 +22,8 @@ const MaxItemBytes = 64 << 10
 type Bulk struct {
 	Body jsonbody.Body
 	May  func(n int) error
+
+	CreateDomains bool // an import adds the domains that are not there
 }
 
 // CreateBulk creates links from the items of a body, in one commit. A refused item does not keep
@@ -32,8 +35,8 @@ func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, err
 }
 
 // Import adds links that were created elsewhere, with their codes, times and hits, for the user
-// that w names. It needs no key to be repeated: a link that exists already with the same fields is
-// left as it is.
+// that w names; those that name no domain in the one that w names. It needs no key to be repeated: a link that exists
+// already with the same fields is left as it is. Domains that it adds stay, also if it fails.
 func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) {
 	if err := mayUse(caller, w); err != nil {
 		return nil, err
@@ -44,12 +47,27 @@ func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) 
 	var results Results
 	err := c.o.Accounts.CheckUser(w.User)
 	if err == nil {
-		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, w.User, (*linkReader).readImport)
+		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, w.User, c.importReader(caller, w, &b))
 	}
 	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
 		return nil, errUnknownOwner
 	}
 	return results, err
+}
+
+// importReader returns what reads the items of an import for w.
+func (c *Calls) importReader(caller account.Caller, w Whose, b *Bulk) itemReader {
+	return func(r *linkReader, d *engine.Draft, item []byte) error {
+		if !r.may.Limited() {
+			r.domain = w.Domain
+		}
+		if b.CreateDomains {
+			r.add = func(host string) (*domain.Domain, error) {
+				return c.o.Domains.Add(caller, domain.Domain{Host: host}, c.o.Targets)
+			}
+		}
+		return r.readImport(d, item)
+	}
 }
 
 // An itemReader makes d, which is empty, the draft that an item of a body asks for.

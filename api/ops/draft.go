@@ -24,9 +24,10 @@ type linkReader struct {
 	domains *domain.Domains
 	user    uint32
 	now     time.Time
-	may     account.Domains // that the sender may use
-	domain  engine.Domain   // of links without one
-	which   error           // why a link must have one; nil: it need not
+	may     account.Domains                           // that the sender may use
+	domain  engine.Domain                             // of links without one
+	which   error                                     // why a link must have one; nil: it need not
+	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
 
 	asked   askedLink
 	members [22]jsonbody.Member // as many as a line of an export has; more need memory
@@ -82,7 +83,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
-	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now}
+	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now, addDomain: r.add}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	invalid = append(invalid, missing(fields, r.sent)...)
@@ -98,8 +99,6 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 // checkDomain refuses a domain that the sender may not use, and sets that of a link without one.
 func (r *linkReader) checkDomain() error {
 	switch {
-	case !r.may.Limited():
-		return nil
 	case !slices.Contains(r.sent, "domain"):
 		r.asked.Domain = r.domain
 		return r.which

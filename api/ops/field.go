@@ -67,7 +67,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
 	},
 	{
-		name: "domain", read: readDomainField, imported: readDomainField, fixed: fixedCode,
+		name: "domain", read: readDomainField, imported: readImportedDomain, fixed: fixedCode,
 		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Domain == l.Domain },
 		write:   func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Host) },
 		omitted: func(l *Link) bool { return l.Host == "" },

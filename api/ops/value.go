@@ -25,6 +25,8 @@ type askedLink struct {
 	policy  engine.TargetPolicy
 	domains *domain.Domains
 	now     time.Time
+
+	addDomain func(host string) (*domain.Domain, error) // of an import; nil: it adds none
 }
 
 // The readers of a link's fields.
@@ -41,6 +43,31 @@ func readDomainField(a *askedLink, value json.RawMessage) error {
 	}
 	a.Domain = d.Number
 	return nil
+}
+
+// readImportedDomain is readDomainField that may add a domain.
+func readImportedDomain(a *askedLink, value json.RawMessage) error {
+	err := readDomainField(a, value)
+	if err != errUnknownDomain || a.addDomain == nil {
+		return err
+	}
+	host, _ := jsonbody.String(value)
+	added, err := a.addDomain(host)
+	var several engine.InvalidError
+	if errors.As(err, &several) {
+		err = several[0]
+	}
+	var wrong engine.FieldError
+	switch {
+	case err == nil:
+		a.Domain = added.Number
+		return nil
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Code == domain.TakenCode: // another import was faster
+		return readDomainField(a, value)
+	}
+	return jsonbody.FieldError("domain", wrong.Code, "cannot be added: "+wrong.Message)
 }
 
 func readTarget(a *askedLink, value json.RawMessage) (err error) {

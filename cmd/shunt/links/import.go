@@ -31,6 +31,8 @@ type importAsked struct {
 	owner   []client.Option
 	ownerID string // for people; empty: the caller
 	refused string
+	domain  string // a host; empty: the default one
+	create  bool   // domains
 	resume  bool
 	asJSON  bool
 }
@@ -73,11 +75,25 @@ made again.
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
 	addOwner(cmd, &asked.owner, "give the links to the user with this ID", false)
+	fs.StringVar(&asked.domain, "domain", "", "the links that name no domain are of the one with this `HOST`")
+	fs.BoolVar(&asked.create, "create-domains", false, "add the domains of links that the server does not have yet")
 	fs.BoolVar(&asked.resume, "resume", false, "go on where an earlier import of FILE was cut")
 	fs.StringVar(&asked.refused, "refused", "", "write a message for each refused line into `FILE`")
 	fs.BoolVar(&asked.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "resume", "refused", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "refused", "json")
 	return cmd
+}
+
+// options returns the options of the calls.
+func (a *importAsked) options() []client.Option {
+	options := a.owner
+	if a.domain != "" {
+		options = append(options, client.InDomain(a.domain))
+	}
+	if a.create {
+		options = append(options, client.CreateDomains())
+	}
+	return options
 }
 
 func importFile(ctx context.Context, where *reach.Target, file string, asked importAsked, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -91,7 +107,7 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		x := &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
-				return c.ImportAll(ctx, batches, asked.owner...)
+				return c.ImportAll(ctx, batches, asked.options()...)
 			},
 		}
 		done, resumable, err = x.Run(ctx)
