@@ -37,13 +37,14 @@ type domainRow struct {
 	ExpiredURL     string        `json:"expired_url,omitempty"`
 	RedirectStatus int           `json:"redirect_status,omitempty"`
 	Robots         string        `json:"robots,omitempty"`
+	Certificate    string        `json:"certificate,omitempty"`
 	CreatedMs      int64         `json:"created_ms,omitempty"`
 }
 
 func encodeDomain(d *Domain) []byte {
 	row := domainRow{
 		V: formatVersion, Number: d.Number, RootURL: d.RootURL, NotFoundURL: d.NotFoundURL, ExpiredURL: d.ExpiredURL,
-		RedirectStatus: d.RedirectStatus, Robots: d.Robots,
+		RedirectStatus: d.RedirectStatus, Robots: d.Robots, Certificate: d.Certificate,
 	}
 	if d.Number != engine.DefaultDomain {
 		row.Host, row.Aliases, row.BaseURL, row.CreatedMs = d.Host, d.Aliases, d.BaseURL, d.CreatedAt.UnixMilli()
@@ -66,7 +67,7 @@ func decodeDomain(key, value []byte) (Domain, error) {
 	}
 	d := Domain{
 		Number: row.Number, Host: row.Host, Aliases: row.Aliases, BaseURL: row.BaseURL,
-		Settings: Settings{row.RootURL, row.NotFoundURL, row.ExpiredURL, row.RedirectStatus, row.Robots},
+		Settings: Settings{row.RootURL, row.NotFoundURL, row.ExpiredURL, row.RedirectStatus, row.Robots, row.Certificate},
 	}
 	if row.CreatedMs != 0 {
 		d.CreatedAt = time.UnixMilli(row.CreatedMs).UTC()

@@ -63,7 +63,7 @@ func (d *Domains) check(k *known, one *Domain, policy engine.TargetPolicy) error
 		return err
 	}
 	own, _ := engine.HostName(k.byNumber[engine.DefaultDomain].Host)
-	for i, host := range one.hosts() {
+	for i, host := range one.Hosts() {
 		of, taken := k.byHost[host]
 		if host == own || taken && of != one.Number {
 			field := "host"
@@ -189,6 +189,7 @@ func (d *Domains) entry(by account.Caller, action engine.AuditAction, before, af
 	add("expired_url", before.ExpiredURL, after.ExpiredURL)
 	add("redirect_status", status(before.RedirectStatus), status(after.RedirectStatus))
 	add("robots", before.Robots, after.Robots)
+	add("certificate", before.Certificate, after.Certificate)
 	return e
 }
 

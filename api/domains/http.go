@@ -23,7 +23,7 @@ func (c *Calls) List(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 		Data []Object `json:"data"`
 	}{make([]Object, len(all))}
 	for i, d := range all {
-		list.Data[i] = Shown(d)
+		list.Data[i] = c.Shown(d)
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
 }
@@ -56,7 +56,7 @@ func (c *Calls) Read(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, Shown(d))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, c.Shown(d))
 }
 
 // Edit is PATCH /domains/{host}.
@@ -83,6 +83,19 @@ func (c *Calls) Remove(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
+}
+
+// Verify is POST /domains/{host}/check.
+func (c *Calls) Verify(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	d, err := c.asked(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := c.CheckDomain(caller, d)
+	if err != nil {
+		return err
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, found)
 }
 
 // asked returns the domain of the {host} of the path, of a request without parameters.

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	_ "embed"
 	"log/slog"
+	"net/http"
 
 	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"shunt/api/auth"
 	"shunt/api/brand"
@@ -31,6 +33,8 @@ type Router struct {
 	fixed     map[string]handler      // by path
 	ofCode    []codePage
 
+	challenges fasthttp.RequestHandler // of ACME; nil: none
+
 	Previews *Previews
 	QRCodes  *QRCodes
 }
@@ -48,6 +52,7 @@ type Options struct {
 	Site         page.Site
 	RootRedirect string // the target of /; empty: a page
 	Pages        Pages
+	Challenges   http.Handler // of ACME; nil: none
 	Redirects    *redirect.Redirector
 	Engine       *engine.Engine
 	Limiter      *auth.Limiter
@@ -64,6 +69,9 @@ func New(o Options) *Router {
 	p := &Router{
 		pages: o.Pages, redirects: o.Redirects, dashboard: o.Dashboard,
 		Previews: newPreviews(find, o.Engine, o.Log), QRCodes: newQRCodes(find, o.Log, o.Cores),
+	}
+	if o.Challenges != nil {
+		p.challenges = fasthttpadaptor.NewFastHTTPHandler(o.Challenges)
 	}
 	p.fixed = map[string]handler{
 		"/":            serveRoot(o.Pages, o.RootRedirect),
@@ -115,6 +123,7 @@ func (p *Router) IsFixed(path []byte) bool { return p.fixed[string(path)] != nil
 func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
+	case p.answersChallenge(ctx, path):
 	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(page.Root)):
 		p.dashboard(ctx)
 	case serve == nil:
@@ -132,6 +141,7 @@ func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
+	case p.answersChallenge(ctx, path):
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API is not on this domain"})
 	case bytes.HasPrefix(path, []byte(page.Root)) && string(path) != page.LogoPath:
@@ -146,6 +156,15 @@ func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
 	default:
 		serve(ctx, code)
 	}
+}
+
+// answersChallenge answers a challenge of ACME, if path is that of one. A proxy may pass on here what comes at port 80.
+func (p *Router) answersChallenge(ctx *fasthttp.RequestCtx, path []byte) bool {
+	if p.challenges == nil || !bytes.HasPrefix(path, challengePrefix) {
+		return false
+	}
+	answerChallenge(ctx, p.challenges, p.pages)
+	return true
 }
 
 // apiPrefix begins the paths of the API.

@@ -42,7 +42,7 @@ func NewUpgrader(pages Pages, challenges http.Handler) *upgrader {
 func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
-		u.answerChallenge(ctx)
+		answerChallenge(ctx, u.challenges, u.pages)
 		return
 	}
 	status := fasthttp.StatusPermanentRedirect
@@ -55,11 +55,11 @@ func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 }
 
 // answerChallenge answers a challenge. A 404 has no reason: autocert's reason is meant for its log.
-func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
-	u.challenges(ctx)
+func answerChallenge(ctx *fasthttp.RequestCtx, challenges fasthttp.RequestHandler, pages Pages) {
+	challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		u.pages.Answer(ctx, redirect.UnknownCode)
+		pages.Answer(ctx, redirect.UnknownCode)
 	}
 }
 

@@ -39,7 +39,7 @@ func showList(r *visit.Request, status int, f *form) error {
 	view := listView{Form: f, Total: uint64(len(all))}
 	all, view.Pager = visit.Cut(r, all)
 	for _, d := range all {
-		view.Domains = append(view.Domains, listed{domains.Shown(d), pathOf(d.Host)})
+		view.Domains = append(view.Domains, listed{r.Domains.Shown(d), pathOf(d.Host)})
 	}
 	return r.Show(status, "domains", "Domains", view)
 }
@@ -86,7 +86,7 @@ func asked(r *visit.Request) (o domains.Object, err error) {
 	if err != nil {
 		return o, r.Missing()
 	}
-	return domains.Shown(d), nil
+	return r.Domains.Shown(d), nil
 }
 
 // One is GET /_/domains/{host}.

@@ -19,6 +19,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/edges"
 	"shunt/engine"
@@ -118,7 +119,7 @@ func (m *machine) serve() {
 	m.run(m.engine.Run)
 	o := api.Options{Engine: m.engine, Accounts: m.accounts, Domains: m.domains, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
 	if m.node != nil {
-		m.node.Use(m.engine, m.accounts, m.domains)
+		m.node.Use(m.engine, m.accounts, m.domains, certificate.New(m.store.Certificates(), nil))
 		m.node.Answer(&o, nil)
 	} else {
 		m.writer = NewWriter(m.store, m.engine, m.accounts, m.logger())
