@@ -21,8 +21,44 @@ type Domain struct {
 	RedirectStatus int       `json:"redirect_status"` // of new links that name none; 0: 302
 	Robots         string    `json:"robots"`          // "none", or the text of robots.txt
 	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
+	Certificate    string    `json:"certificate"`     // "none", "acme" or "files"; empty: as the server does by itself
+
+	CertificateState *Certificate `json:"certificate_state"` // nil: the server does not speak HTTPS
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
+}
+
+// A Certificate is how the certificate of a domain is.
+type Certificate struct {
+	From          string    `json:"from"`            // "none", "acme" or "files"
+	State         string    `json:"state"`           // "none", "waiting", "valid" or "failing"
+	ExpiresAt     time.Time `json:"expires_at"`      // zero: there is none yet
+	Error         string    `json:"error"`           // why the last attempt failed; empty: it did not
+	NextAttemptAt time.Time `json:"next_attempt_at"` // zero: none is planned
+}
+
+// A DomainCheck is how the hosts of a domain answer.
+type DomainCheck struct {
+	Hosts       []HostCheck  `json:"hosts"`
+	Certificate *Certificate `json:"certificate"` // nil: the server does not speak HTTPS
+	// Raw is the object as it came.
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *DomainCheck) UnmarshalJSON(text []byte) error {
+	type fields DomainCheck
+	d.Raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*fields)(d))
+}
+
+// A HostCheck is how a host answers: DNS, HTTP and HTTPS are "ok", "not asked", or what is wrong.
+type HostCheck struct {
+	Host      string   `json:"host"`
+	Addresses []string `json:"addresses"`
+	DNS       string   `json:"dns"` // whether the name leads to the server
+	HTTP      string   `json:"http"`
+	HTTPS     string   `json:"https"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -42,6 +78,7 @@ type DomainDraft struct {
 	ExpiredURL     string   `json:"expired_url,omitempty"`
 	RedirectStatus int      `json:"redirect_status,omitempty"`
 	Robots         string   `json:"robots,omitempty"`
+	Certificate    string   `json:"certificate,omitempty"`
 }
 
 // A DomainEdit says what EditDomain changes: a JSON merge patch (RFC 7396). Host cannot be Reset.
@@ -54,6 +91,7 @@ type DomainEdit struct {
 	ExpiredURL     Field[string]   `json:"expired_url,omitzero"`
 	RedirectStatus Field[int]      `json:"redirect_status,omitzero"`
 	Robots         Field[string]   `json:"robots,omitzero"`
+	Certificate    Field[string]   `json:"certificate,omitzero"`
 }
 
 // Domains lists all domains, the default one first.
@@ -81,6 +119,11 @@ func (c *Client) EditDomain(ctx context.Context, host string, edit DomainEdit) (
 func (c *Client) RemoveDomain(ctx context.Context, host string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: domainPath(host)}, nil, nil)
 	return err
+}
+
+// CheckDomain has the server ask the hosts of a domain, over their names, whether they lead to it.
+func (c *Client) CheckDomain(ctx context.Context, host string) (DomainCheck, error) {
+	return ask[DomainCheck](ctx, c, call{method: http.MethodPost, path: domainPath(host) + "/check"}, nil)
 }
 
 func domainPath(host string) string { return "/domains/" + url.PathEscape(host) }

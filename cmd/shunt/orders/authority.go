@@ -103,7 +103,7 @@ func (a *ACME) Order(ctx context.Context, host string, ways []string) (chain, ke
 			return nil, nil, err
 		}
 	}
-	if order, err = client.WaitOrder(ctx, order.URI); err != nil {
+	if _, err = client.WaitOrder(ctx, order.URI); err != nil {
 		return nil, nil, inAuthority("waiting for the order", err)
 	}
 	return a.finish(ctx, client, order, host)
@@ -161,7 +161,7 @@ func (a *ACME) finish(ctx context.Context, client *acme.Client, order *acme.Orde
 	if err != nil {
 		return nil, nil, err
 	}
-	ders, _, err := client.CreateOrderCert(ctx, order.FinalizeURL, csr, true)
+	ders, _, err := client.CreateCertFromOrder(ctx, order, csr, true)
 	if err != nil {
 		return nil, nil, inAuthority("getting the certificate", err)
 	}

@@ -21,6 +21,10 @@ func reason(err error) string {
 		err = denied.Errors[0]
 		text = err.Error()
 	}
+	var unmet *acme.OrderError
+	if errors.As(err, &unmet) && unmet.Problem != nil {
+		err = unmet.Problem
+	}
 	if errors.As(err, &said) && said.Detail != "" {
 		text = "the authority says: " + said.Detail
 	}
