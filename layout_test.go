@@ -189,7 +189,7 @@ var rooms = map[string]room{
 	"api/problem": {knows: []string{"api/account", "api/domain", "api/jsontext", "api/shed", "api/turnstile", "engine"}, never: noHTTP},
 	"api/public": {
 		knows: []string{"api/account", "api/auth", "api/brand", "api/docs", "api/domain", "api/exchange", "api/jsonbody", "api/page", "api/preview", "api/problem", "api/qrcode", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1", "engine"},
-		users: []string{"api", "cmd/shunt/serve"},
+		users: []string{"api", "cmd/shunt/orders", "cmd/shunt/serve"},
 	},
 	"api/qrcode":     {never: noHTTP},
 	"api/rate":       {never: noHTTP},
@@ -246,7 +246,7 @@ var rooms = map[string]room{
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},
-	"cmd/shunt/orders": {knows: []string{"api/certificate", "api/domain", "api/domains", "cmd/shunt/certs", "engine"}, users: []string{"cmd/shunt/serve"}},
+	"cmd/shunt/orders": {knows: []string{"api/certificate", "api/domain", "api/domains", "api/public", "cmd/shunt/certs", "engine"}, users: []string{"cmd/shunt/serve"}},
 	"cmd/shunt/notify": {never: []string{cobra}},
 	"cmd/shunt/reach": {
 		knows: []string{"api", "api/client", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},

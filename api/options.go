@@ -46,7 +46,7 @@ type Options struct {
 	PrivateTargets   string               // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	RateLimits       limit.Limits         // default: none; see limit.Default
 	HSTSMaxAge       time.Duration        // for how long answers over TLS demand HTTPS; 0: they do not
-	ACMEChallenges   http.Handler         // answers http-01 challenges; nil: none
+	ACMEChallenges   http.Handler         // answers http-01 challenges on ServeRedirects; nil: none
 	Certificates     domains.Certificates // of domains; zero: this server does not speak HTTPS
 	CORSOrigins      []string             // origins whose pages may call the API, such as https://app.example; "*": all; default: none
 	AllowHTTP        bool                 // tokens may be sent over plain HTTP from anywhere

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -202,7 +201,7 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
-	s.others = s.newPublic(checked, o.ACMEChallenges)
+	s.others = s.newPublic(checked, o.Certificates.Nonce)
 	ofEdges := &edgeCalls{
 		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
 		proxies: &s.proxies, known: &s.edgeList.known, now: s.now.Time,
@@ -245,9 +244,9 @@ func (s *Server) newPassing(o Options) *passing {
 }
 
 // newPublic returns what serves the pages besides those of the dashboard.
-func (s *Server) newPublic(checked checkedOptions, challenges http.Handler) *public.Router {
+func (s *Server) newPublic(checked checkedOptions, nonce func(host, token string) (string, bool)) *public.Router {
 	o := public.Options{
-		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Challenges: challenges, Redirects: s.redirects,
+		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Nonce: nonce, Redirects: s.redirects,
 		Engine: s.engine, Limiter: s.limiter, Cores: s.cores, Now: s.now, Log: s.log,
 		Ask: func(k engine.KeyView, network netip.Addr, now time.Time) bool {
 			return s.front.absent != nil && s.front.absent.Ask(k, network, now)

@@ -37,21 +37,6 @@ type Certificate struct {
 	NextAttemptAt time.Time `json:"next_attempt_at"` // zero: none is planned
 }
 
-// A DomainCheck is how the hosts of a domain answer.
-type DomainCheck struct {
-	Hosts       []HostCheck  `json:"hosts"`
-	Certificate *Certificate `json:"certificate"` // nil: the server does not speak HTTPS
-	// Raw is the object as it came.
-	Raw json.RawMessage `json:"-"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *DomainCheck) UnmarshalJSON(text []byte) error {
-	type fields DomainCheck
-	d.Raw = bytes.Clone(text)
-	return json.Unmarshal(text, (*fields)(d))
-}
-
 // A HostCheck is how a host answers: DNS, HTTP and HTTPS are "ok", "not asked", or what is wrong.
 type HostCheck struct {
 	Host      string   `json:"host"`
@@ -122,8 +107,9 @@ func (c *Client) RemoveDomain(ctx context.Context, host string) error {
 }
 
 // CheckDomain has the server ask the hosts of a domain, over their names, whether they lead to it.
-func (c *Client) CheckDomain(ctx context.Context, host string) (DomainCheck, error) {
-	return ask[DomainCheck](ctx, c, call{method: http.MethodPost, path: domainPath(host) + "/check"}, nil)
+func (c *Client) CheckDomain(ctx context.Context, host string) ([]HostCheck, error) {
+	found, err := ask[list[HostCheck]](ctx, c, call{method: http.MethodPost, path: domainPath(host) + "/check"}, nil)
+	return found.Data, err
 }
 
 func domainPath(host string) string { return "/domains/" + url.PathEscape(host) }

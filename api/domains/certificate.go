@@ -36,6 +36,8 @@ type Certificates struct {
 	Of func(*domain.Domain) *Certificate
 	// Check asks a host of this server, over its name, whether it leads here. It takes seconds.
 	Check func(ctx context.Context, host string) (HostCheck, error)
+	// Nonce returns what a host answers a check that asks for a token; ok is false if no check does.
+	Nonce func(host, token string) (text string, ok bool)
 }
 
 func (c *Certificates) of(d *domain.Domain) *Certificate {
@@ -63,8 +65,7 @@ const (
 
 // A Checked is what POST /domains/{host}/check answers.
 type Checked struct {
-	Hosts       []HostCheck  `json:"hosts"`
-	Certificate *Certificate `json:"certificate"`
+	Data []HostCheck `json:"data"`
 }
 
 // maxChecks is how many checks run at once. Each takes some seconds.
@@ -97,9 +98,8 @@ func (c *Calls) CheckDomain(caller account.Caller, d *domain.Domain) (o Checked,
 		if err != nil {
 			return o, err
 		}
-		o.Hosts = append(o.Hosts, one)
+		o.Data = append(o.Data, one)
 	}
-	o.Certificate = c.Certificates.of(d)
 	return o, nil
 }
 

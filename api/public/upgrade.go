@@ -42,7 +42,7 @@ func NewUpgrader(pages Pages, challenges http.Handler) *upgrader {
 func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 	target := originForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
-		answerChallenge(ctx, u.challenges, u.pages)
+		u.answerChallenge(ctx)
 		return
 	}
 	status := fasthttp.StatusPermanentRedirect
@@ -55,11 +55,11 @@ func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
 }
 
 // answerChallenge answers a challenge. A 404 has no reason: autocert's reason is meant for its log.
-func answerChallenge(ctx *fasthttp.RequestCtx, challenges fasthttp.RequestHandler, pages Pages) {
-	challenges(ctx)
+func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
+	u.challenges(ctx)
 	if ctx.Response.StatusCode() != fasthttp.StatusOK {
 		ctx.Response.Reset()
-		pages.Answer(ctx, redirect.UnknownCode)
+		u.pages.Answer(ctx, redirect.UnknownCode)
 	}
 }
 

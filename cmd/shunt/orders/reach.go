@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/acme"
 
 	"shunt/api/certificate"
+	"shunt/api/public"
 	"shunt/engine"
 )
 
@@ -56,7 +57,7 @@ type Finding struct {
 	Addresses []netip.Addr
 	DNS       error // why no address is asked; nil: all are
 	HTTP, TLS error // why the challenge was not answered in that way; nil: it was
-	Proxied   bool  // it was answered at the port of HTTPS, where no authority looks for it
+	Proxied   bool  // it was answered through a proxy, in a way in which no authority asks
 }
 
 // ways returns the challenges that the host answers, best first.
@@ -274,11 +275,20 @@ func (r *Reach) nonce(ctx context.Context, certificates *certificate.Certificate
 		return f, fmt.Errorf("keep a challenge: %w", err)
 	}
 	f = r.ask(ctx, &c)
-	if f.err(host) != nil && f.DNS == nil { // a proxy may lead plain HTTP to HTTPS, and end TLS
-		for _, a := range f.Addresses {
-			text, err := r.fetch(ctx, a, "https://"+host+challengePath+c.Token)
-			f.Proxied = f.Proxied || err == nil && text == c.Text
-		}
+	if f.err(host) != nil && f.DNS == nil {
+		f.Proxied = r.behindProxy(ctx, f.Addresses, &c)
 	}
 	return f, certificates.Settle(c.Token)
+}
+
+// behindProxy reports whether a host leads here through a proxy that ends TLS, or speaks plain HTTP only.
+func (r *Reach) behindProxy(ctx context.Context, addresses []netip.Addr, c *certificate.Challenge) bool {
+	for _, a := range addresses {
+		for _, scheme := range []string{"https://", "http://"} {
+			if text, err := r.fetch(ctx, a, scheme+c.Host+public.NoncePath+c.Token); err == nil && text == c.Text {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -52,11 +52,8 @@ func (s *server) scheme() string {
 func (s *server) speakHTTPS(o *api.Options) {
 	reporter := &orders.Reporter{Source: s.certs, Orderer: s.newOrderer(), Reach: s.cfg.https.reach(), Certificates: s.core.Certificates}
 	s.orderer = reporter.Orderer
-	o.Certificates = domains.Certificates{Of: reporter.Certificate, Check: reporter.Check}
+	o.Certificates = domains.Certificates{Of: reporter.Certificate, Check: reporter.Check, Nonce: s.core.Certificates.Answer}
 	if s.certs == nil {
-		asked := &orders.Source{}
-		asked.Use(orders.Names{Domains: s.core.Domains}, s.core.Certificates)
-		o.ACMEChallenges = asked.Challenges(false)
 		return
 	}
 	s.parts.Run("certificate", s.certs.Run)

@@ -2,6 +2,7 @@ package users
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -239,17 +240,24 @@ func newDomainCheck(stdout, stderr io.Writer) *cobra.Command {
 			"anything is wrong. A certificate that failed is tried again at once if its host leads to the server now.\n" + reach.WhereUsersAre,
 		Args: usage.Exactly("HOST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var found client.DomainCheck
+			var found struct{ Data []client.HostCheck }
+			var raw json.RawMessage
+			var d client.Domain
 			err := where.Do(cmd.Context(), "domain check "+args[0], stderr, func(c *reach.Connection) (err error) {
-				found, err = c.CheckDomain(cmd.Context(), args[0])
+				if err = c.Do(cmd.Context(), "POST", domainPath(args[0])+"/check", nil, &raw); err == nil {
+					d, err = c.Domain(cmd.Context(), args[0])
+				}
 				return err
 			})
-			if err == nil && asJSON {
-				err = console.PrintJSON(stdout, found.Raw)
-			} else if err == nil {
-				err = console.PrintTable(stdout, checkText(&found))
+			if err != nil {
+				return err
 			}
-			return errors.Join(err, wrongIn(&found))
+			if err = json.Unmarshal(raw, &found); err == nil && asJSON {
+				err = console.PrintJSON(stdout, raw)
+			} else if err == nil {
+				err = console.PrintTable(stdout, checkText(found.Data, d.CertificateState))
+			}
+			return errors.Join(err, wrongIn(found.Data))
 		},
 	}
 	reach.AddUserSettings(cmd, &where)
@@ -258,12 +266,12 @@ func newDomainCheck(stdout, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func checkText(found *client.DomainCheck) (rows [][]string) {
-	for _, h := range found.Hosts {
+func checkText(found []client.HostCheck, c *client.Certificate) (rows [][]string) {
+	for _, h := range found {
 		rows = append(rows, []string{"host", h.Host}, []string{"addresses", orDash(strings.Join(h.Addresses, " "))},
 			[]string{"dns", h.DNS}, []string{"http", h.HTTP}, []string{"https", h.HTTPS})
 	}
-	if c := found.Certificate; c != nil {
+	if c != nil {
 		rows = append(rows, []string{"certificate", certificateText(c)})
 		if !c.NextAttemptAt.IsZero() {
 			rows = append(rows, []string{"next attempt", console.Time(c.NextAttemptAt)})
@@ -273,8 +281,8 @@ func checkText(found *client.DomainCheck) (rows [][]string) {
 }
 
 // wrongIn returns an error if a host does not lead to the server.
-func wrongIn(found *client.DomainCheck) error {
-	for _, h := range found.Hosts {
+func wrongIn(found []client.HostCheck) error {
+	for _, h := range found {
 		if h.DNS != "ok" {
 			return fmt.Errorf("%s does not lead to this server", console.Printable(h.Host))
 		}
