@@ -246,7 +246,7 @@ var rooms = map[string]room{
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},
-	"cmd/shunt/orders": {knows: []string{"api/certificate", "api/domain", "api/domains", "api/public", "cmd/shunt/certs", "engine"}, users: []string{"cmd/shunt/serve"}},
+	"cmd/shunt/orders": {knows: []string{"api/admin", "api/certificate", "api/domain", "api/domains", "api/public", "cmd/shunt/certs", "engine"}, users: []string{"cmd/shunt/serve"}},
 	"cmd/shunt/notify": {never: []string{cobra}},
 	"cmd/shunt/reach": {
 		knows: []string{"api", "api/client", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "storage"},

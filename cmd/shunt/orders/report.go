@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"shunt/api/admin"
 	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/domains"
@@ -39,6 +40,22 @@ func (r *Reporter) Certificate(d *domain.Domain) *domains.Certificate {
 	default:
 		return &domains.Certificate{From: mode, State: domains.CertificateNone}
 	}
+}
+
+// Figures returns how the certificates of all domains are that have one, or want one.
+func (r *Reporter) Figures() (all []admin.DomainCertificate) {
+	for _, d := range r.Source.names.Domains.All()[1:] {
+		c := r.Certificate(d)
+		if c.State == domains.CertificateNone {
+			continue
+		}
+		one := admin.DomainCertificate{Host: d.Host, Failures: c.Failures}
+		if c.ExpiresAt != nil {
+			one.NotAfter = *c.ExpiresAt
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // ofServer returns how the certificate of the server's own host is.

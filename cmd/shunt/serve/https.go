@@ -58,6 +58,9 @@ func (s *server) speakHTTPS(o *api.Options) {
 	}
 	s.parts.Run("certificate", s.certs.Run)
 	o.Metrics.Certificate = certificateFigures(s.certs)
+	if !s.cfg.edges() { // whose writer has the figures
+		o.Metrics.Domains = reporter.Figures
+	}
 	s.public = tls.NewListener(s.public, certs.TLSConfig(s.certs))
 	o.HSTSMaxAge = s.cfg.https.hstsMaxAge
 	o.ACMEChallenges = s.certs.Challenges(s.redirects != nil)
