@@ -27,10 +27,14 @@ type field struct {
 	Value, Error         string
 	Required, Address    bool
 	Lines, Status, Focus bool
+	Choices              []choice // nil: it is typed
 }
 
+// A choice is a value of a field that is chosen.
+type choice struct{ Value, Label string }
+
 // fixed are the fields that the default domain does not have.
-var fixed = []string{"host", "aliases", "base_url"}
+var fixed = []string{"host", "aliases", "base_url", "certificate"}
 
 // fields returns the fields of a form, empty.
 func fields() []*field {
@@ -43,6 +47,9 @@ func fields() []*field {
 		{Name: "expired_url", Label: "Expired links lead to", Hint: "Empty: nowhere.", Address: true},
 		{Name: "redirect_status", Label: "Kind of redirect of new links", Status: true},
 		{Name: "robots", Label: "robots.txt", Hint: "Empty: the usual one. The word none: robots are to stay away. Else the text of the file.", Lines: true},
+		{Name: "certificate", Label: "Certificate", Choices: []choice{
+			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "none"},
+		}},
 	}
 }
 
@@ -114,6 +121,8 @@ func textOf(o *domains.Object, name string) string {
 		return orEmpty(o.ExpiredURL)
 	case "robots":
 		return orEmpty(o.Robots)
+	case "certificate":
+		return orEmpty(o.Certificate)
 	}
 	if o.RedirectStatus == nil {
 		return ""
