@@ -82,7 +82,7 @@ const (
 
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 	fs.StringSliceVar(&s.certFiles, "tls-cert", nil, "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes; "+
-		"may be repeated or a list with commas, for domains with files of their own: the first is for all names that no other covers")
+		"may be repeated or a list with commas: a name that none covers gets the first")
 	fs.StringSliceVar(&s.keyFiles, "tls-key", nil, "PEM `FILE` of its private key; as many as of --tls-cert, in their order")
 	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "e-mail address for the certificate authority", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
@@ -93,6 +93,7 @@ func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 			"or off (for a server that cannot reach itself by its names)", checkPublic, checkAny, checkOff)
 	settings.Var(fs, new(string), "acme-test", "DNS,PORT,PORT", "", "for tests: what stands in for DNS, and the ports of all hosts", s.acmeTest.parse)
 	usage.Must(fs.MarkHidden("acme-test"))
+	settings.MarkArguments(fs, "acme-test")
 	settings.Var(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
 		"how long browsers that have seen a page over HTTPS must use only HTTPS (Strict-Transport-Security); or off", parseMaxAge)
 	settings.Var(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
