@@ -61,9 +61,6 @@ func (c *Core) OpenStore(parts *Stack, s *Data, create bool, log *slog.Logger) (
 	parts.Run("store", c.Store.Run)
 	c.Accounts, c.Domains = account.New(c.Store.Accounts(), nil), domain.New(c.Store.Domains(), nil)
 	c.Certificates = certificate.New(c.Store.Certificates(), nil)
-	if err := c.Certificates.Changed(); err != nil { // the others serve
-		log.Error("a certificate in the store cannot be read", "cause", err)
-	}
 	if c.Reads {
 		c.Accounts.ReadOnly()
 		return nil

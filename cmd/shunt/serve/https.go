@@ -50,6 +50,9 @@ func (s *server) scheme() string {
 
 // speakHTTPS puts TLS under the public address, and makes o's answers fit.
 func (s *server) speakHTTPS(o *api.Options) {
+	if err := s.core.Certificates.Changed(); err != nil { // the others serve
+		s.say.Log.Error("a certificate in the store cannot be read", "cause", err)
+	}
 	reporter := &orders.Reporter{Source: s.certs, Orderer: s.newOrderer(), Reach: s.cfg.https.reach(), Certificates: s.core.Certificates}
 	s.orderer = reporter.Orderer
 	o.Certificates = domains.Certificates{Of: reporter.Certificate, Check: reporter.Check, Nonce: s.core.Certificates.Answer}
