@@ -105,7 +105,7 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	case errors.As(err, &notFound) && notFound.IsNotFound, err == nil && len(found) == 0:
 		return nil, fmt.Errorf("%s has no address in DNS", host)
 	case err != nil:
-		return nil, fmt.Errorf("DNS does not answer for %s: %w", host, err)
+		return nil, fmt.Errorf("DNS does not answer for %s", host)
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()

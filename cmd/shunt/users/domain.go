@@ -218,11 +218,14 @@ func domainText(d *client.Domain) [][]string {
 	if !d.CreatedAt.IsZero() {
 		created = console.Time(d.CreatedAt)
 	}
-	certificate := [][]string{{"certificate", orDash(certificateText(d.CertificateState))}}
-	if c := d.CertificateState; c == nil {
-		certificate = nil
-	} else if !c.NextAttemptAt.IsZero() {
-		certificate = append(certificate, []string{"next attempt", console.Time(c.NextAttemptAt)})
+	var certificate [][]string
+	if c := d.CertificateState; c != nil {
+		certificate = append(certificate, []string{"certificate", certificateText(c)})
+		if !c.NextAttemptAt.IsZero() {
+			certificate = append(certificate, []string{"next attempt", console.Time(c.NextAttemptAt)})
+		}
+	} else if d.Certificate != "" {
+		certificate = append(certificate, []string{"certificate", d.Certificate})
 	}
 	return append([][]string{
 		{"host", d.Host}, {"aliases", orDash(strings.Join(d.Aliases, " "))}, {"short-url", d.BaseURL}, {"root-url", orDash(d.RootURL)},
