@@ -1,16 +1,19 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/domains"
 	"shunt/engine/expect"
 )
 
@@ -534,4 +537,25 @@ func TestErrorsOfADomainStandAtTheirFields(t *testing.T) {
 		expect.That(t, page.status == 404 || page.status == 400, "%s: got %d", path, page.status)
 		wantHarmless(page)
 	}
+}
+
+func TestThePageOfADomainSaysHowItsCertificateIs(t *testing.T) {
+	at := time.Now().Add(40 * 24 * time.Hour)
+	st := newSite(t, func(o *Options) {
+		o.Certificates.Check = func(context.Context, string) (domains.HostCheck, error) {
+			return domains.HostCheck{Host: "b.test", Addresses: []string{"203.0.113.7"}, DNS: "b.test leads to 203.0.113.7, which is not this server", HTTP: "ok", HTTPS: "ok"}, nil
+		}
+		o.Certificates.Of = func(d *domain.Domain) *domains.Certificate {
+			return &domains.Certificate{From: d.Certificate, State: domains.CertificateFailing, ExpiresAt: &at, Error: "b.test has no address in DNS", NextAttemptAt: &at}
+		}
+	})
+	st.person("ann@example.com", account.RoleAdmin)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	b := st.browse("ann@example.com")
+	page := b.open("/_/domains/b.test")
+	expect.Contains(t, page.text(), "b.test has no address in DNS")
+	page = b.fill(page, "/_/domains/b.test/check")
+	expect.Contains(t, page.text(), "b.test leads to 203.0.113.7, which is not this server")
+	b.fill(b.open("/_/domains/b.test"), "/_/domains/b.test", "certificate", "none")
+	expect.Contains(t, st.call("GET", "/domains/b.test", "").body, `"certificate":"none"`)
 }

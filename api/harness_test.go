@@ -23,6 +23,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/domains"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/table"
@@ -161,6 +162,11 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	o := Options{
 		Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 		AdminHosts: []string{"any.example"}, // the Host of requestText
+		Certificates: domains.Certificates{ // cmd/shunt/orders has the tests of certificates
+			Check: func(_ context.Context, host string) (domains.HostCheck, error) {
+				return domains.HostCheck{Host: host, Addresses: []string{"203.0.113.7"}, DNS: "ok", HTTP: "ok", HTTPS: "ok"}, nil
+			},
+		},
 		Edges: Edges{ // cmd/shunt/edge has the tests of edges
 			Met: func() ([]string, error) { return []string{"frankfurt"}, nil }, Forget: func(string) error { return nil }, Head: func() uint64 { return 0 },
 		},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"runtime"
@@ -24,7 +25,7 @@ link_writes_total{op,result} engine_bytes{part} sketches{kind} journal_fill_rati
 journal_replayed_records flush_duration_seconds flush_errors_total last_flush_timestamp_seconds read_only
 build_info{version,goversion} storage_disk_bytes
 
-certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total
+certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total domain_certificate_expiry_timestamp_seconds{domain} domain_certificate_failures{domain}
 last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
 offsite_backup_timestamp_seconds offsite_backup_interval_seconds offsite_backup_duration_seconds offsite_backup_sent_bytes_total
 offsite_backup_failures_total
@@ -43,6 +44,14 @@ storage_cache_misses_total storage_commit_duration_seconds storage_commit_mutati
 storage_mutations_total storage_commit_batches_total
 `
 
+// manyDomains returns more domains than have labels.
+func manyDomains(at time.Time) (all []admin.DomainCertificate) {
+	for i := range 103 {
+		all = append(all, admin.DomainCertificate{Host: fmt.Sprintf("d%03d.test", i), NotAfter: at.Add(time.Duration(-i) * time.Second), Failures: i % 3})
+	}
+	return all
+}
+
 // allSources returns a change of options that gives them every source of figures.
 func allSources(t *testing.T) func(*Options) {
 	at := time.Unix(1_700_000_000, 0)
@@ -53,6 +62,7 @@ func allSources(t *testing.T) func(*Options) {
 			Certificate: func() admin.Certificate {
 				return admin.Certificate{NotAfter: at, ACME: true, State: admin.ACMEFailing, Failures: 7}
 			},
+			Domains: func() []admin.DomainCertificate { return manyDomains(at) },
 			Memory: func() admin.Memory {
 				return admin.Memory{Limit: 9, Used: []admin.Count{{Label: "heap", N: 8}}, Full: true}
 			},
@@ -138,7 +148,10 @@ func TestTheContractsMetricsAreAllThere(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"shunt_certificate_expiry_timestamp_seconds": "1.7e+09", `shunt_acme_state{state="failing"}`: "1", `shunt_acme_state{state="valid"}`: "0",
-		"shunt_acme_failures_total": "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
+		`shunt_domain_certificate_expiry_timestamp_seconds{domain="d001.test"}`: "1.699999999e+09", `shunt_domain_certificate_failures{domain="d002.test"}`: "2",
+		`shunt_domain_certificate_expiry_timestamp_seconds{domain="other"}`: "1.699999898e+09", `shunt_domain_certificate_failures{domain="other"}`: "2",
+		`shunt_domain_certificate_failures{domain="d100.test"}`: "none",
+		"shunt_acme_failures_total":                             "7", `shunt_memory_used_bytes{part="heap"}`: "8", "shunt_memory_full": "1", "shunt_access_log_dropped_total": "10",
 		`shunt_shed_total{kind="creates"}`: "0", "shunt_last_backup_timestamp_seconds": "1.7e+09", "shunt_last_backup_size_bytes": "12",
 		"shunt_offsite_backup_timestamp_seconds": "1.7e+09", "shunt_offsite_backup_interval_seconds": "300", "shunt_offsite_backup_sent_bytes_total": "14",
 		"shunt_offsite_backup_failures_total": "15",
@@ -172,7 +185,7 @@ func TestRedirectsAreMeasuredByEveryDoor(t *testing.T) {
 func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	st := newSite(t, nil)
 	for _, m := range st.samples() {
-		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_cluster", "shunt_last_backup", "shunt_offsite", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
+		for _, prefix := range []string{"shunt_certificate", "shunt_acme", "shunt_domain", "shunt_cluster", "shunt_last_backup", "shunt_offsite", "shunt_block", "shunt_memory", "shunt_access", "shunt_last_reload", "shunt_storage"} {
 			expect.That(t, !strings.HasPrefix(m[1], prefix), "%s is %s, although nothing reports it", m[1], m[3])
 		}
 	}
@@ -195,7 +208,7 @@ var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
 	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "edge": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
 	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
-	"quantile": `[0-9.]+`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
+	"quantile": `[0-9.]+`, "domain": `d\d{3}\.test|other`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }
 
 func TestHostileClientsMakeNoNewLabels(t *testing.T) {

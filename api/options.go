@@ -23,6 +23,7 @@ import (
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
 	"shunt/api/domain"
+	"shunt/api/domains"
 	"shunt/api/limit"
 	"shunt/api/page"
 	"shunt/api/public"
@@ -39,28 +40,29 @@ type Options struct {
 	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 
 	TrustedProxies   []netip.Prefix
-	ClientIPHeader   string             // default X-Forwarded-For; used only from TrustedProxies
-	CountryHeader    string             // used only from TrustedProxies, and preferred to Countries; empty: none
-	Countries        *visitor.Countries // countries of client addresses; nil: unknown
-	PrivateTargets   string             // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
-	RateLimits       limit.Limits       // default: none; see limit.Default
-	HSTSMaxAge       time.Duration      // for how long answers over TLS demand HTTPS; 0: they do not
-	ACMEChallenges   http.Handler       // answers http-01 challenges on ServeRedirects; nil: none
-	CORSOrigins      []string           // origins whose pages may call the API, such as https://app.example; "*": all; default: none
-	AllowHTTP        bool               // tokens may be sent over plain HTTP from anywhere
-	Blocks           *blocklist.File    // refused and blocked targets; nil: none
-	RootRedirect     string             // the target of /; empty: a page
-	Brand            brand.Brand        // shown on the public pages
-	NoDashboard      bool               // there is nothing under /_/ but the reference page and the logo
-	Front            Front              // of the public listeners
-	Loops            int                // event loops of each of these, where Front allows some; default: one for each core; negative: none
-	Outlived         bool               // a service manager holds the public listening sockets, and passes them to the next process
-	MaxConnections   int                // limit of open public connections; default and maximum 32,768
-	AdminConnections int                // limit of those of the admin address; default 256
-	MaxPerAddress    int                // of the public ones, from one address (IPv6: one /64); default 512; negative: unlimited
-	AdminHosts       []string           // host names of the admin address, besides loopback ones; see package admin
-	Pprof            bool               // /debug/pprof on the admin address even if that is not loopback
-	Operations       Operations         // offered on the socket of local commands only
+	ClientIPHeader   string               // default X-Forwarded-For; used only from TrustedProxies
+	CountryHeader    string               // used only from TrustedProxies, and preferred to Countries; empty: none
+	Countries        *visitor.Countries   // countries of client addresses; nil: unknown
+	PrivateTargets   string               // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
+	RateLimits       limit.Limits         // default: none; see limit.Default
+	HSTSMaxAge       time.Duration        // for how long answers over TLS demand HTTPS; 0: they do not
+	ACMEChallenges   http.Handler         // answers http-01 challenges on ServeRedirects; nil: none
+	Certificates     domains.Certificates // of domains; zero: this server does not speak HTTPS
+	CORSOrigins      []string             // origins whose pages may call the API, such as https://app.example; "*": all; default: none
+	AllowHTTP        bool                 // tokens may be sent over plain HTTP from anywhere
+	Blocks           *blocklist.File      // refused and blocked targets; nil: none
+	RootRedirect     string               // the target of /; empty: a page
+	Brand            brand.Brand          // shown on the public pages
+	NoDashboard      bool                 // there is nothing under /_/ but the reference page and the logo
+	Front            Front                // of the public listeners
+	Loops            int                  // event loops of each of these, where Front allows some; default: one for each core; negative: none
+	Outlived         bool                 // a service manager holds the public listening sockets, and passes them to the next process
+	MaxConnections   int                  // limit of open public connections; default and maximum 32,768
+	AdminConnections int                  // limit of those of the admin address; default 256
+	MaxPerAddress    int                  // of the public ones, from one address (IPv6: one /64); default 512; negative: unlimited
+	AdminHosts       []string             // host names of the admin address, besides loopback ones; see package admin
+	Pprof            bool                 // /debug/pprof on the admin address even if that is not loopback
+	Operations       Operations           // offered on the socket of local commands only
 
 	Cluster Cluster // of several nodes; zero: none
 	Edges   Edges   // of this server, which is their writer; zero: it can have none

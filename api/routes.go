@@ -41,6 +41,7 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/domains/{host}", anyScope, s.domainCalls.Read, 0},
 		{"PATCH", "/domains/{host}", account.Admin, s.domainCalls.Edit, 0},
 		{"DELETE", "/domains/{host}", account.Admin, s.domainCalls.Remove, 0},
+		{"POST", "/domains/{host}/check", account.Admin, s.domainCalls.Verify, 0},
 		{"GET", "/edges", account.Admin, heavy.Bounded(s.edgeList.listEdges), 0},
 		{"DELETE", "/edges/{name}", account.Admin, s.edgeList.forgetEdge, 0},
 		{"POST", "/session", noCaller, accounts.beginSession, 0},

@@ -181,7 +181,7 @@ func (s *Server) buildCalls(o Options) {
 		stale = o.Cluster.State.Stale
 	}
 	s.live = links.NewLive(s.calls, stale, s.ending, s.log)
-	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets}
+	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets, Certificates: o.Certificates, Places: domains.NewPlaces()}
 	s.linkCalls = &links.Calls{Ops: s.calls, Heavy: &s.heavy, Limiter: s.limiter, Ending: s.ending, Log: s.log}
 }
 
@@ -201,7 +201,7 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
-	s.others = s.newPublic(checked)
+	s.others = s.newPublic(checked, o.Certificates.Nonce)
 	ofEdges := &edgeCalls{
 		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
 		proxies: &s.proxies, known: &s.edgeList.known, now: s.now.Time,
@@ -244,9 +244,9 @@ func (s *Server) newPassing(o Options) *passing {
 }
 
 // newPublic returns what serves the pages besides those of the dashboard.
-func (s *Server) newPublic(checked checkedOptions) *public.Router {
+func (s *Server) newPublic(checked checkedOptions, nonce func(host, token string) (string, bool)) *public.Router {
 	o := public.Options{
-		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Redirects: s.redirects,
+		BaseURL: s.baseURL, Site: checked.site, RootRedirect: checked.rootRedirect, Pages: s.pages, Nonce: nonce, Redirects: s.redirects,
 		Engine: s.engine, Limiter: s.limiter, Cores: s.cores, Now: s.now, Log: s.log,
 		Ask: func(k engine.KeyView, network netip.Addr, now time.Time) bool {
 			return s.front.absent != nil && s.front.absent.Ask(k, network, now)

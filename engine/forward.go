@@ -140,24 +140,25 @@ const (
 
 // Actions in the audit log.
 const (
-	LinkCreated   = link.LinkCreated
-	LinkEdited    = link.LinkEdited
-	LinkDeleted   = link.LinkDeleted
-	LinksCreated  = link.LinksCreated
-	LinksImported = link.LinksImported
-	UserAdded     = link.UserAdded
-	UserEdited    = link.UserEdited
-	UserDeleted   = link.UserDeleted
-	TokenIssued   = link.TokenIssued
-	TokenRevoked  = link.TokenRevoked
-	SetupLinkMade = link.SetupLinkMade
-	SetupLinkUsed = link.SetupLinkUsed
-	SessionsEnded = link.SessionsEnded
-	CopyGiven     = link.CopyGiven
-	LinkReset     = link.LinkReset
-	DomainAdded   = link.DomainAdded
-	DomainEdited  = link.DomainEdited
-	DomainDeleted = link.DomainDeleted
+	LinkCreated      = link.LinkCreated
+	LinkEdited       = link.LinkEdited
+	LinkDeleted      = link.LinkDeleted
+	LinksCreated     = link.LinksCreated
+	LinksImported    = link.LinksImported
+	UserAdded        = link.UserAdded
+	UserEdited       = link.UserEdited
+	UserDeleted      = link.UserDeleted
+	TokenIssued      = link.TokenIssued
+	TokenRevoked     = link.TokenRevoked
+	SetupLinkMade    = link.SetupLinkMade
+	SetupLinkUsed    = link.SetupLinkUsed
+	SessionsEnded    = link.SessionsEnded
+	CopyGiven        = link.CopyGiven
+	LinkReset        = link.LinkReset
+	DomainAdded      = link.DomainAdded
+	DomainEdited     = link.DomainEdited
+	DomainDeleted    = link.DomainDeleted
+	CertificateTried = link.CertificateTried
 )
 
 // States is link.States.

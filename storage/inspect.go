@@ -108,6 +108,11 @@ func (v *Inspection) Accounts() *tables.Table { return tables.New(row.TableAccou
 // Domains returns the table of domains, read-only.
 func (v *Inspection) Domains() *tables.Table { return tables.New(row.TableDomains, v.r, nil) }
 
+// Certificates returns the table of certificates, read-only.
+func (v *Inspection) Certificates() *tables.Table {
+	return tables.New(row.TableCertificates, v.r, nil)
+}
+
 // Identity returns the store's identity, as far as it can be read.
 func (v *Inspection) Identity() (id engine.Identity, err error) {
 	for _, field := range []struct {

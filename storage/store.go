@@ -139,6 +139,9 @@ func (s *Store) Accounts() *tables.Table { return s.table(row.TableAccounts) }
 // Domains returns the table of domains.
 func (s *Store) Domains() *tables.Table { return s.table(row.TableDomains) }
 
+// Certificates returns the table of certificates.
+func (s *Store) Certificates() *tables.Table { return s.table(row.TableCertificates) }
+
 func (s *Store) table(table byte) *tables.Table {
 	if s.reads != nil {
 		return tables.New(table, s.db, nil)

@@ -17,22 +17,23 @@ type Sources struct {
 	Front   func() Front
 	Latency func() Exponential // how long answers to requests for codes took, in seconds
 
-	Store         func() Storage     // the store's own figures, as shunt_storage_*
-	Certificate   func() Certificate // of the public address; nil: it does not speak TLS
-	Blocks        func() Blocks      // the block list; nil: there is none
-	Countries     func() CountryFile // the file of countries; nil: there is none
-	Sessions      func() uint64      // sessions of logins in the table, ended ones too until they are swept
-	Memory        func() Memory      // the memory limit; nil: --memory-limit off
-	AccessDropped func() uint64      // lines that the access log dropped since the start; nil: there is no access log
-	Shed          func() []Count     // requests refused because of overload since the start, by kind; every kind, also with 0
-	Backup        func() Backup      // the last backup; nil: this program makes none
-	Offsite       func() Offsite     // the backups that this server sends to a bucket; nil: it sends none
-	Ready         func() bool        // /readyz is 200; nil: the engine is ready
-	Refused       func() bool        // the writer of this edge refuses it, so nothing redirects; nil: this is no edge
-	Loaded        func() float64     // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
-	Cluster       func() Cluster     // this node of a cluster; nil: there is none
-	Edges         func() []Edge      // of this server; nil: it can have none
-	Reloads       func() Reloads     // reloads of the settings; nil: they cannot be reloaded
+	Store         func() Storage             // the store's own figures, as shunt_storage_*
+	Certificate   func() Certificate         // of the public address; nil: it does not speak TLS
+	Domains       func() []DomainCertificate // of the domains that have certificates; nil: it does not speak TLS
+	Blocks        func() Blocks              // the block list; nil: there is none
+	Countries     func() CountryFile         // the file of countries; nil: there is none
+	Sessions      func() uint64              // sessions of logins in the table, ended ones too until they are swept
+	Memory        func() Memory              // the memory limit; nil: --memory-limit off
+	AccessDropped func() uint64              // lines that the access log dropped since the start; nil: there is no access log
+	Shed          func() []Count             // requests refused because of overload since the start, by kind; every kind, also with 0
+	Backup        func() Backup              // the last backup; nil: this program makes none
+	Offsite       func() Offsite             // the backups that this server sends to a bucket; nil: it sends none
+	Ready         func() bool                // /readyz is 200; nil: the engine is ready
+	Refused       func() bool                // the writer of this edge refuses it, so nothing redirects; nil: this is no edge
+	Loaded        func() float64             // the share of links that are in memory, 0 to 1; nil: 0 until the engine is ready, then 1
+	Cluster       func() Cluster             // this node of a cluster; nil: there is none
+	Edges         func() []Edge              // of this server; nil: it can have none
+	Reloads       func() Reloads             // reloads of the settings; nil: they cannot be reloaded
 }
 
 // Storage is what the store reports. A name lacks the prefix shunt_storage_, and must have a row in
@@ -112,6 +113,13 @@ type Certificate struct {
 	ACME     bool      // it comes from an ACME authority; if not, State and Failures mean nothing
 	State    ACMEState
 	Failures uint64 // attempts to get or renew it that failed since the start
+}
+
+// A DomainCertificate is the state of the certificate of a domain.
+type DomainCertificate struct {
+	Host     string
+	NotAfter time.Time // zero: there is none yet
+	Failures int       // attempts that failed since the last one that did not
 }
 
 // An ACMEState is how far an ACME source has come.

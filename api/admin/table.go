@@ -43,6 +43,7 @@ type snapshot struct {
 
 	// nil: absent
 	certificate   *Certificate
+	domains       *[]DomainCertificate
 	blocks        *Blocks
 	countries     *CountryFile
 	sessions      *uint64
@@ -60,7 +61,7 @@ type snapshot struct {
 func newSnapshot(from *Sources) *snapshot {
 	s := &snapshot{
 		now: time.Now(), front: from.Front(), engine: from.Engine.Metrics(), readOnly: from.Engine.ReadOnly(), ready: from.Engine.Ready(),
-		latency: from.Latency(), certificate: asked(from.Certificate), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
+		latency: from.Latency(), certificate: asked(from.Certificate), domains: asked(from.Domains), blocks: asked(from.Blocks), sessions: asked(from.Sessions), memory: asked(from.Memory),
 		countries:     asked(from.Countries),
 		accessDropped: asked(from.AccessDropped), backup: asked(from.Backup), offsite: asked(from.Offsite), reloads: asked(from.Reloads), cluster: asked(from.Cluster),
 	}
@@ -94,6 +95,7 @@ func asked[T any](source func() T) *T {
 // The senders of what may be absent.
 var (
 	certificateSender = sentIfThere(func(s *snapshot) *Certificate { return s.certificate })
+	domainsSender     = sentIfThere(func(s *snapshot) *[]DomainCertificate { return s.domains })
 	blocksSender      = sentIfThere(func(s *snapshot) *Blocks { return s.blocks })
 	countriesSender   = sentIfThere(func(s *snapshot) *CountryFile { return s.countries })
 	sessionsSender    = sentIfThere(func(s *snapshot) *uint64 { return s.sessions })

@@ -30,6 +30,48 @@ var certificateMetrics = []metric{
 			}
 		}),
 	},
+	{
+		name: "shunt_domain_certificate_expiry_timestamp_seconds", labels: []string{"domain"},
+		help:  "Time at which the certificate of a domain expires, in Unix seconds; 0: there is none yet. The 101st domain and later ones are other, which has the first end of theirs.",
+		words: "Certificate expires", unit: Moment,
+		send: domainsSender(func(all []DomainCertificate, out sender) {
+			for _, d := range firstDomains(all) {
+				out.gauge(unixSeconds(d.NotAfter), d.Host)
+			}
+		}),
+	},
+	{
+		name: "shunt_domain_certificate_failures", labels: []string{"domain"},
+		help:  "Attempts to get the certificate of a domain that failed since the last one that did not. The 101st domain and later ones are other, which has the most of theirs.",
+		words: "Failed attempts in a row",
+		send: domainsSender(func(all []DomainCertificate, out sender) {
+			for _, d := range firstDomains(all) {
+				out.gauge(float64(d.Failures), d.Host)
+			}
+		}),
+	},
+}
+
+// maxDomainLabels is how many domains have values of their own.
+const maxDomainLabels = 100
+
+// firstDomains returns the first domains, and for all others the worst of each figure.
+func firstDomains(all []DomainCertificate) []DomainCertificate {
+	if len(all) <= maxDomainLabels {
+		return all
+	}
+	other, first := DomainCertificate{Host: "other", NotAfter: all[len(all)-1].NotAfter}, make([]DomainCertificate, 0, maxDomainLabels+1)
+	for _, d := range all {
+		if len(first) < maxDomainLabels && d.Host != other.Host {
+			first = append(first, d)
+			continue
+		}
+		other.Failures = max(other.Failures, d.Failures)
+		if d.NotAfter.Before(other.NotAfter) {
+			other.NotAfter = d.NotAfter
+		}
+	}
+	return append(first, other)
 }
 
 // acmeStates are the labels of ACMEState.

@@ -24,8 +24,29 @@ type Domain struct {
 	Trim           bool      `json:"trim"`            // what people and mailers put after an address is taken off
 	UnicodeCodes   bool      `json:"unicode_codes"`   // an alias may have characters beyond ASCII
 	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
+	Certificate    string    `json:"certificate"`     // "none", "acme" or "files"; empty: as the server does by itself
+
+	CertificateState *Certificate `json:"certificate_state"` // nil: the server does not speak HTTPS
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
+}
+
+// A Certificate is how the certificate of a domain is.
+type Certificate struct {
+	From          string    `json:"from"`            // "none", "acme" or "files"
+	State         string    `json:"state"`           // "none", "waiting", "valid" or "failing"
+	ExpiresAt     time.Time `json:"expires_at"`      // zero: there is none yet
+	Error         string    `json:"error"`           // why the last attempt failed; empty: it did not
+	NextAttemptAt time.Time `json:"next_attempt_at"` // zero: none is planned
+}
+
+// A HostCheck is how a host answers: DNS, HTTP and HTTPS are "ok", "not asked", or what is wrong.
+type HostCheck struct {
+	Host      string   `json:"host"`
+	Addresses []string `json:"addresses"`
+	DNS       string   `json:"dns"` // whether the name leads to the server
+	HTTP      string   `json:"http"`
+	HTTPS     string   `json:"https"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -48,6 +69,7 @@ type DomainDraft struct {
 	Case           string   `json:"case,omitempty"` // empty: "sensitive"
 	Trim           *bool    `json:"trim,omitempty"` // nil: true
 	UnicodeCodes   bool     `json:"unicode_codes,omitempty"`
+	Certificate    string   `json:"certificate,omitempty"`
 }
 
 // A DomainEdit says what EditDomain changes: a JSON merge patch (RFC 7396). Host cannot be Reset.
@@ -63,6 +85,7 @@ type DomainEdit struct {
 	Case           Field[string]   `json:"case,omitzero"`
 	Trim           Field[bool]     `json:"trim,omitzero"`
 	UnicodeCodes   Field[bool]     `json:"unicode_codes,omitzero"`
+	Certificate    Field[string]   `json:"certificate,omitzero"`
 }
 
 // Domains lists all domains, the default one first.
@@ -90,6 +113,12 @@ func (c *Client) EditDomain(ctx context.Context, host string, edit DomainEdit) (
 func (c *Client) RemoveDomain(ctx context.Context, host string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: domainPath(host)}, nil, nil)
 	return err
+}
+
+// CheckDomain has the server ask the hosts of a domain, over their names, whether they lead to it.
+func (c *Client) CheckDomain(ctx context.Context, host string) ([]HostCheck, error) {
+	found, err := ask[list[HostCheck]](ctx, c, call{method: http.MethodPost, path: domainPath(host) + "/check"}, nil)
+	return found.Data, err
 }
 
 func domainPath(host string) string { return "/domains/" + url.PathEscape(host) }

@@ -92,6 +92,7 @@ func rowsOfAdmins() []row {
 		{"POST", "/_/domains", visit.Admins, onRequest(domains.Add)},
 		{"GET", "/_/domains/{host}", visit.Admins, onRequest(domains.One)},
 		{"POST", "/_/domains/{host}", visit.Admins, onRequest(domains.Save)},
+		{"POST", "/_/domains/{host}/check", visit.Admins, onRequest(domains.Check)},
 		{"GET", "/_/domains/{host}/delete", visit.Admins, onRequest(domains.AskToRemove)},
 		{"POST", "/_/domains/{host}/delete", visit.Admins, onRequest(domains.Remove)},
 		{"GET", "/_/misses", visit.Admins, (*request).missesPage},

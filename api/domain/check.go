@@ -41,7 +41,7 @@ func Check(rows table.Table, faults *engine.Faults) error {
 			return true, nil
 		}
 		highest = max(highest, d.Number)
-		for _, host := range d.hosts() {
+		for _, host := range d.Hosts() {
 			if of, taken := hosts[host]; taken {
 				fault("the host %s is that of domain %d, too", host, of)
 			}

@@ -29,6 +29,13 @@ const (
 	RobotsNone    = "none" // nothing is to be crawled
 )
 
+// Where the certificate of a domain comes from.
+const (
+	CertificateNone  = "none"  // it has none: HTTPS ends elsewhere
+	CertificateACME  = "acme"  // an authority that the server asks
+	CertificateFiles = "files" // files that the settings name
+)
+
 // A Domain is a host with links of its own. Its URLs are in the form of targets.
 type Domain struct {
 	Number    engine.Domain
@@ -50,6 +57,7 @@ type Settings struct {
 	Folds          bool   // a code may be typed in any case, and one that is drawn has no upper-case letters
 	KeepsEnds      bool   // what people and mailers put after an address is not taken off
 	UnicodeCodes   bool   // an alias may have characters beyond ASCII
+	Certificate    string // CertificateNone and so on; empty: what the server does by itself
 }
 
 // NotFoundFor returns where an unknown path leads, without its slash, percent-encoded as it was asked for; empty:
@@ -58,8 +66,8 @@ func (s *Settings) NotFoundFor(path string) string {
 	return strings.ReplaceAll(s.NotFoundURL, PathPlaceholder, path)
 }
 
-// hosts returns the host and its aliases.
-func (d *Domain) hosts() []string { return append([]string{d.Host}, d.Aliases...) }
+// Hosts returns the host and its aliases.
+func (d *Domain) Hosts() []string { return append([]string{d.Host}, d.Aliases...) }
 
 // normalise brings what a client sent into the form that is kept, or returns an engine.InvalidError. base is the base
 // URL of the server.
@@ -77,7 +85,7 @@ func (d *Domain) normalise(policy engine.TargetPolicy, base string) error {
 		}
 		served := policy.OwnHost
 		policy.OwnHost = func(host string) bool {
-			return slices.Contains(d.hosts(), host) || served != nil && served(host)
+			return slices.Contains(d.Hosts(), host) || served != nil && served(host)
 		}
 	}
 	note(normaliseURL("root_url", &d.RootURL, policy))
@@ -123,7 +131,7 @@ func (d *Domain) normaliseBase(base string) error {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" {
 		return invalid
 	}
-	if host, err := engine.HostName(u.Host); err != nil || !slices.Contains(d.hosts(), host) {
+	if host, err := engine.HostName(u.Host); err != nil || !slices.Contains(d.Hosts(), host) {
 		invalid.Message = "must be of the host, or of one of its aliases, such as https://" + d.Host
 		return invalid
 	}
@@ -194,6 +202,10 @@ func (d *Domain) checkRest() error {
 		}
 	}
 	switch {
+	case d.Certificate != "" && d.Certificate != CertificateNone && d.Certificate != CertificateACME && d.Certificate != CertificateFiles:
+		return engine.FieldError{Field: "certificate", Code: "invalid", Message: "must be none, acme or files"}
+	case d.Certificate != "" && d.Number == engine.DefaultDomain:
+		return engine.FieldError{Field: "certificate", Code: "range", Message: "must not be set for the default domain, whose certificate follows from the settings of the server"}
 	case len(d.Robots) > maxRobotsBytes:
 		return engine.FieldError{Field: "robots", Code: "too_long", Message: fmt.Sprintf("must be at most %d bytes", maxRobotsBytes)}
 	case d.Robots != RobotsDefault && d.Robots != RobotsNone && !strings.Contains(strings.ToLower(d.Robots), "user-agent:"):

@@ -94,7 +94,7 @@ func newKnown(base string, rows []Domain) *known {
 			d.Host, d.BaseURL = hostPart(base), base
 		} else {
 			d.BaseURL = cmp.Or(d.BaseURL, baseOf(base, d.Host))
-			for _, host := range d.hosts() {
+			for _, host := range d.Hosts() {
 				k.byHost[host] = d.Number
 			}
 		}
@@ -138,6 +138,15 @@ func (d *Domains) Several() bool { return d.several.Load() != nil }
 func (d *Domains) Registered(name string) bool {
 	_, there := d.known.Load().byHost[name]
 	return there
+}
+
+// At returns the domain of a name in lower-case ASCII that is registered, or nil. It takes no lock.
+func (d *Domains) At(name string) *Domain {
+	k := d.known.Load()
+	if n, there := k.byHost[name]; there {
+		return k.byNumber[n]
+	}
+	return nil
 }
 
 // Numbered returns a domain, nil if it is gone. It must not be changed.

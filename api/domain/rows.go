@@ -40,6 +40,7 @@ type domainRow struct {
 	Folds          bool          `json:"folds,omitempty"`
 	KeepsEnds      bool          `json:"keeps_ends,omitempty"`
 	UnicodeCodes   bool          `json:"unicode_codes,omitempty"`
+	Certificate    string        `json:"certificate,omitempty"`
 	CreatedMs      int64         `json:"created_ms,omitempty"`
 }
 
@@ -47,6 +48,7 @@ func encodeDomain(d *Domain) []byte {
 	row := domainRow{
 		V: formatVersion, Number: d.Number, RootURL: d.RootURL, NotFoundURL: d.NotFoundURL, ExpiredURL: d.ExpiredURL,
 		RedirectStatus: d.RedirectStatus, Robots: d.Robots, Folds: d.Folds, KeepsEnds: d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
+		Certificate: d.Certificate,
 	}
 	if d.Number != engine.DefaultDomain {
 		row.Host, row.Aliases, row.BaseURL, row.CreatedMs = d.Host, d.Aliases, d.BaseURL, d.CreatedAt.UnixMilli()
@@ -72,6 +74,7 @@ func decodeDomain(key, value []byte) (Domain, error) {
 		Settings: Settings{
 			RootURL: row.RootURL, NotFoundURL: row.NotFoundURL, ExpiredURL: row.ExpiredURL, RedirectStatus: row.RedirectStatus,
 			Robots: row.Robots, Folds: row.Folds, KeepsEnds: row.KeepsEnds, UnicodeCodes: row.UnicodeCodes,
+			Certificate: row.Certificate,
 		},
 	}
 	if row.CreatedMs != 0 {

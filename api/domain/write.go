@@ -63,7 +63,7 @@ func (d *Domains) check(k *known, one *Domain, policy engine.TargetPolicy) error
 		return err
 	}
 	own, _ := engine.HostName(k.byNumber[engine.DefaultDomain].Host)
-	for i, host := range one.hosts() {
+	for i, host := range one.Hosts() {
 		of, taken := k.byHost[host]
 		if host == own || taken && of != one.Number {
 			field := "host"
@@ -192,6 +192,7 @@ func (d *Domains) entry(by account.Caller, action engine.AuditAction, before, af
 	add("case", caseOf(before), caseOf(after))
 	add("trim", strconv.FormatBool(!before.KeepsEnds), strconv.FormatBool(!after.KeepsEnds))
 	add("unicode_codes", strconv.FormatBool(before.UnicodeCodes), strconv.FormatBool(after.UnicodeCodes))
+	add("certificate", before.Certificate, after.Certificate)
 	return e
 }
 

@@ -29,6 +29,9 @@ type Object struct {
 	Trim           bool       `json:"trim"` // what people and mailers put after an address is taken off
 	UnicodeCodes   bool       `json:"unicode_codes"`
 	CreatedAt      *time.Time `json:"created_at"` // of the default domain: null
+
+	Certificate      *string      `json:"certificate"`
+	CertificateState *Certificate `json:"certificate_state"` // null: this server does not speak HTTPS
 }
 
 // The values of case.
@@ -38,12 +41,13 @@ const (
 )
 
 // Shown returns a domain as the API shows it.
-func Shown(d *domain.Domain) Object {
+func (c *Calls) Shown(d *domain.Domain) Object {
 	o := Object{
 		Host: d.Host, Default: d.Number == engine.DefaultDomain, Aliases: append([]string{}, d.Aliases...), BaseURL: d.BaseURL,
 		RootURL: orNull(d.RootURL), NotFoundURL: orNull(d.NotFoundURL), ExpiredURL: orNull(d.ExpiredURL),
 		RedirectStatus: orNull(d.RedirectStatus), Robots: orNull(d.Robots),
 		Case: CaseSensitive, Trim: !d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
+		Certificate: orNull(d.Certificate), CertificateState: c.Certificates.of(d),
 	}
 	if d.Folds {
 		o.Case = CaseFold
@@ -71,6 +75,7 @@ var domainFields = jsonbody.NewFields(map[string]jsonbody.Reader[domain.Domain]{
 	"not_found_url": domainText(func(d *domain.Domain) *string { return &d.NotFoundURL }),
 	"expired_url":   domainText(func(d *domain.Domain) *string { return &d.ExpiredURL }),
 	"robots":        domainText(func(d *domain.Domain) *string { return &d.Robots }),
+	"certificate":   domainText(func(d *domain.Domain) *string { return &d.Certificate }),
 	"aliases": func(d *domain.Domain, value json.RawMessage) (err error) {
 		d.Aliases, err = jsonbody.Strings(value)
 		return err
@@ -114,6 +119,9 @@ type Calls struct {
 	Domains *domain.Domains
 	Engine  *engine.Engine
 	Targets engine.TargetPolicy
+
+	Certificates Certificates
+	Places       *ops.Places // for checks
 }
 
 // AddDomain registers a domain. A host that is another domain already is an engine.FieldError, so that a form can show
@@ -130,7 +138,7 @@ func (c *Calls) AddDomain(caller account.Caller, body jsonbody.Body) (o Object, 
 	if err != nil {
 		return o, err
 	}
-	return Shown(d), nil
+	return c.Shown(d), nil
 }
 
 // EditDomain applies body, a JSON merge patch (RFC 7396), to the domain of a host: null unsets a field.
@@ -151,7 +159,7 @@ func (c *Calls) EditDomain(caller account.Caller, host string, body jsonbody.Bod
 	if err != nil {
 		return o, err
 	}
-	return Shown(d), nil
+	return c.Shown(d), nil
 }
 
 // unset gives a field its default.
@@ -167,6 +175,8 @@ func unset(d *domain.Domain, name string) {
 		d.ExpiredURL = ""
 	case "robots":
 		d.Robots = ""
+	case "certificate":
+		d.Certificate = ""
 	case "aliases":
 		d.Aliases = nil
 	case "redirect_status":

@@ -23,7 +23,7 @@ func (c *Calls) List(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}{[]Object{}}
 	for _, d := range c.Domains.All() {
 		if caller.Domains.Has(d.Number) {
-			list.Data = append(list.Data, Shown(d))
+			list.Data = append(list.Data, c.Shown(d))
 		}
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, list)
@@ -57,7 +57,7 @@ func (c *Calls) Read(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, Shown(d))
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, c.Shown(d))
 }
 
 // Edit is PATCH /domains/{host}.
@@ -84,6 +84,19 @@ func (c *Calls) Remove(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
+}
+
+// Verify is POST /domains/{host}/check.
+func (c *Calls) Verify(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	d, err := c.asked(ctx, caller)
+	if err != nil {
+		return err
+	}
+	found, err := c.CheckDomain(caller, d)
+	if err != nil {
+		return err
+	}
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, found)
 }
 
 // asked returns the domain of the {host} of the path, of a request without parameters. One that the caller may not use

@@ -95,6 +95,7 @@ var auditActions = map[engine.AuditAction]string{
 	engine.SetupLinkMade: "setup_link.made", engine.SetupLinkUsed: "setup_link.used", engine.SessionsEnded: "sessions.ended",
 	engine.CopyGiven: "copy.given", engine.LinkReset: "link.reset",
 	engine.DomainAdded: "domain.added", engine.DomainEdited: "domain.edited", engine.DomainDeleted: "domain.deleted",
+	engine.CertificateTried: "domain.certificate",
 }
 
 var auditParameters = map[string]parameterReader[AuditQuery]{

@@ -31,6 +31,8 @@ type Router struct {
 	fixed     map[string]handler      // by path
 	ofCode    []codePage
 
+	nonce func(host, token string) (text string, ok bool) // see Options
+
 	Previews *Previews
 	QRCodes  *QRCodes
 }
@@ -48,6 +50,7 @@ type Options struct {
 	Site         page.Site
 	RootRedirect string // the target of /; empty: a page
 	Pages        Pages
+	Nonce        func(host, token string) (text string, ok bool) // what a check of a domain asks for under NoncePath; nil: nothing
 	Redirects    *redirect.Redirector
 	Engine       *engine.Engine
 	Limiter      *auth.Limiter
@@ -65,6 +68,7 @@ func New(o Options) *Router {
 		pages: o.Pages, redirects: o.Redirects, dashboard: o.Dashboard,
 		Previews: newPreviews(find, o.Engine, o.Log), QRCodes: newQRCodes(find, o.Log, o.Cores),
 	}
+	p.nonce = o.Nonce
 	p.fixed = map[string]handler{
 		"/":            serveRoot(o.Pages, o.RootRedirect),
 		"/robots.txt":  o.Pages.serveRobots,
@@ -121,6 +125,7 @@ func (p *Router) IsFixed(path []byte) bool { return p.fixed[string(path)] != nil
 func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
+	case p.answersNonce(ctx, path):
 	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(page.Root)):
 		p.dashboard(ctx)
 	case serve == nil:
@@ -138,6 +143,7 @@ func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
 	serve, code := p.pageAt(path)
 	switch {
+	case p.answersNonce(ctx, path):
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		exchange.WriteProblem(ctx, problem.Problem{Kind: problem.NotFound, Detail: "the API is not on this domain"})
 	case bytes.HasPrefix(path, []byte(page.Root)) && string(path) != page.LogoPath:
@@ -152,6 +158,27 @@ func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
 	default:
 		serve(ctx, code)
 	}
+}
+
+// NoncePath begins the path at which a server asks one of its hosts whether it leads here.
+const NoncePath = "/.well-known/shunt-check/"
+
+// answersNonce answers a server that asks whether a host leads here, if path is that of such a question.
+func (p *Router) answersNonce(ctx *fasthttp.RequestCtx, path []byte) bool {
+	token, found := bytes.CutPrefix(path, []byte(NoncePath))
+	if !found || p.nonce == nil {
+		return false
+	}
+	host, err := engine.HostName(string(ctx.Host()))
+	if err != nil {
+		return false
+	}
+	text, ok := p.nonce(host, string(token))
+	if ok {
+		ctx.Response.Header.Set("Cache-Control", "no-store")
+		ctx.SetBodyString(text)
+	}
+	return ok
 }
 
 // apiPrefix begins the paths of the API.

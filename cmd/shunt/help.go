@@ -35,6 +35,8 @@ A certificate that it obtains itself (Let's Encrypt, or the authority of --acme-
 
   shunt serve --listen :443 --http-redirect-listen :80 --acme-domain sho.rt --acme-accept-terms
 
+It obtains those of added domains, too, once their names lead to it ('shunt domain check').
+
 Certificate files, which are reread when they change:
 
   shunt serve --listen :443 --base-url https://sho.rt --tls-cert cert.pem --tls-key key.pem

@@ -30,6 +30,7 @@ const (
 	DomainAdded
 	DomainEdited
 	DomainDeleted
+	CertificateTried // of a host: it was got, or not
 	numAuditActions
 )
 

@@ -34,6 +34,7 @@ type Report struct {
 	SummariesDue   uint64 `json:"summaries_due,omitempty"`
 	Accounts       uint64 `json:"accounts"`
 	Domains        uint64 `json:"domains"`
+	Certificates   uint64 `json:"certificates,omitempty"`
 	Audit          uint64 `json:"audit"`
 	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
 	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes

@@ -43,11 +43,11 @@ const (
 func (k copyKind) tables() []byte {
 	if k == copyOfAll {
 		return []byte{
-			row.TableDomains, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps, row.TableImports, row.TableReceipts,
-			row.TableAccounts, row.TableAudit,
+			row.TableDomains, row.TableCertificates, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps,
+			row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
 		}
 	}
-	return []byte{row.TableDomains, row.TableCold, row.TableHot, row.TableCaps}
+	return []byte{row.TableDomains, row.TableCertificates, row.TableCold, row.TableHot, row.TableCaps}
 }
 
 // copyKindOf is what this store can make of a copy.

@@ -21,7 +21,7 @@ type own struct {
 type learned struct {
 	own
 	engine.Learned
-	accounts, domains bool // rows of theirs have changed
+	accounts, domains bool // rows of theirs have changed; certificates are those of domains
 }
 
 func (l *learned) reset() { *l = learned{} }
@@ -68,7 +68,7 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 		l.Receipts = append(l.Receipts, k)
 	case row.TableAccounts:
 		l.accounts = true
-	case row.TableDomains:
+	case row.TableDomains, row.TableCertificates:
 		l.domains = true
 	case row.TableAudit:
 		stamp, err := row.SplitAuditKey(key)
@@ -119,7 +119,7 @@ func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) e
 		l.ReceiptsGone = append(l.ReceiptsGone, k)
 	case row.TableAccounts:
 		l.accounts = true
-	case row.TableDomains:
+	case row.TableDomains, row.TableCertificates:
 		l.domains = true
 	}
 	return nil

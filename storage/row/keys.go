@@ -41,6 +41,8 @@ const LayoutVersion = 3
 //	│ 40 │ idempotency │ sender hash 32 · key hash 32                  │ receipt                  │
 //	│ 50 │ accounts    │ what api/account lays out: users, names,      │ what api/account encodes │
 //	│    │             │ tokens, sessions, last uses                   │                          │
+//	│ 51 │ domains     │ what api/domain lays out                      │ what api/domain encodes  │
+//	│ 52 │ certificates│ what api/certificate lays out: hosts, …       │ … encodes, with keys     │
 //	│ 60 │ audit       │ stamp 8                                       │ audit entry              │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
@@ -90,6 +92,7 @@ const (
 	TableReceipts     = 0x40
 	TableAccounts     = 0x50
 	TableDomains      = 0x51
+	TableCertificates = 0x52
 	TableAudit        = 0x60
 	TableOutbox       = 0x70
 	TablePulled       = 0x71
@@ -158,9 +161,8 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableDomains, TableAudit, TableLinkLives,
-		TableLinkDays,
-		TableImports, TableSummaries:
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableDomains, TableCertificates,
+		TableAudit, TableLinkLives, TableLinkDays, TableImports, TableSummaries:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound
@@ -175,7 +177,7 @@ func KeptByEdge(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableCaps, TableDomains:
+	case TableHot, TableCold, TableCaps, TableDomains, TableCertificates:
 		return true
 	}
 	return len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound

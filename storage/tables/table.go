@@ -144,5 +144,6 @@ func Check(*check.Run) check.Subject {
 	return check.Subject{Tables: []check.Table{
 		counted(row.TableAccounts, "accounts", func(r *check.Report) *uint64 { return &r.Accounts }),
 		counted(row.TableDomains, "domains", func(r *check.Report) *uint64 { return &r.Domains }),
+		counted(row.TableCertificates, "certificates", func(r *check.Report) *uint64 { return &r.Certificates }),
 	}}
 }

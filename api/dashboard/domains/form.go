@@ -34,7 +34,7 @@ type field struct {
 type choice struct{ Value, Title string }
 
 // fixed are the fields that the default domain does not have.
-var fixed = []string{"host", "aliases", "base_url"}
+var fixed = []string{"host", "aliases", "base_url", "certificate"}
 
 // fields returns the fields of a form, empty.
 func fields() []*field {
@@ -50,6 +50,9 @@ func fields() []*field {
 		{Name: "trim", Label: "After an address", Choices: []choice{{"", "a dot, a bracket or a blank is ignored"}, {"false", "everything counts"}}},
 		{Name: "unicode_codes", Label: "Aliases", Choices: []choice{{"", "have letters from a to z"}, {"true", "may have letters of all scripts"}}},
 		{Name: "robots", Label: "robots.txt", Hint: "Empty: the usual one. The word none: robots are to stay away. Else the text of the file.", Lines: true},
+		{Name: "certificate", Label: "Certificate", Choices: []choice{
+			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "none"},
+		}},
 	}
 }
 
@@ -133,6 +136,8 @@ func textOf(o *domains.Object, name string) string {
 			return "true"
 		}
 		return ""
+	case "certificate":
+		return orEmpty(o.Certificate)
 	}
 	if o.RedirectStatus == nil {
 		return ""

@@ -39,7 +39,7 @@ func showList(r *visit.Request, status int, f *form) error {
 	view := listView{Form: f, Total: uint64(len(all))}
 	all, view.Pager = visit.Cut(r, all)
 	for _, d := range all {
-		view.Domains = append(view.Domains, listed{domains.Shown(d), pathOf(d.Host)})
+		view.Domains = append(view.Domains, listed{r.Domains.Shown(d), pathOf(d.Host)})
 	}
 	return r.Show(status, "domains", "Domains", view)
 }
@@ -72,8 +72,9 @@ func Add(r *visit.Request) error {
 // oneView is what the page of a domain shows.
 type oneView struct {
 	domains.Object
-	Form          *form
-	Links, Delete string // addresses
+	Form                 *form
+	Checked              []domains.HostCheck // how the hosts answered just now
+	Links, Delete, Check string              // addresses
 }
 
 // asked returns the domain of the {host} of the path, or that the page is missing.
@@ -86,7 +87,7 @@ func asked(r *visit.Request) (o domains.Object, err error) {
 	if err != nil {
 		return o, r.Missing()
 	}
-	return domains.Shown(d), nil
+	return r.Domains.Shown(d), nil
 }
 
 // One is GET /_/domains/{host}.
@@ -95,12 +96,30 @@ func One(r *visit.Request) error {
 	if err != nil {
 		return err
 	}
-	return showOne(r, fasthttp.StatusOK, &o, newForm(r, pathOf(o.Host), &o))
+	return showOne(r, fasthttp.StatusOK, &o, newForm(r, pathOf(o.Host), &o), nil)
 }
 
-func showOne(r *visit.Request, status int, o *domains.Object, f *form) error {
+// Check is POST /_/domains/{host}/check: the page shows how the hosts answered.
+func Check(r *visit.Request) error {
+	o, err := asked(r)
+	if err != nil {
+		return err
+	}
+	d, err := r.Calls.Domains().Named(o.Host)
+	if err != nil {
+		return r.Missing()
+	}
+	found, err := r.Domains.CheckDomain(r.Caller, d)
+	if err != nil {
+		return err
+	}
+	o = r.Domains.Shown(d)
+	return showOne(r, fasthttp.StatusOK, &o, newForm(r, pathOf(o.Host), &o), found.Data)
+}
+
+func showOne(r *visit.Request, status int, o *domains.Object, f *form, checked []domains.HostCheck) error {
 	all := visit.Whose{Owner: "all", Domain: o.Host}
-	view := oneView{Object: *o, Form: f, Links: all.Address(visit.Root + "links"), Delete: pathOf(o.Host) + "/delete"}
+	view := oneView{Object: *o, Form: f, Links: all.Address(visit.Root + "links"), Delete: pathOf(o.Host) + "/delete", Check: pathOf(o.Host) + "/check", Checked: checked}
 	return r.Show(status, "domain", o.Host, view)
 }
 
@@ -124,7 +143,7 @@ func Save(r *visit.Request) error {
 	if !ok || errors.Is(err, domain.ErrNoDomain) {
 		return err
 	}
-	return showOne(r, status, &o, f)
+	return showOne(r, status, &o, f, nil)
 }
 
 // removeView is what the page shows that asks before a domain is removed.

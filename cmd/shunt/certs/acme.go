@@ -33,8 +33,9 @@ const (
 	acmeMaxRetry = time.Hour
 )
 
-// An ACME is the certificate of one domain from an ACME authority. It is obtained and renewed in
-// the background, so that no handshake waits for an authority, or asks it for anything.
+// An ACME is the certificate of one domain from an ACME authority, of an edge: it cannot write what all nodes have, so
+// it keeps its certificate in files of its own (others: package orders). It is obtained and renewed in the background,
+// so that no handshake waits for an authority, or asks it for anything.
 type ACME struct {
 	domain  string
 	manager *autocert.Manager
@@ -182,6 +183,9 @@ func (a *ACME) take(cert *tls.Certificate, err error) error {
 	}
 	return nil
 }
+
+// Challenged reports that its authority may ask for a challenge.
+func (*ACME) Challenged() bool { return true }
 
 // Prepare does nothing: the authority decides when there is a new certificate.
 func (a *ACME) Prepare() (commit func(), err error) { return func() {}, nil }

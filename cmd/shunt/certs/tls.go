@@ -13,6 +13,9 @@ type Source interface {
 	Run(ctx context.Context) error                              // keeps it up to date
 	State() State                                               // costs a few atomic reads; may be called from any goroutine
 
+	// Challenged reports whether an authority may ask for a challenge in a handshake.
+	Challenged() bool
+
 	// Prepare looks for a new certificate, and returns a function that puts it in force. If it returns
 	// an error, nothing has changed.
 	Prepare() (commit func(), err error)
@@ -32,7 +35,7 @@ func TLSConfig(from Source) *tls.Config {
 			tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
 		},
 	}
-	if _, ok := from.(*ACME); ok {
+	if from.Challenged() {
 		c.NextProtos = append(c.NextProtos, acme.ALPNProto)
 	}
 	return c

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/cmd/shunt/console"
 	"shunt/engine"
@@ -98,6 +99,11 @@ func inspect(
 	}
 	if found.Records.Domains > 0 {
 		if err = domain.Check(v.Domains(), faults); err != nil {
+			return found, err
+		}
+	}
+	if found.Records.Certificates > 0 {
+		if err = certificate.Check(v.Certificates(), faults); err != nil {
 			return found, err
 		}
 	}

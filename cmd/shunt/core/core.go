@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/engine"
 	"shunt/storage"
@@ -19,13 +20,14 @@ import (
 // A Core is shared by serve and the local commands: the store, the engine over it, and the
 // accounts.
 type Core struct {
-	Store    *storage.Store
-	Engine   *engine.Engine
-	Accounts *account.Accounts
-	Domains  *domain.Domains
-	Created  bool // the folder was made by this process
-	Serves   bool // this is serve, which tells by itself what a user may not do
-	Reads    bool // nothing is changed, neither in the store nor in any folder
+	Store        *storage.Store
+	Engine       *engine.Engine
+	Accounts     *account.Accounts
+	Domains      *domain.Domains
+	Certificates *certificate.Certificates
+	Created      bool // the folder was made by this process
+	Serves       bool // this is serve, which tells by itself what a user may not do
+	Reads        bool // nothing is changed, neither in the store nor in any folder
 
 	backedUp atomic.Pointer[admin.Backup] // the last backup; nil: never
 	streams  atomic.Int32                 // backups that are being sent
@@ -58,6 +60,7 @@ func (c *Core) OpenStore(parts *Stack, s *Data, create bool, log *slog.Logger) (
 	parts.OnStop(storePart, c.Store.Close)
 	parts.Run("store", c.Store.Run)
 	c.Accounts, c.Domains = account.New(c.Store.Accounts(), nil), domain.New(c.Store.Domains(), nil)
+	c.Certificates = certificate.New(c.Store.Certificates(), nil)
 	if c.Reads {
 		c.Accounts.ReadOnly()
 		return nil

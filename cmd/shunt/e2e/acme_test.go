@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,20 +31,29 @@ func (c *acmeClient) start() {
 	c.t.Helper()
 	args := append([]string{
 		"--listen", c.listen, "--acme-domain", acmeTestDomain, "--acme-accept-terms", "--acme-directory", c.from.directory, "--log-format", "text",
+		"--acme-test", c.from.internet,
 	}, c.args...)
+	if !slices.Contains(args, "--acme-check") {
+		args = append(args, "--acme-check", "any")
+	}
 	c.process = launchThrough(c.t, []string{"env", "SSL_CERT_FILE=" + c.from.trust}, c.dir, args...).waitReady()
 }
 
 // ask sends a request over TLS, and returns the Location of the answer and the serial number of the
 // certificate.
 func (c *acmeClient) ask(path string) (location string, serial *big.Int, err error) {
+	return c.askHost(acmeTestDomain, path)
+}
+
+// askHost is ask of a host.
+func (c *acmeClient) askHost(host, path string) (location string, serial *big.Int, err error) {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	conn, err := tls.DialWithDialer(dialer, "tcp", c.listen, &tls.Config{RootCAs: c.from.roots, ServerName: acmeTestDomain})
+	conn, err := tls.DialWithDialer(dialer, "tcp", c.listen, &tls.Config{RootCAs: c.from.roots, ServerName: host})
 	if err != nil {
 		return "", nil, err
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, acmeTestDomain)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host)
 	answer, err := io.ReadAll(conn)
 	if err != nil {
 		return "", nil, err
@@ -58,8 +68,14 @@ const acmePollInterval = 20 * time.Millisecond
 // await asks until it gets an answer with a certificate of another serial number than not.
 func (c *acmeClient) await(path string, not *big.Int) (location string, serial *big.Int) {
 	c.t.Helper()
+	return c.awaitHost(acmeTestDomain, path, not)
+}
+
+// awaitHost is await of a host.
+func (c *acmeClient) awaitHost(host, path string, not *big.Int) (location string, serial *big.Int) {
+	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(acmePollInterval) {
-		location, serial, err := c.ask(path)
+		location, serial, err := c.askHost(host, path)
 		if err == nil && (not == nil || serial.Cmp(not) != 0) {
 			return location, serial
 		}
@@ -117,7 +133,7 @@ func (c *acmeClient) wantSame(when string, serial *big.Int) {
 // handshakes, and logs the cause.
 func (c *acmeClient) wantNoneSaid() {
 	c.t.Helper()
-	expect.OK(c.t, os.RemoveAll(filepath.Join(c.dir, acmeFolder)))
+	c.dir = filepath.Join(c.t.TempDir(), "data")
 	c.start()
 	c.awaitLog("no certificate; trying again")
 	for _, want := range []string{c.from.directory, "nothing listens on", "must lead to --listen"} {
@@ -145,6 +161,7 @@ func TestAFailedVerificationByAnAuthorityIsLogged(t *testing.T) {
 	nowhere := freeAddress(t)
 	c := &acmeClient{t: t, dir: filepath.Join(t.TempDir(), "data"), listen: freeAddress(t)}
 	c.from = startACME(t, nowhere, nowhere, 3600)
+	c.args = []string{"--acme-check", "off"}
 	c.start()
 	c.awaitLog(acmeNeeds)
 	c.terminate()

@@ -6,6 +6,7 @@ import (
 	endian "encoding/binary" // binary is the program under test
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ type acmeServer struct {
 	t         *testing.T
 	cmd       *exec.Cmd
 	directory string
+	internet  string         // what --acme-test names
 	trust     string         // PEM file of its root
 	roots     *x509.CertPool // of the certificates that it issues
 	said      syncBuffer
@@ -43,8 +45,9 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 	own := certtest.NewAuthority(t)
 	certPEM, keyPEM := own.Issue()
 	files := certtest.NewFolder(t, certPEM, keyPEM)
-	listen, management := freeAddress(t), freeAddress(t)
-	a := &acmeServer{t: t, directory: "https://" + listen + "/dir", trust: writeFile(t, "trust.pem", string(own.PEM())), ended: make(chan struct{})}
+	listen, management, dns := freeAddress(t), freeAddress(t), serveDNS(t)
+	internet := fmt.Sprintf("%s,%d,%d", dns, portOf(t, httpAddress), portOf(t, alpnAddress))
+	a := &acmeServer{t: t, internet: internet, directory: "https://" + listen + "/dir", trust: writeFile(t, "trust.pem", string(own.PEM())), ended: make(chan struct{})}
 	config, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": listen, "managementListenAddress": management, "certificate": files.Cert, "privateKey": files.Key,
 		"httpPort": portOf(t, httpAddress), "tlsPort": portOf(t, alpnAddress), "keyAlgorithm": "ecdsa",
@@ -52,7 +55,7 @@ func startACME(t *testing.T, alpnAddress, httpAddress string, validSeconds int) 
 		"profiles":   map[string]any{"default": map[string]any{"description": "for tests", "validityPeriod": validSeconds}},
 	}})
 	expect.OK(t, err)
-	a.cmd = exec.Command(os.Getenv("SHUNTTEST_ACME"), "-config", writeFile(t, "acme.json", string(config)), "-dnsserver", serveDNS(t), "-strict")
+	a.cmd = exec.Command(os.Getenv("SHUNTTEST_ACME"), "-config", writeFile(t, "acme.json", string(config)), "-dnsserver", dns, "-strict")
 	a.cmd.Env = append(os.Environ(), "PEBBLE_VA_NOSLEEP=1", "PEBBLE_WFE_NONCEREJECT=10", "PEBBLE_AUTHZREUSE=0")
 	a.cmd.Stdout, a.cmd.Stderr = &a.said, &a.said
 	expect.OK(t, a.cmd.Start())
@@ -94,7 +97,10 @@ func portOf(t *testing.T, address string) int {
 	return port
 }
 
-// serveDNS serves DNS over TCP, which the authority uses: every name is 127.0.0.1.
+// acmeLostDomain is a name without an address.
+const acmeLostDomain = "lost.example"
+
+// serveDNS serves DNS over TCP, which the authority uses: every name but acmeLostDomain is 127.0.0.1.
 func serveDNS(t *testing.T) (address string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -132,7 +138,9 @@ func answerDNS(conn net.Conn) error {
 		return err
 	}
 	m.Response, m.Additionals = true, nil
-	if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
+	if q := m.Questions[0]; q.Name.String() == acmeLostDomain+"." {
+		m.RCode = dnsmessage.RCodeNameError
+	} else if q.Type == dnsmessage.TypeA {
 		m.Answers = []dnsmessage.Resource{{
 			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
 		}}

@@ -22,7 +22,6 @@ const (
 	envPrefix         = "SHUNT_"
 	socketName        = "shunt.sock"  // in the data folder
 	rememberedJournal = "journal-dir" // in the data folder: the path of the journal, if it is elsewhere
-	acmeFolder        = "acme"        // in the data folder
 
 	sameSignal    = 200 * time.Millisecond // within this time, a second signal counts as the first
 	maxImportLine = 1 << 20

@@ -19,8 +19,10 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/edges"
+	"shunt/cmd/shunt/certs/certtest"
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/storage"
@@ -30,20 +32,21 @@ import (
 
 // machine is a server in a test: a writer, or an edge of one.
 type machine struct {
-	t        *testing.T
-	dir      string
-	address  string // of its public listener; kept over restarts
-	store    *storage.Store
-	rows     *replicate.Rows
-	engine   *engine.Engine
-	accounts *account.Accounts
-	domains  *domain.Domains
-	writer   *Writer
-	server   *api.Server
-	node     *Node // nil: a writer
-	log      *logs
-	options  func(*api.Options) // nil: as they are
-	stops    []func()
+	t            *testing.T
+	dir          string
+	address      string // of its public listener; kept over restarts
+	store        *storage.Store
+	rows         *replicate.Rows
+	engine       *engine.Engine
+	accounts     *account.Accounts
+	domains      *domain.Domains
+	certificates *certificate.Certificates
+	writer       *Writer
+	server       *api.Server
+	node         *Node // nil: a writer
+	log          *logs
+	options      func(*api.Options) // nil: as they are
+	stops        []func()
 }
 
 // logs keeps what is logged.
@@ -101,6 +104,7 @@ func (m *machine) openStore(key *[16]byte, create bool) error {
 	m.onStop(store.Close)
 	m.run(store.Run)
 	m.accounts, m.domains = account.New(store.Accounts(), nil), domain.New(store.Domains(), nil)
+	m.certificates = certificate.New(store.Certificates(), nil)
 	m.run(func(ctx context.Context) error { return m.accounts.Run(ctx, m.logger()) })
 	return nil
 }
@@ -117,8 +121,9 @@ func (m *machine) serve() {
 	m.onStop(m.engine.Close)
 	m.run(m.engine.Run)
 	o := api.Options{Engine: m.engine, Accounts: m.accounts, Domains: m.domains, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
+	expect.OK(m.t, m.certificates.Changed())
 	if m.node != nil {
-		m.node.Use(m.engine, m.accounts, m.domains)
+		m.node.Use(m.engine, m.accounts, m.domains, m.certificates)
 		m.node.Answer(&o, nil)
 	} else {
 		m.writer = NewWriter(m.store, m.engine, m.accounts, m.logger())
@@ -363,6 +368,34 @@ func TestAnEdgeHasTheDomainsOfItsWriter(t *testing.T) {
 	until(t, "the new host leads to the link", func() bool { return e.getAs("later.test", "x") == "https://late.test.example/" })
 	until(t, "an unknown code leads to the fallback", func() bool { return e.getAs("later.test", "nobody") == "https://example.org/nobody" })
 	until(t, "the old host is of the default domain", func() bool { return e.getAs("late.test", "x") == "https://default.example/" })
+}
+
+// TestAnEdgeHasTheCertificatesAndChallengesOfItsWriter gets certificates before and after an edge has taken its copy.
+func TestAnEdgeHasTheCertificatesAndChallengesOfItsWriter(t *testing.T) {
+	a := certtest.NewAuthority(t)
+	chain, key := a.Issue()
+	w := newWriter(t)
+	secret, _ := w.token("frankfurt")
+	tried := certificate.Host{Name: "localhost", Chain: chain, Key: key, TriedAt: time.Now()}
+	expect.OK(t, w.certificates.Tried(tried))
+	w.link("x", "https://default.example/", 0)
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	has := func(chain []byte) func() bool {
+		return func() bool { h := e.certificates.Of("localhost"); return h != nil && bytes.Equal(h.Chain, chain) }
+	}
+	until(t, "the edge has the certificate", has(chain))
+	expect.OK(t, w.certificates.Expect(certificate.Challenge{Token: "token", Host: "localhost", Text: "answer", Chain: chain, Key: key}))
+	until(t, "the edge answers the challenge", func() bool { text, _ := e.certificates.Answer("localhost", "token"); return text == "answer" })
+	expect.OK(t, w.certificates.Settle("token"))
+	until(t, "the challenge is over", func() bool { return e.certificates.Proof("localhost") == nil })
+	tried.Chain, tried.Key = a.Issue()
+	expect.OK(t, w.certificates.Tried(tried))
+	until(t, "the edge has the new certificate", has(tried.Chain))
+	e.restartEdge()
+	until(t, "it has it after a restart", has(tried.Chain))
+	expect.OK(t, w.certificates.Forget("localhost"))
+	until(t, "it is gone", func() bool { return e.certificates.Of("localhost") == nil })
 }
 
 // getAs asks a machine for a code of a host, and returns where it leads.

@@ -17,6 +17,7 @@ import (
 	"shunt/api/absent"
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/cmd/shunt/core"
 	"shunt/engine"
@@ -31,11 +32,12 @@ const staleAfter = 10 * time.Second
 
 // Node is this process as an edge of a writer. It implements replica.Node.
 type Node struct {
-	domains  *domain.Domains
-	settings Settings
-	log      *slog.Logger
-	process  string
-	listens  net.Addr // of the public address; nil: not known yet
+	domains      *domain.Domains
+	certificates *certificate.Certificates
+	settings     Settings
+	log          *slog.Logger
+	process      string
+	listens      net.Addr // of the public address; nil: not known yet
 
 	client  *client
 	finder  *client // of codes
@@ -174,8 +176,8 @@ func (*Node) Check(context.Context, *core.Core, *core.Data) (replaced bool, err 
 }
 
 // Use gives the edge the engine that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains) {
-	n.domains = d
+func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains, c *certificate.Certificates) {
+	n.domains, n.certificates = d, c
 	n.engine, n.source.began = e, n.rows.Metrics().OutboxNext
 }
 
@@ -293,13 +295,21 @@ func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 func (*Node) AccountsChanged() {}
 
 // DomainsChanged implements replica.Node.
-func (n *Node) DomainsChanged() error { return n.domains.Changed() }
+func (n *Node) DomainsChanged() error {
+	if err := n.certificates.Changed(); err != nil { // the others serve
+		n.log.Error("a certificate in the store cannot be read", "cause", err)
+	}
+	return n.domains.Changed()
+}
 
 // Lead implements replica.Node.
 func (*Node) Lead(context.Context, func()) error { return errNeverLeads }
 
 // StopLeading implements replica.Node.
 func (*Node) StopLeading() {}
+
+// Leads reports that an edge does not lead.
+func (*Node) Leads() bool { return false }
 
 // Figures returns the metrics of the edge. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {

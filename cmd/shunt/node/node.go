@@ -13,6 +13,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/admin"
+	"shunt/api/certificate"
 	"shunt/api/cluster"
 	"shunt/api/domain"
 	"shunt/cmd/shunt/certs"
@@ -33,13 +34,14 @@ type Node struct {
 	files    *certs.Files // of the certificate
 	etcd     etcdlog.Options
 
-	clusterLog *etcdlog.Log
-	store      *replicate.Rows
-	engine     *engine.Engine
-	accounts   *account.Accounts
-	domains    *domain.Domains
-	replica    atomic.Pointer[replica.Replica] // nil before Run
-	catchingUp replica.CatchingUp
+	clusterLog   *etcdlog.Log
+	store        *replicate.Rows
+	engine       *engine.Engine
+	accounts     *account.Accounts
+	domains      *domain.Domains
+	certificates *certificate.Certificates
+	replica      atomic.Pointer[replica.Replica] // nil before Run
+	catchingUp   replica.CatchingUp
 
 	gate         *cluster.Gate
 	owners       owners
@@ -198,8 +200,8 @@ func (n *Node) Close() error {
 }
 
 // Use gives the node the parts that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, a *account.Accounts, d *domain.Domains) {
-	n.engine, n.accounts, n.domains = e, a, d
+func (n *Node) Use(e *engine.Engine, a *account.Accounts, d *domain.Domains, c *certificate.Certificates) {
+	n.engine, n.accounts, n.domains, n.certificates = e, a, d, c
 	n.pulls.began = n.store.Metrics().OutboxNext
 	a.ShareUses(n.sendUses)
 }
@@ -224,12 +226,19 @@ func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 func (n *Node) AccountsChanged() { n.accounts.Changed() }
 
 // DomainsChanged implements replica.Node.
-func (n *Node) DomainsChanged() error { return n.domains.Changed() }
+func (n *Node) DomainsChanged() error {
+	if err := n.certificates.Changed(); err != nil { // the others serve
+		n.log.Error("a certificate in the store cannot be read", "cause", err)
+	}
+	return n.domains.Changed()
+}
 
 // Lead implements replica.Node.
 func (n *Node) Lead(ctx context.Context, begin func()) error {
 	return n.accounts.Lead(ctx, func() error {
-		return n.domains.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+		return n.domains.Lead(ctx, func() error {
+			return n.certificates.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+		})
 	})
 }
 

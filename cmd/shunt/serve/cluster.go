@@ -11,6 +11,7 @@ import (
 
 	"shunt/api"
 	"shunt/api/account"
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
@@ -46,9 +47,11 @@ type Node interface {
 	// again, because another one is in the place of it, and that Join comes next.
 	Check(ctx context.Context, c *core.Core, data *core.Data) (replaced bool, err error)
 	// Use gives the node the parts that it keeps up to date.
-	Use(e *engine.Engine, a *account.Accounts, d *domain.Domains)
+	Use(e *engine.Engine, a *account.Accounts, d *domain.Domains, c *certificate.Certificates)
 	// Answer adds to o what other nodes may ask for.
 	Answer(o *api.Options, c *core.Core)
+	// Leads reports whether this node leads the cluster. An edge never does.
+	Leads() bool
 	// Run follows the cluster's log, and leads if it is this node's turn, until ctx ends.
 	Run(ctx context.Context) error
 	// Close ends what Join has begun.

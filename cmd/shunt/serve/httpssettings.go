@@ -1,8 +1,11 @@
 package serve
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/mail"
 	"net/url"
 	"strconv"
@@ -14,32 +17,83 @@ import (
 
 	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/core"
+	"shunt/cmd/shunt/orders"
 	"shunt/cmd/shunt/settings"
+	"shunt/cmd/shunt/usage"
 )
 
 // httpsSettings say how the public address speaks HTTPS, if it does. The domain of ACME is among
 // those of the data, because the base URL follows from it.
 type httpsSettings struct {
-	certFile, keyFile string
-	acmeEmail         string
-	acmeTerms         bool
-	acmeDirectory     string
-	hstsMaxAge        time.Duration
-	redirectListen    string // empty: none
+	certFiles, keyFiles []string
+	acmeEmail           string
+	acmeTerms           bool
+	acmeDirectory       string
+	acmeCheck           string
+	acmeTest            acmeTest
+	hstsMaxAge          time.Duration
+	redirectListen      string // empty: none
 }
 
-// pair returns the files of the certificate.
-func (s *httpsSettings) pair() certs.Pair {
-	return certs.Pair{Cert: s.certFile, Key: s.keyFile, CertFlag: "--tls-cert", KeyFlag: "--tls-key"}
+// pairs returns the files of the certificates.
+func (s *httpsSettings) pairs() (pairs []certs.Pair) {
+	for i := range s.certFiles {
+		pairs = append(pairs, certs.Pair{Cert: s.certFiles[i], Key: s.keyFiles[i], CertFlag: "--tls-cert", KeyFlag: "--tls-key"})
+	}
+	return pairs
 }
+
+// An acmeTest stands in for what authorities and the check of a host find on the internet. It is for tests.
+type acmeTest struct{ dns, plainPort, tlsPort string }
+
+// parse reads DNS,PORT,PORT: the address of a DNS server, asked over TCP, and the ports of all hosts.
+func (a *acmeTest) parse(text string) (string, error) {
+	parts := strings.Split(text, ",")
+	if text != "" && len(parts) != 3 {
+		return "", errors.New("must be DNS,PORT,PORT")
+	}
+	if text != "" {
+		*a = acmeTest{parts[0], parts[1], parts[2]}
+	}
+	return text, nil
+}
+
+// reach returns how hosts are asked whether they lead here.
+func (s *httpsSettings) reach() *orders.Reach {
+	r := &orders.Reach{
+		Resolver: net.DefaultResolver, Private: s.acmeCheck == checkAny, Off: s.acmeCheck == checkOff,
+		Plain: cmp.Or(s.acmeTest.plainPort, "80"), TLS: cmp.Or(s.acmeTest.tlsPort, "443"),
+		Unreachable: "the domain's port 443 must lead to --listen, or its port 80 to --http-redirect-listen",
+	}
+	if dns := s.acmeTest.dns; dns != "" {
+		r.Resolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", dns)
+		}}
+	}
+	return r
+}
+
+// Values of --acme-check.
+const (
+	checkPublic = "public"
+	checkAny    = "any"
+	checkOff    = "off"
+)
 
 func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
-	fs.StringVar(&s.certFile, "tls-cert", "", "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes")
-	fs.StringVar(&s.keyFile, "tls-key", "", "PEM `FILE` of its private key")
+	fs.StringSliceVar(&s.certFiles, "tls-cert", nil, "PEM `FILE` of the certificate and its chain, for HTTPS; read again when it changes; "+
+		"may be repeated or a list with commas: a name that none covers gets the first")
+	fs.StringSliceVar(&s.keyFiles, "tls-key", nil, "PEM `FILE` of its private key; as many as of --tls-cert, in their order")
 	settings.Var(fs, &s.acmeEmail, "acme-email", "ADDRESS", "", "e-mail address for the certificate authority", parseEmail)
 	fs.BoolVar(&s.acmeTerms, "acme-accept-terms", false, "accept the authority's terms of service; --acme-domain needs it")
 	settings.Var(fs, &s.acmeDirectory, "acme-directory", "URL", autocert.DefaultACMEDirectory,
 		"the ACME authority's directory; to trust one with a self-signed certificate, set the variable SSL_CERT_FILE", parseURL)
+	settings.WordVar(fs, &s.acmeCheck, "acme-check", "WHO", checkPublic,
+		"before a certificate is ordered, ask the host whether it leads here: public (a private address is refused), any (for an authority of your own) "+
+			"or off (for a server that cannot reach itself by its names)", checkPublic, checkAny, checkOff)
+	settings.Var(fs, new(string), "acme-test", "DNS,PORT,PORT", "", "for tests: what stands in for DNS, and the ports of all hosts", s.acmeTest.parse)
+	usage.Must(fs.MarkHidden("acme-test"))
+	settings.MarkArguments(fs, "acme-test")
 	settings.Var(fs, &s.hstsMaxAge, "hsts-max-age", "DURATION", "365d",
 		"how long browsers that have seen a page over HTTPS must use only HTTPS (Strict-Transport-Security); or off", parseMaxAge)
 	settings.Var(fs, &s.redirectListen, "http-redirect-listen", "ADDRESS", "",
@@ -48,10 +102,8 @@ func addHTTPSSettings(fs *pflag.FlagSet, s *httpsSettings) {
 
 // check refuses settings that contradict each other.
 func (s *httpsSettings) check(data *core.Data) error {
-	switch acmeSet, filesSet := data.ACMEDomain != "", s.certFile != "" || s.keyFile != ""; {
-	case acmeSet && filesSet:
-		return settings.UsageErrorf("--acme-domain and --tls-cert, --tls-key are two ways to get a certificate: choose one")
-	case filesSet && (s.certFile == "" || s.keyFile == ""):
+	switch acmeSet, filesSet := data.ACMEDomain != "", len(s.certFiles) > 0 || len(s.keyFiles) > 0; {
+	case len(s.certFiles) != len(s.keyFiles):
 		return settings.UsageErrorf("--tls-cert and --tls-key need each other")
 	case acmeSet && !s.acmeTerms:
 		return settings.UsageErrorf("--acme-domain needs --acme-accept-terms: read the terms of service of the authority (%s) first", s.acmeDirectory)

@@ -251,7 +251,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 		return err
 	}
 	if s.node != nil {
-		s.node.Use(s.core.Engine, s.core.Accounts, s.core.Domains)
+		s.node.Use(s.core.Engine, s.core.Accounts, s.core.Domains, s.core.Certificates)
 	}
 	s.parts.Run("memory limit", s.memory.Run)
 	return nil
@@ -309,6 +309,7 @@ func (s *server) serveAPI(baseURL string) error {
 		return settings.UsageErrorf("%w", err)
 	}
 	s.served.Store(server)
+	s.order()
 	core.ServeOn(s.parts, "public address", server.ServePublic, s.public)
 	if s.redirects != nil {
 		core.ServeOn(s.parts, "redirect address", server.ServeRedirects, s.redirects)

@@ -13,13 +13,13 @@ import (
 	"shunt/api/visitor"
 	"shunt/api/wire"
 	"shunt/cmd/shunt/activation"
-	"shunt/cmd/shunt/certs"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/memory"
 	"shunt/cmd/shunt/notify"
 	"shunt/cmd/shunt/offsite"
+	"shunt/cmd/shunt/orders"
 )
 
 // server is the process of serve: start fills it from top to bottom.
@@ -36,7 +36,8 @@ type server struct {
 
 	countries            *visitor.CountryFile // nil without --geoip
 	brand                brand.Brand
-	certs                certs.Source    // nil: no HTTPS
+	certs                *orders.Source  // nil: no HTTPS
+	orderer              *orders.Orderer // nil: this server asks no authority
 	blocks               *blocklist.File // nil without --block-list
 	access               *accesslog.Log  // nil without --access-log
 	public, admin, local net.Listener

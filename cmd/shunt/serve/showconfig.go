@@ -132,8 +132,8 @@ column.`,
 func (cfg *serveConfig) checkFiles(stderr io.Writer) error {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
 	var errs []error
-	if cfg.https.certFile != "" {
-		_, err := certs.OpenFiles(cfg.https.pair(), log)
+	for _, pair := range cfg.https.pairs() {
+		_, err := certs.OpenFiles(pair, log)
 		errs = append(errs, err)
 	}
 	if cfg.geoIP != "" {
@@ -155,7 +155,7 @@ func (cfg *serveConfig) derived(name string) (text, from string) {
 	if name != "base-url" {
 		return "", ""
 	}
-	cfg.data.Secure = cfg.https.certFile != ""
+	cfg.data.Secure = len(cfg.https.certFiles) > 0
 	text, _ = cfg.data.ResolveBaseURL(cfg.data.Listen)
 	if cfg.data.ACMEDomain != "" {
 		return text, "acme-domain"

@@ -2,8 +2,11 @@ package users
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +22,7 @@ import (
 
 func newDomain(stdout, stderr io.Writer) *cobra.Command {
 	return usage.NewGroup("domain", "Manage domains: hosts with short links of their own",
-		newDomainAdd(stdout, stderr), newDomainLs(stdout, stderr), newDomainShow(stdout, stderr), newDomainEdit(stdout, stderr), newDomainRm(stderr))
+		newDomainAdd(stdout, stderr), newDomainLs(stdout, stderr), newDomainShow(stdout, stderr), newDomainEdit(stdout, stderr), newDomainCheck(stdout, stderr), newDomainRm(stderr))
 }
 
 // domainTexts are the fields of a domain that are texts: the flag, the field of the API, and what the help says.
@@ -29,6 +32,7 @@ var domainTexts = []struct{ flag, field, value, usage string }{
 	{"expired-url", "expired_url", "URL", "where a link leads that has expired, or has used up its hits"},
 	{"short-url", "base_url", "URL", "what short addresses begin with (default: the host, as the server's own address is served)"},
 	{"robots", "robots", "TEXT", "none: nothing is to be crawled; or the text of robots.txt"},
+	{"certificate", "certificate", "FROM", "where the certificate comes from: acme (the server gets it), files (those of --tls-cert) or none (default: acme, if the server does so)"},
 }
 
 // domainChecks are the fields of a domain that are true or false.
@@ -86,7 +90,7 @@ func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
 
 const domainsAreHosts = `
 A domain is a host whose short links are its own: the same code may lead elsewhere than on others. DNS must lead
-the host to the server, and a certificate must be there for it. An empty text unsets a field.
+the host to the server; a server with --acme-domain gets the certificate by itself. An empty text unsets a field.
 `
 
 func newDomainAdd(stdout, stderr io.Writer) *cobra.Command {
@@ -174,10 +178,31 @@ func newDomainLs(stdout, stderr io.Writer) *cobra.Command {
 
 func domainsTable(domains []client.Domain) [][]string {
 	rows := [][]string{{"HOST", "ALIASES", "SHORT URL", "ROOT", "NOT FOUND", "EXPIRED"}}
+	secure := slices.ContainsFunc(domains, func(d client.Domain) bool { return d.CertificateState != nil })
+	if secure {
+		rows[0] = append(rows[0], "CERTIFICATE")
+	}
 	for _, d := range domains {
-		rows = append(rows, []string{d.Host, orDash(strings.Join(d.Aliases, " ")), d.BaseURL, orDash(d.RootURL), orDash(d.NotFoundURL), orDash(d.ExpiredURL)})
+		row := []string{d.Host, orDash(strings.Join(d.Aliases, " ")), d.BaseURL, orDash(d.RootURL), orDash(d.NotFoundURL), orDash(d.ExpiredURL)}
+		if secure {
+			row = append(row, certificateText(d.CertificateState))
+		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// certificateText says how a certificate is.
+func certificateText(c *client.Certificate) string {
+	switch {
+	case c == nil || c.State == "none":
+		return "-"
+	case c.Error != "":
+		return "failing: " + c.Error
+	case c.ExpiresAt.IsZero():
+		return c.State
+	}
+	return c.State + " until " + console.Time(c.ExpiresAt)
 }
 
 func newDomainShow(stdout, stderr io.Writer) *cobra.Command {
@@ -216,12 +241,80 @@ func domainText(d *client.Domain) [][]string {
 	if !d.CreatedAt.IsZero() {
 		created = console.Time(d.CreatedAt)
 	}
-	return [][]string{
+	var certificate [][]string
+	if c := d.CertificateState; c != nil {
+		certificate = append(certificate, []string{"certificate", certificateText(c)})
+		if !c.NextAttemptAt.IsZero() {
+			certificate = append(certificate, []string{"next attempt", console.Time(c.NextAttemptAt)})
+		}
+	} else if d.Certificate != "" {
+		certificate = append(certificate, []string{"certificate", d.Certificate})
+	}
+	return append([][]string{
 		{"host", d.Host}, {"aliases", orDash(strings.Join(d.Aliases, " "))}, {"short-url", d.BaseURL}, {"root-url", orDash(d.RootURL)},
 		{"not-found-url", orDash(d.NotFoundURL)}, {"expired-url", orDash(d.ExpiredURL)}, {"status", status},
 		{"case", d.Case}, {"trim", strconv.FormatBool(d.Trim)}, {"unicode-codes", strconv.FormatBool(d.UnicodeCodes)},
 		{"robots", orDash(strings.Join(strings.Fields(d.Robots), " "))}, {"created", created},
+	}, certificate...)
+}
+
+func newDomainCheck(stdout, stderr io.Writer) *cobra.Command {
+	where, asJSON := reach.Target{}, false
+	cmd := &cobra.Command{
+		Use:   "check HOST",
+		Short: "Check that a domain leads to the server",
+		Long: "Check that a domain leads to the server: the server asks each host over its name, as visitors do. The exit code is 1 if\n" +
+			"anything is wrong. A certificate that failed is tried again at once if its host leads to the server now.\n" + reach.WhereUsersAre,
+		Args: usage.Exactly("HOST"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var found struct{ Data []client.HostCheck }
+			var raw json.RawMessage
+			var d client.Domain
+			err := where.Do(cmd.Context(), "domain check "+args[0], stderr, func(c *reach.Connection) (err error) {
+				if err = c.Do(cmd.Context(), "POST", domainPath(args[0])+"/check", nil, &raw); err == nil {
+					d, err = c.Domain(cmd.Context(), args[0])
+				}
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if err = json.Unmarshal(raw, &found); err == nil && asJSON {
+				err = console.PrintJSON(stdout, raw)
+			} else if err == nil {
+				err = console.PrintTable(stdout, checkText(found.Data, d.CertificateState))
+			}
+			return errors.Join(err, wrongIn(found.Data))
+		},
 	}
+	reach.AddUserSettings(cmd, &where)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer of the API")
+	settings.MarkArguments(cmd.Flags(), "json")
+	return cmd
+}
+
+func checkText(found []client.HostCheck, c *client.Certificate) (rows [][]string) {
+	for _, h := range found {
+		rows = append(rows, []string{"host", h.Host}, []string{"addresses", orDash(strings.Join(h.Addresses, " "))},
+			[]string{"dns", h.DNS}, []string{"http", h.HTTP}, []string{"https", h.HTTPS})
+	}
+	if c != nil {
+		rows = append(rows, []string{"certificate", certificateText(c)})
+		if !c.NextAttemptAt.IsZero() {
+			rows = append(rows, []string{"next attempt", console.Time(c.NextAttemptAt)})
+		}
+	}
+	return rows
+}
+
+// wrongIn returns an error if a host does not lead to the server.
+func wrongIn(found []client.HostCheck) error {
+	for _, h := range found {
+		if h.DNS != "ok" {
+			return fmt.Errorf("%s does not lead to this server", console.Printable(h.Host))
+		}
+	}
+	return nil
 }
 
 func newDomainRm(stderr io.Writer) *cobra.Command {

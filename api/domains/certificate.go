@@ -1,0 +1,107 @@
+package domains
+
+import (
+	"context"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/domain"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// A Certificate is how the certificate of a domain is.
+type Certificate struct {
+	From          string     `json:"from"` // what domain.Settings.Certificate may be
+	State         string     `json:"state"`
+	ExpiresAt     *time.Time `json:"expires_at"`
+	Error         string     `json:"error"` // why the last attempt failed; empty: it did not
+	NextAttemptAt *time.Time `json:"next_attempt_at"`
+
+	Failures int `json:"-"` // in a row
+}
+
+// States of certificates.
+const (
+	CertificateNone    = "none"
+	CertificateWaiting = "waiting" // for the first one, and no attempt has failed yet
+	CertificateValid   = "valid"
+	CertificateFailing = "failing" // the last attempt failed; there may be one
+)
+
+// Certificates are what a server knows of the certificates of its domains; zero: it does not speak HTTPS.
+type Certificates struct {
+	// Of returns how the certificate of a domain is; nil: nobody knows.
+	Of func(*domain.Domain) *Certificate
+	// Check asks a host of this server, over its name, whether it leads here. It takes seconds.
+	Check func(ctx context.Context, host string) (HostCheck, error)
+	// Nonce returns what a host answers a check that asks for a token; ok is false if no check does.
+	Nonce func(host, token string) (text string, ok bool)
+}
+
+func (c *Certificates) of(d *domain.Domain) *Certificate {
+	if c.Of == nil {
+		return nil
+	}
+	return c.Of(d)
+}
+
+// A HostCheck is how a host of a domain answers: each of DNS, HTTP and HTTPS is CheckOK, CheckNotAsked, or what is
+// wrong.
+type HostCheck struct {
+	Host      string   `json:"host"`
+	Addresses []string `json:"addresses"`
+	DNS       string   `json:"dns"` // whether the name leads here
+	HTTP      string   `json:"http"`
+	HTTPS     string   `json:"https"`
+}
+
+// What a check says besides reasons.
+const (
+	CheckOK       = "ok"
+	CheckNotAsked = "not asked"
+)
+
+// A Checked is what POST /domains/{host}/check answers.
+type Checked struct {
+	Data []HostCheck `json:"data"`
+}
+
+// maxChecks is how many checks run at once. Each takes some seconds.
+const maxChecks = 4
+
+// NewPlaces returns the places for checks.
+func NewPlaces() *ops.Places { return ops.NewPlaces("checks of domains", maxChecks, maxChecks) }
+
+// CheckDomain asks the hosts of a domain, over their names, whether they lead here.
+func (c *Calls) CheckDomain(caller account.Caller, d *domain.Domain) (o Checked, err error) {
+	if c.Certificates.Check == nil {
+		return o, problem.New(problem.Invalid, "a domain is checked by a server: start it first")
+	}
+	if err := c.Places.Take(ops.KeyOf(caller)); err != nil {
+		return o, err
+	}
+	defer c.Places.Leave(ops.KeyOf(caller))
+	hosts := d.Hosts()
+	if d.Number == engine.DefaultDomain { // whose host may have a port
+		name, err := engine.HostName(d.Host)
+		if err != nil {
+			return o, err
+		}
+		hosts = []string{name}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	for _, host := range hosts {
+		one, err := c.Certificates.Check(ctx, host)
+		if err != nil {
+			return o, err
+		}
+		o.Data = append(o.Data, one)
+	}
+	return o, nil
+}
+
+// checkTimeout bounds a check.
+const checkTimeout = 60 * time.Second

@@ -1,0 +1,253 @@
+package orders
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"shunt/api/certificate"
+)
+
+// Options are what an Orderer needs.
+type Options struct {
+	Source       *Source // which has the names and the certificates
+	Authority    Authority
+	Reach        *Reach
+	Address      string // of the authority, for the log
+	Leads        func() bool
+	Log          *slog.Logger
+	Now          func() time.Time
+	JitterFactor func() float64 // from 0 to 1; nil: random
+}
+
+// An Orderer gets certificates, and renews them.
+type Orderer struct {
+	o     Options
+	names *Names
+	kept  *certificate.Certificates
+
+	led     bool           // the last look was that of a leader; of Run's goroutine
+	working sync.WaitGroup // attempts
+
+	mu struct {
+		sync.Mutex
+		running map[string]bool // hosts with an attempt
+		hurried map[string]bool // hosts whose backoff is over, because somebody asked
+		orders  window
+	}
+}
+
+// New returns an Orderer for the hosts of a source. Run runs it.
+func New(o Options) *Orderer {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.JitterFactor == nil {
+		o.JitterFactor = rand.Float64
+	}
+	r := &Orderer{o: o, names: &o.Source.names, kept: o.Source.certificates}
+	r.mu.running, r.mu.hurried = make(map[string]bool), make(map[string]bool)
+	return r
+}
+
+// lookInterval is the time between two looks. A look takes microseconds.
+const lookInterval = time.Second
+
+// Run gets and renews certificates until ctx ends.
+func (r *Orderer) Run(ctx context.Context) error {
+	defer r.working.Wait()
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		r.look(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// look begins the attempts that are due, if this node leads.
+func (r *Orderer) look(ctx context.Context) {
+	if !r.o.Leads() {
+		r.led = false
+		return
+	}
+	if !r.led && !r.begin() {
+		return
+	}
+	r.forget()
+	now := r.o.Now()
+	for _, host := range r.waiting(now) {
+		if !r.take(host, now) {
+			continue
+		}
+		r.working.Go(func() {
+			defer r.done(host)
+			r.attempt(ctx, host, now)
+		})
+	}
+}
+
+// begin begins to lead: what an earlier leader left is settled, and its orders count. It reports whether it did.
+func (r *Orderer) begin() bool {
+	if err := r.kept.SettleAll(); err != nil {
+		return false // the store does not take writes yet
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.orders = window{}
+	now := r.o.Now()
+	for _, h := range r.kept.All() {
+		if h.Error == "" && now.Sub(h.TriedAt) < ordersPer {
+			r.mu.orders.begun = append(r.mu.orders.begun, h.TriedAt)
+		}
+	}
+	r.led = true
+	return true
+}
+
+// forget removes certificates of hosts that have none from the authority any more.
+func (r *Orderer) forget() {
+	var gone []string
+	for _, h := range r.kept.All() {
+		if !r.names.wants(h.Name) && !r.isRunning(h.Name) {
+			gone = append(gone, h.Name)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	if err := r.kept.Forget(gone...); err != nil {
+		r.o.Log.Warn("certificates of removed domains could not be deleted; trying again", slog.Any("cause", err))
+		return
+	}
+	for _, host := range gone {
+		r.o.Log.Info("deleted the certificate of a host that is no domain any more", slog.String("domain", host))
+	}
+}
+
+// waiting returns the hosts whose attempts are due, in the order in which they go: those that failed least first, so
+// that one that fails keeps no other waiting.
+func (r *Orderer) waiting(now time.Time) (hosts []string) {
+	all := r.names.all()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failures, at := make(map[string]int), make(map[string]time.Time)
+	for _, host := range all {
+		h := r.kept.Of(host)
+		if h != nil {
+			failures[host] = h.Failures
+		}
+		if at[host] = due(h); at[host].After(now) && !r.mu.hurried[host] || r.mu.running[host] {
+			continue
+		}
+		hosts = append(hosts, host)
+	}
+	slices.SortStableFunc(hosts, func(a, b string) int {
+		return cmp.Or(cmp.Compare(failures[a], failures[b]), at[a].Compare(at[b]))
+	})
+	return hosts
+}
+
+// take begins an attempt, unless there are enough.
+func (r *Orderer) take(host string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.mu.running) >= maxAttempts || r.mu.running[host] || !r.mu.orders.take(now) {
+		return false
+	}
+	r.mu.running[host] = true
+	delete(r.mu.hurried, host)
+	return true
+}
+
+func (r *Orderer) done(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.running, host)
+}
+
+func (r *Orderer) isRunning(host string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.running[host]
+}
+
+// giveBack takes back an order that did not reach the authority.
+func (r *Orderer) giveBack(begun time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.orders.back(begun)
+}
+
+// Hurry ends the backoff of a host: whoever looks after it has mended something.
+func (r *Orderer) Hurry(host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.kept.Of(host); h == nil || h.Error != "" {
+		r.mu.hurried[host] = true
+	}
+}
+
+// attempt tries to get the certificate of a host, and keeps how that went.
+func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
+	h := certificate.Host{Name: host}
+	if had := r.kept.Of(host); had != nil {
+		h = *had
+	}
+	chain, key, err := r.order(ctx, host, begun)
+	if ctx.Err() != nil || !r.o.Leads() || !r.names.wants(host) {
+		return
+	}
+	h.TriedAt = r.o.Now()
+	if err == nil {
+		h.Chain, h.Key, h.Failures, h.Error, h.NextAt = chain, key, 0, "", time.Time{}
+		if err = r.kept.Tried(h); err == nil {
+			r.o.Log.Info("using a certificate", slog.String("domain", host), slog.Time("expires", r.kept.Of(host).NotAfter()))
+			return
+		}
+	}
+	r.fail(&h, err)
+}
+
+// fail keeps that an attempt failed.
+func (r *Orderer) fail(h *certificate.Host, err error) {
+	if had := r.kept.Of(h.Name); had != nil {
+		h.Chain, h.Key, h.Failures = had.Chain, had.Key, had.Failures
+	} else {
+		h.Chain, h.Key = nil, nil
+	}
+	h.Failures++
+	wait := max(backoff(h.Failures), asked(err))
+	wait += time.Duration(r.o.JitterFactor() * backoffJitter * float64(wait))
+	h.Error, h.NextAt = reason(err), h.TriedAt.Add(wait)
+	r.o.Source.failures.Add(1)
+	r.o.Log.Warn("no certificate; trying again", slog.String("domain", h.Name), slog.Any("cause", err),
+		slog.String("authority", r.o.Address), slog.String("needs", r.o.Reach.Unreachable), slog.Duration("in", wait.Round(time.Second)))
+	if err := r.kept.Tried(*h); err != nil {
+		r.o.Log.Warn("the failure of a certificate could not be kept", slog.String("domain", h.Name), slog.Any("cause", err))
+	}
+}
+
+// order checks that a host leads here, and orders its certificate.
+func (r *Orderer) order(ctx context.Context, host string, begun time.Time) (chain, key []byte, err error) {
+	found, err := r.o.Reach.nonce(ctx, r.kept, host)
+	if err == nil {
+		err = found.err(host)
+	}
+	if err != nil {
+		r.giveBack(begun)
+		return nil, nil, err
+	}
+	ways := found.ways()
+	if h := r.kept.Of(host); r.o.Reach.Off && h != nil && h.Failures%2 == 1 { // nobody knows which of them works
+		slices.Reverse(ways)
+	}
+	return r.o.Authority.Order(ctx, host, ways)
+}

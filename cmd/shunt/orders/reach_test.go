@@ -1,0 +1,67 @@
+package orders
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"shunt/cmd/shunt/certs"
+	"shunt/engine/expect"
+)
+
+// portOf returns the port of a server, as text.
+func portOf(t *testing.T, address string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	expect.OK(t, err)
+	return port
+}
+
+// silent returns a port at which nobody answers.
+func silent(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(t, err)
+	defer ln.Close()
+	return portOf(t, ln.Addr().String())
+}
+
+func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
+	w := newWorld(t)
+	here := httptest.NewServer(w.source.Challenges(true))
+	defer here.Close()
+	hereTLS := httptest.NewUnstartedServer(http.NotFoundHandler())
+	hereTLS.TLS = certs.TLSConfig(w.source)
+	hereTLS.StartTLS()
+	defer hereTLS.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	nowhere := silent(t)
+	plain, secure := portOf(t, here.Listener.Addr().String()), portOf(t, hereTLS.Listener.Addr().String())
+	for name, c := range map[string]struct {
+		reach    Reach
+		ways     string
+		wantText string
+	}{
+		"both":              {Reach{Private: true, Plain: plain, TLS: secure}, "tls-alpn-01 http-01", ""},
+		"plain HTTP":        {Reach{Private: true, Plain: plain, TLS: nowhere}, "http-01", ""},
+		"HTTPS":             {Reach{Private: true, Plain: nowhere, TLS: secure}, "tls-alpn-01", ""},
+		"another server":    {Reach{Private: true, Plain: portOf(t, other.Listener.Addr().String()), TLS: nowhere}, "", "which is not this server"},
+		"nobody":            {Reach{Private: true, Plain: nowhere, TLS: nowhere}, "", "nobody answers at port " + nowhere},
+		"a private address": {Reach{Plain: plain, TLS: secure}, "", "which is a private address"},
+		"off":               {Reach{Off: true}, "tls-alpn-01 http-01", ""},
+	} {
+		c.reach.Resolver = net.DefaultResolver
+		f, err := c.reach.nonce(t.Context(), w.kept, "localhost")
+		expect.OK(t, err)
+		err = f.err("localhost")
+		if c.wantText != "" {
+			expect.That(t, err != nil && strings.Contains(err.Error(), "localhost leads to ") && strings.Contains(err.Error(), c.wantText), "%s: got %v", name, err)
+			continue
+		}
+		expect.That(t, err == nil && strings.Join(f.ways(), " ") == c.ways, "%s: got %v by %v, want %s", name, err, f.ways(), c.ways)
+	}
+	expect.Equal(t, len(w.table.rows), 0, "rows that checks left")
+}

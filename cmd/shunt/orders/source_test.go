@@ -1,0 +1,72 @@
+package orders
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"shunt/api/domain"
+	"shunt/api/domains"
+	"shunt/cmd/shunt/certs"
+	"shunt/cmd/shunt/certs/certtest"
+	"shunt/engine/expect"
+)
+
+// fileFor returns a certificate in files for a host.
+func fileFor(t *testing.T, host string) *certs.Files {
+	t.Helper()
+	chain, key, err := issue(host, time.Now(), time.Hour)
+	expect.OK(t, err)
+	files := certtest.NewFolder(t, chain, key)
+	f, err := certs.OpenFiles(certs.Pair{Cert: files.Cert, Key: files.Key}, slog.New(slog.DiscardHandler))
+	expect.OK(t, err)
+	return f
+}
+
+func TestFilesServeTheNamesThatTheyCover(t *testing.T) {
+	w := newWorld(t, "b.test", "c.test", "d.test")
+	w.source.Files = []*certs.Files{fileFor(t, "sho.rt"), fileFor(t, "b.test")}
+	w.source.names.Default = domain.CertificateFiles
+	for name, want := range map[string]*certs.Files{"sho.rt": w.source.Files[0], "b.test": w.source.Files[1], "B.test.": w.source.Files[1], "": w.source.Files[0], "c.test": w.source.Files[0]} {
+		expect.That(t, w.greet(name) == want.Current(), "%q gets another certificate", name)
+	}
+	r := &Reporter{Source: w.source, Certificates: w.kept}
+	for host, want := range map[string]string{"b.test": domains.CertificateValid, "c.test": domains.CertificateFailing} {
+		got := r.Certificate(w.domains.At(host))
+		expect.That(t, got.State == want && got.From == domain.CertificateFiles, "%s: got %+v", host, got)
+	}
+	w.look()
+	expect.Equal(t, w.authority.count(), 0, "orders for domains with files")
+}
+
+func TestADomainSaysWhyItHasNoCertificate(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.add("c.test", "www.c.test")
+	r := &Reporter{Source: w.source, Orderer: w.orderer, Certificates: w.kept}
+	got := r.Certificate(w.domains.At("c.test"))
+	expect.That(t, got.State == domains.CertificateWaiting && got.ExpiresAt == nil, "before: %+v", got)
+	w.authority.refuses["www.c.test"] = errNoCertificate
+	w.look()
+	got = r.Certificate(w.domains.At("c.test"))
+	expect.That(t, got.State == domains.CertificateFailing && got.Error == errNoCertificate.Error() && got.NextAttemptAt != nil && got.Failures == 1, "an alias fails: %+v", got)
+	got = r.Certificate(w.domains.At("b.test"))
+	expect.That(t, got.State == domains.CertificateValid && got.ExpiresAt != nil && got.Error == "", "the other: %+v", got)
+	figures := r.Figures()
+	expect.That(t, len(figures) == 2 && figures[0].Host == "b.test" && figures[1].Failures == 1 && figures[1].NotAfter.IsZero(), "figures: %+v", figures)
+	r.Orderer = nil
+	got = r.Certificate(w.domains.At("b.test"))
+	expect.That(t, got.State == domains.CertificateFailing && got.Error != "", "a server that asks nobody: %+v", got)
+}
+
+func TestACheckEndsTheWaitOfAHostThatLeadsHere(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.authority.refuses["b.test"] = errNoCertificate
+	w.look()
+	w.orderer.Hurry("b.test")
+	delete(w.authority.refuses, "b.test")
+	w.look()
+	expect.That(t, w.greet("b.test") != nil && w.authority.count() == 2, "it waits")
+	w.orderer.Hurry("b.test")
+	w.look()
+	expect.Equal(t, w.authority.count(), 2, "orders for a certificate that is well")
+}
