@@ -138,6 +138,8 @@ func TestATokenOfADomainUsesNothingOfOthers(t *testing.T) {
 		expect.That(t, strings.HasSuffix(made.header.Get("Location"), "?domain=b.test"), "Location: got %s", made.header.Get("Location"))
 		st.callAs(token, "DELETE", strings.TrimPrefix(made.header.Get("Location"), "/api/v1"), "").need(t, "", 204)
 	}
+	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=a.test", "")), []string{"a.test/only-a", "a.test/x"}, "links of a")
+	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=127.0.0.1", "")), []string{"/x"}, "links of the default domain")
 	bulk := st.callAs(token, "POST", "/shorten/bulk", `[{"url":"https://n.example/","alias":"in-bulk"},{"url":"https://n.example/","domain":"a.test"},{"url":"https://n.example/","domain":"none.test"}]`)
 	bulk.need(t, "a bulk", 200)
 	for _, want := range []string{`"created":1`, `"failed":2`, `"https://b.test/in-bulk"`, `"status":403`, `"status":422`} {
