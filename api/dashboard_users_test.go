@@ -215,6 +215,8 @@ func TestPagesLimitUsersAndTokensToDomains(t *testing.T) {
 
 	page = admin.fill(admin.open("/_/tokens"), "/_/tokens", "name", "of a", "limit", "some", "domains", "a.test")
 	expect.Contains(t, page.text(), "only a.test")
+	page = admin.fill(admin.open("/_/tokens"), "/_/tokens", "name", "n", "limit", "all", "domains", "a.test")
+	expect.Contains(t, page.text(), "Choose “Only these”, or leave this empty")
 	page = admin.fill(admin.open("/_/tokens"), "/_/tokens", "name", "n", "limit", "some", "domains", "")
 	expect.Contains(t, page.text(), "Name a domain, or choose all")
 
@@ -228,4 +230,27 @@ func TestPagesLimitUsersAndTokensToDomains(t *testing.T) {
 	admin.fill(admin.open(path), path, "limit", "all")
 	u, err = st.accounts.UserByName("ann@example.org")
 	expect.That(t, err == nil && !u.Domains.Limited(), "lifted: got %+v, %v", u, err)
+}
+
+// TestFormsOfALimitedMemberHaveTheirDomains makes a link in the form of a member of two domains, and of one.
+func TestFormsOfALimitedMemberHaveTheirDomains(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	joe := st.person("joe@example.com", account.RoleMember)
+	st.limitTo(joe.ID, "b.test", "127.0.0.1")
+	b := st.browse("joe@example.com")
+	expect.Contains(t, b.open("/_/account").text(), "member, only 127.0.0.1:8080, b.test")
+	page := b.open("/_/links/new")
+	expect.Contains(t, page.body, `<option value="127.0.0.1:8080">`)
+	expect.That(t, strings.Contains(page.body, `<option value="b.test">`) && !strings.Contains(page.body, "a.test"), "a form has other domains: %s", page.body)
+	b.follow(page.form("/_/links/new").with("url", "https://example.com/", "alias", "of-0"))
+	b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://example.com/", "alias", "of-b", "domain", "b.test"))
+	page = b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://example.com/", "domain", "a.test"))
+	expect.Equal(t, page.status, 403, "another domain")
+	expect.Slices(t, codesIn(t, st.call("GET", fmt.Sprintf("/links?owner=%d", joe.ID), "")), []string{"/of-0", "b.test/of-b"}, "links")
+	st.limitTo(joe.ID, "b.test")
+	page = b.open("/_/links/new")
+	expect.That(t, !strings.Contains(page.body, `name="domain"`), "a member of one domain is asked for it")
+	b.follow(page.form("/_/links/new").with("url", "https://example.com/", "alias", "other"))
+	expect.Slices(t, codesIn(t, st.call("GET", fmt.Sprintf("/links?owner=%d", joe.ID), "")), []string{"/of-0", "b.test/of-b", "b.test/other"}, "links")
 }

@@ -16,6 +16,7 @@ import (
 type accountView struct {
 	Name       string
 	Admin      bool
+	Only       string // the limit to domains; empty: none
 	Sessions   []sessionView
 	CurrentErr string
 	NewErr     string
@@ -35,6 +36,9 @@ type sessionView struct {
 func (r *request) account() error { return r.showAccount(fasthttp.StatusOK, accountView{}) }
 
 func (r *request) showAccount(status int, view accountView) error {
+	if r.Caller.Domains.Limited() {
+		view.Only = r.only(r.Caller.Domains)
+	}
 	sessions, err := r.Accounts.ListSessions(r.Caller.User.ID)
 	if err != nil {
 		return err

@@ -64,13 +64,15 @@ func (r *request) only(d account.Domains) string {
 // it stays, too, so that one to domains that were removed is not lifted by an edit of something else.
 func (r *request) limitAsked(now account.Domains) (*account.Domains, error) {
 	hosts := strings.FieldsFunc(r.Sent("domains"), func(c rune) bool { return c == ',' || c == ' ' })
+	same := slices.Equal(hosts, r.Calls.HostsOf(now))
 	switch limit := r.Sent("limit"); {
-	case limit == "" || limit == limitSome && now.Limited() && slices.Equal(hosts, r.Calls.HostsOf(now)):
+	case limit == "" || limit == limitSome && now.Limited() && same:
 		return nil, nil
+	case limit != limitSome && len(hosts) > 0 && !same: // whoever types hosts wants a limit
+		return nil, jsonbody.FieldError("domains", "conflict", "choose “Only these”, or leave this empty")
 	case limit != limitSome:
 		return new(account.Domains), nil
-	}
-	if len(hosts) == 0 {
+	case len(hosts) == 0:
 		return nil, jsonbody.FieldError("domains", "required", "name a domain, or choose all")
 	}
 	d, err := r.Calls.DomainsNamed(r.Caller, hosts)
