@@ -146,8 +146,8 @@ func (f *front) serveBeginning(ctx *fasthttp.RequestCtx, in engine.Domain, fold 
 	return false
 }
 
-// serveCode calls the redirector for fasthttp. If the path may mean something else, a code that no link has is not answered nor
-// counted, and serveCode returns false.
+// serveCode calls the redirector for fasthttp. If the path may mean something else, a code that no link has is not
+// answered nor counted, and serveCode returns false.
 func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool, as meaning) (served bool) {
 	sc := f.scratch.Get().(*scratch)
 	method := ctx.Method()

@@ -12,8 +12,8 @@ import (
 )
 
 // BenchmarkDomains has as many links in one domain, the default one, and in a thousand: what a start takes of each
-// link, its memory, the first page of a list, and the figures of thirty days, three of which have hits. What is asked of one domain is asked
-// of one with a part of the links; what is asked of all is of all links.
+// link, its memory, the first page of a list, and the figures of thirty days, three of which have hits. What is asked
+// of one domain is asked of one with a part of the links; what is asked of all is of all links.
 func BenchmarkDomains(b *testing.B) {
 	for _, domains := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("links=%s/domains=%d", human(links()), domains), func(b *testing.B) {

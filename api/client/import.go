@@ -12,11 +12,11 @@ import (
 // MaxImportLinks is how many links one request may import.
 const MaxImportLinks = 1000
 
-// Import imports up to MaxImportLinks links that were made elsewhere, each a link object as Export
-// returns it (Link.Raw), in one durable commit, with their codes, times and hits. Only admins may
-// import; with Owner the links become another user's, with InDomain those without a domain are of that one. A link that already exists with the same fields
-// stays as it is and counts as existing, so an import may be repeated. A refused link does not affect
-// the others, and is not an error.
+// Import imports up to MaxImportLinks links that were made elsewhere, each a link object as Export returns it
+// (Link.Raw), in one durable commit, with their codes, times and hits. Only admins may import; with Owner the links
+// become another user's, with InDomain those without a domain are of that one. A link that already exists with the same
+// fields stays as it is and counts as existing, so an import may be repeated. A refused link does not affect the
+// others, and is not an error.
 func (c *Client) Import(ctx context.Context, links []json.RawMessage, options ...Option) (BulkResult, error) {
 	return ask[BulkResult](ctx, c, importOf(links), options)
 }

@@ -96,11 +96,3 @@ func EncodeJSON(v any) []byte {
 	}
 	return b.Bytes()
 }
-
-// brotliLevel compresses as fast as gzip does by default, and better.
-const brotliLevel = 5
-
-// Compressed is handle with an answer that is compressed if the client accepts that.
-func Compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
-	return fasthttp.CompressHandlerBrotliLevel(handle, brotliLevel, fasthttp.CompressDefaultCompression)
-}

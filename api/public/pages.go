@@ -124,7 +124,7 @@ func (s Pages) writeOnce(ctx *fasthttp.RequestCtx, html []byte) {
 }
 
 // compress compresses the answer if the client accepts that.
-var compress = exchange.Compressed(func(*fasthttp.RequestCtx) {})
+var compress = fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, page.BrotliLevel, fasthttp.CompressDefaultCompression)
 
 // writeText sends the body of t, compressed if the client accepts that. It reports whether it is.
 func writeText(ctx *fasthttp.RequestCtx, t page.Text) (compressed bool) {

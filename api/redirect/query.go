@@ -9,8 +9,8 @@ import (
 	"shunt/engine/index"
 )
 
-// addPath adds rest, which begins with one slash, to the path of the target at the end of buf, which begins at at. There
-// is one slash between both, so that the host stays what it is.
+// addPath adds rest, which begins with one slash, to the path of the target at the end of buf, which begins at at.
+// There is one slash between both, so that the host stays what it is.
 func addPath(buf []byte, at int, rest []byte) []byte {
 	end := len(buf)
 	if more := bytes.IndexAny(buf[at:], "?#"); more >= 0 {

@@ -174,9 +174,9 @@ func (r *Redirector) look(key turnstile.Key, k engine.KeyView, fold bool) (index
 	return l, Redirected
 }
 
-// Peek returns the link of k if a redirect that forwards no query would follow it now; otherwise
-// the outcome is that of such a redirect. With fold, the code may be in any case. It counts only unknown codes. While links are loaded it reads
-// the store as DecideUnread does, for the client with key.
+// Peek returns the link of k if a redirect that forwards no query would follow it now; otherwise the outcome is that of
+// such a redirect. With fold, the code may be in any case. It counts only unknown codes. While links are loaded it
+// reads the store as DecideUnread does, for the client with key.
 func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, fold bool, nowMs int64) (Peeked, Outcome) {
 	l, o := r.look(key, k, fold)
 	switch o {

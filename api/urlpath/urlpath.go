@@ -80,10 +80,10 @@ func IsCode(code []byte) bool {
 // codes, but follows addresses too.
 func MayBeSpoilt(code []byte) bool { return code[len(code)-1] == '.' }
 
-// Beginnings yields the codes that a path begins with, as whole segments, from the longest one on, each with the rest of
-// the path as it was sent, from one slash on. It yields none if the path belongs to
-// something else than links, or if the rest could lead out of the path that it is added to: it has a segment "." or
-// "..", which clients and servers remove, or a backslash, which browsers take for a slash, also if they are escaped.
+// Beginnings yields the codes that a path begins with, as whole segments, from the longest one on, each with the rest
+// of the path as it was sent, from one slash on. It yields none if the path belongs to something else than links, or if
+// the rest could lead out of the path that it is added to: it has a segment "." or "..", which clients and servers
+// remove, or a backslash, which browsers take for a slash, also if they are escaped.
 func Beginnings(path []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(code, rest []byte) bool) {
 		if len(path) == 0 || path[0] != '/' || reservedRoot(path[1:]) || leadsOut(path) {
@@ -102,8 +102,8 @@ func Beginnings(path []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// maxSentBytes bounds the slash, a code as it may be sent, and what follows: all of it escaped, and each character in the
-// longest form that NFC makes shorter.
+// maxSentBytes bounds the slash, a code as it may be sent, and what follows: all of it escaped, and each character in
+// the longest form that NFC makes shorter.
 const maxSentBytes = 2 + 3*3*engine.MaxCodeBytes
 
 func reservedRoot(path []byte) bool {

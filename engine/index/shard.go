@@ -95,7 +95,8 @@ func (s *shard) lookupFrom(t *table, tag uint64, k KeyView) (l Link, ok bool) {
 	}
 }
 
-// lookupFolded returns the live link of a key whose code may be in another case; see table.findFolded. It takes no lock.
+// lookupFolded returns the live link of a key whose code may be in another case; see table.findFolded. It takes no
+// lock.
 func (s *shard) lookupFolded(tag uint64, k KeyView) (l Link, ok bool) {
 	for {
 		t := s.current.Load()

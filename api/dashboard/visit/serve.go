@@ -11,7 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
-	"shunt/api/exchange"
+	"shunt/api/page"
 	"shunt/api/problem"
 )
 
@@ -32,7 +32,7 @@ const maxCompressed = 1 << 20
 // compressed compresses the answers of handle, except for large ones and for streams: their events must not wait in a
 // buffer, and their reads must stay on the goroutine of the connection.
 func compressed(handle fasthttp.RequestHandler) fasthttp.RequestHandler {
-	compress := exchange.Compressed(func(*fasthttp.RequestCtx) {})
+	compress := fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, page.BrotliLevel, fasthttp.CompressDefaultCompression)
 	return func(ctx *fasthttp.RequestCtx) {
 		if handle(ctx); !ctx.Response.IsBodyStream() && len(ctx.Response.Body()) <= maxCompressed {
 			compress(ctx)

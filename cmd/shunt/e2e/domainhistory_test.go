@@ -12,8 +12,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestRacingWritersOfThreeDomainsHaveOneOrder has 64 clients that create, change, delete, read and follow links of equal
-// codes in three domains, while the server is killed and started again. Nobody may ever see the target of another
+// TestRacingWritersOfThreeDomainsHaveOneOrder has 64 clients that create, change, delete, read and follow links of
+// equal codes in three domains, while the server is killed and started again. Nobody may ever see the target of another
 // domain, and the writes of each code must have one order, in which all that was acknowledged is there.
 func TestRacingWritersOfThreeDomainsHaveOneOrder(t *testing.T) {
 	const clients = 64
