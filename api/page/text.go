@@ -31,7 +31,7 @@ func (t Text) Gzip() []byte { return t.packed().gzip }
 // Brotli is Gzip for Brotli (RFC 7932), which saves a tenth more.
 func (t Text) Brotli() []byte { return t.packed().brotli }
 
-// BrotliLevel is that of pages that are made for one request: it takes as long as gzip's default level, and saves a tenth
+// BrotliLevel is that of pages made for one request: it takes as long as the default level of gzip, and saves a tenth
 // more.
 const BrotliLevel = 5
 
