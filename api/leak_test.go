@@ -173,7 +173,7 @@ var leakValues = map[string][]string{
 	"owner": {"all", "1", "3"}, "domain": {"guessed.test", "127.0.0.1", "b.test", "none.test"}, "q": {"guessed", "http", "https://guessed.test/guessed-ann"},
 	"tag": {"guessed-tag", "mine-tag"}, "codes": {"guessed-ann,guessed-bob", "mine-ann,mine-too-ann", "guessed-ann,mine-ann"}, "limit": {"1", "100"}, "cursor": {"AQ"},
 	"include": {"unique", "referrers,countries,devices,browsers"}, "state": {"active"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
-	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
+	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
 }
 
@@ -188,7 +188,7 @@ var leakBodies = map[string][]string{
 	"POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
-	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},
+	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},
 	"POST /session": {`{"email":"ann@example.com","password":"` + password + `"}`}, "DELETE /session": {``},
 }
 
