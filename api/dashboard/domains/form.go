@@ -46,9 +46,9 @@ func fields() []*field {
 		{Name: "not_found_url", Label: "Unknown codes lead to", Hint: "{path} stands for what was asked for, such as https://example.org/find?q={path}. Empty: nowhere.", Address: true},
 		{Name: "expired_url", Label: "Expired links lead to", Hint: "Empty: nowhere.", Address: true},
 		{Name: "redirect_status", Label: "Kind of redirect of new links", Choices: []choice{{"", "as usual: 302"}, {"301", "301"}, {"302", "302"}, {"307", "307"}, {"308", "308"}}},
-		{Name: "case", Label: "Codes", Choices: []choice{{"", "are matched as they are written"}, {domains.CaseFold, "may be typed in any case"}}},
-		{Name: "trim", Label: "After an address", Choices: []choice{{"", "a dot, a bracket or a blank is ignored"}, {"false", "everything counts"}}},
-		{Name: "unicode_codes", Label: "Aliases", Choices: []choice{{"", "have letters from a to z"}, {"true", "may have letters of all scripts"}}},
+		{Name: "case", Label: "Upper and lower case in codes", Choices: []choice{{"", "make a difference"}, {domains.CaseFold, "make none"}}},
+		{Name: "trim", Label: "Dots and brackets after an address", Choices: []choice{{"", "are ignored"}, {"false", "count"}}},
+		{Name: "unicode_codes", Label: "Letters in codes", Choices: []choice{{"", "from a to z"}, {"true", "of all scripts"}}},
 		{Name: "robots", Label: "robots.txt", Hint: "Empty: the usual one. The word none: robots are to stay away. Else the text of the file.", Lines: true},
 		{Name: "certificate", Label: "Certificate", Choices: []choice{
 			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "none"},
