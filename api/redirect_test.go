@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/accesslog"
+	"shunt/api/domain"
 	"shunt/api/ops"
 	"shunt/api/redirect"
 	"shunt/api/visitor"
@@ -257,6 +258,33 @@ func BenchmarkPlainAnswer(b *testing.B) {
 			if got := string(out[9:12]); got != c.status {
 				b.Fatalf("got %s", got)
 			}
+		})
+	}
+}
+
+// BenchmarkPlainAnswerOfADomain measures a redirect with one domain and with a hundred, on the default one and on
+// another.
+func BenchmarkPlainAnswerOfADomain(b *testing.B) {
+	const browser = "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
+	for _, c := range []struct {
+		domains int
+		host    string
+	}{{1, "sho.rt"}, {100, "sho.rt"}, {100, "d42.example"}} {
+		b.Run(fmt.Sprintf("domains=%d/host=%s", c.domains, c.host), func(b *testing.B) {
+			st := newSite(b, func(o *Options) { o.Now = nil })
+			for i := 1; i < c.domains; i++ {
+				host := fmt.Sprintf("d%d.example", i)
+				st.addDomain(domain.Domain{Host: host})
+				st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"abcdefgh","domain":"` + host + `"}`)
+			}
+			st.shorten(`{"url":"https://example.com/some/path/of/usual/length?with=query&and=more","alias":"abcdefgh"}`)
+			r := plainOf(b, st, "10.0.0.1", strings.Replace(requestText("GET", "/abcdefgh", "", browser), "Host: any.example", "Host: "+c.host, 1))
+			out := make([]byte, 0, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				out = st.front.answerPlain(out[:0], r)
+			}
+			expect.Equal(b, string(out[9:12]), "302")
 		})
 	}
 }
