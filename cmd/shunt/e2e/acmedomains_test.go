@@ -97,3 +97,37 @@ func (c *acmeClient) wantNoOrderBySNI() {
 	time.Sleep(2 * time.Second) // two looks of the server
 	expect.Equal(c.t, c.from.orders(), before, "orders after 1,000 unknown names")
 }
+
+// TestCertificatesOfOneNodeServeOnAll has a cluster whose second node no authority can reach.
+func TestCertificatesOfOneNodeServeOnAll(t *testing.T) {
+	needACME(t)
+	var from *acmeServer
+	place := func(n *siteNode) {
+		address := strings.TrimPrefix(n.url, "http://")
+		if from == nil {
+			from = startACME(t, address, freeAddress(t), 90*24*3600)
+			n.site.options.nodes = []string{
+				"--acme-domain", acmeTestDomain, "--acme-accept-terms", "--acme-directory", from.directory, "--acme-test", from.internet, "--acme-check", "any",
+			}
+		}
+		n.starter = []string{"env", "SSL_CERT_FILE=" + from.trust}
+	}
+	s := newSiteOn(t, siteOptions{place: place}, "a", "b")
+	var at []*acmeClient
+	for _, n := range s.nodes {
+		at = append(at, &acmeClient{t: t, from: from, dir: n.data, listen: strings.TrimPrefix(n.url, "http://"), process: n.process})
+	}
+	at[1].run("domain", "add", "go.example") // by the other node
+	hosts := []string{acmeTestDomain, "go.example"}
+	for _, host := range hosts {
+		_, want := at[0].awaitHost(host, "/", nil)
+		_, got := at[1].awaitHost(host, "/", nil)
+		expect.That(t, got.Cmp(want) == 0, "%s: the second node has certificate %d, the first %d", host, got, want)
+	}
+	s.nodes[0].kill()
+	s.await(func() bool { return s.leader() == s.nodes[1] }, "the other node leads")
+	for _, host := range hosts {
+		at[1].awaitHost(host, "/", nil)
+	}
+	expect.Equal(t, from.orders(), len(hosts), "orders")
+}
