@@ -9,10 +9,14 @@ import (
 	"shunt/engine/expect"
 )
 
-// upload sends a file with the form of the page to import.
-func (b *plainBrowser) upload(owner, text string) *shown {
+// upload sends a file with the form of the page to import, in which boxes are checked.
+func (b *plainBrowser) upload(owner, text string, checked ...string) *shown {
 	b.st.t.Helper()
-	body := "--xyz\r\nContent-Disposition: form-data; name=\"owner\"\r\n\r\n" + owner +
+	body := ""
+	for _, name := range checked {
+		body += "--xyz\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\ntrue\r\n"
+	}
+	body += "--xyz\r\nContent-Disposition: form-data; name=\"owner\"\r\n\r\n" + owner +
 		"\r\n--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"links.ndjson\"\r\nContent-Type: application/octet-stream\r\n\r\n" +
 		text + "\r\n--xyz--\r\n"
 	return b.post("/_/transfer", "multipart/form-data; boundary=xyz", body)
@@ -112,4 +116,17 @@ func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
 	p.want("Visitors of all time not known visitors of imported hits are not known", "5 imported hits have no time: they are in no span of time, so not in the chart")
 	b.open("/_/").want("5 imported hits have no time: they are in no span of time, so not in the chart")
 	b.open("/_/link/middle").want("Visitors of all time 0", "Visitors of all time: counted exactly.")
+}
+
+func TestAnImportAddsDomainsIfItIsTold(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("owner@example.com", account.RoleAdmin)
+	const text = `{"code":"one","url":"http://a/","domain":"new.test"}`
+	b.upload("2", text).want("Created 0", "Refused 1")
+	expect.That(t, !strings.Contains(b.open("/_/transfer").body, "Export the domain"), "there is a choice of one domain")
+	b.upload("2", text, "create_domains").want("Created 1", "Refused 0")
+	form := b.open("/_/transfer").form("/api/v1/export")
+	expect.Equal(t, form.values.Get("owner"), "all", "of an admin: got %v", form)
+	r := st.get("/api/v1/export?include=unique&owner=all&domain=new.test", b.cookie, ownPage)
+	r.expect(t, "the export of the domain", 200, `"code":"one"`)
 }

@@ -460,6 +460,7 @@ function importFile(form) {
 			begin();
 		};
 		if (owner) url.searchParams.set('owner', owner);
+		if (form.elements.create_domains?.checked) url.searchParams.set('create_domains', 'true');
 		begin();
 		try {
 			n = await countLines(file, signal) + 1;

@@ -24,6 +24,7 @@ const maxOwnerChoices = 200
 // transferView is what the page to import and export shows.
 type transferView struct {
 	Admin    bool
+	Domains  *visit.DomainChoice // of an export; nil: there is only one
 	Own      ownedLinks
 	All      uint64         // links of all users
 	Owners   []account.User // empty: too many to list
@@ -40,6 +41,7 @@ func (r *request) transferPage() error { return r.showTransfer(fasthttp.StatusOK
 // showTransfer shows the page with the outcome of an import, or with why a file was not taken.
 func (r *request) showTransfer(status int, done *imported, refused error) (err error) {
 	view := transferView{Admin: r.Admin(), Errors: map[string]string{}, Imported: done, MaxMiB: maxImportBytes >> 20}
+	view.Domains = r.DomainsOfList("", false)
 	if refused != nil {
 		at, general, ok := visit.FieldErrors(refused, "owner", "file")
 		if !ok {
@@ -106,8 +108,9 @@ var (
 
 // An upload is the form with a file.
 type upload struct {
-	owner string
-	text  []byte
+	owner   string
+	domains bool // those that are not there are added
+	text    []byte
 }
 
 // uploadedFile returns what the form has.
@@ -115,7 +118,7 @@ func (r *request) uploadedFile() (f upload, err error) {
 	if !r.Uploads() {
 		return f, errNotForm
 	}
-	if f = (upload{r.Sent("owner"), r.File()}); len(bytes.TrimSpace(f.text)) == 0 {
+	if f = (upload{r.Sent("owner"), r.Sent("create_domains") != "", r.File()}); len(bytes.TrimSpace(f.text)) == 0 {
 		return f, errNoFile
 	}
 	return f, nil
@@ -156,6 +159,8 @@ func (r *request) importLines(f upload) (*imported, error) {
 		results, err := r.Calls.Import(r.Caller, guard, ops.Bulk{
 			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: text},
 			May:  func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
+
+			CreateDomains: f.domains,
 		})
 		if err != nil && done.Before == 0 {
 			return nil, err
