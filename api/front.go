@@ -122,7 +122,7 @@ func (f *front) serveLink(ctx *fasthttp.RequestCtx, in engine.Domain, path, quer
 			return true
 		}
 	}
-	if deeper && f.serveBeginning(ctx, in, rules.Folds, path, query) {
+	if deeper && f.serveBeginning(ctx, in, &rules, path, query) {
 		return true
 	}
 	if named.orElse = false; named.code == nil {
@@ -133,13 +133,13 @@ func (f *front) serveLink(ctx *fasthttp.RequestCtx, in engine.Domain, path, quer
 
 // serveBeginning answers a request whose path begins with a code whose link passes the rest on, unless the path is that
 // of a page about a link.
-func (f *front) serveBeginning(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool, path, query []byte) (served bool) {
-	if code := f.others.LinkOfPage(path); code != nil &&
-		f.redirects.Known(auth.StrangerKey(ctx, f.proxies), engine.KeyView{Domain: in, Code: code}, fold) != redirect.UnknownCode {
+func (f *front) serveBeginning(ctx *fasthttp.RequestCtx, in engine.Domain, rules *domain.Settings, path, query []byte) (served bool) {
+	if code := f.others.LinkOfPage(path, rules.KeepsEnds); code != nil &&
+		f.redirects.Known(auth.StrangerKey(ctx, f.proxies), engine.KeyView{Domain: in, Code: code}, rules.Folds) != redirect.UnknownCode {
 		return false
 	}
 	for code, rest := range urlpath.Beginnings(path) {
-		if f.serveCode(ctx, in, fold, meaning{code, query, rest, true}) {
+		if f.serveCode(ctx, in, rules.Folds, meaning{code, query, rest, true}) {
 			return true
 		}
 	}
@@ -168,7 +168,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
 	}
 	d := f.decide(ctx, sc, now)
-	served = !as.orElse || d.Outcome != redirect.UnknownCode
+	served = !as.orElse || !d.Outcome.IsUnknown()
 	if served {
 		f.commit(ctx, sc, d, now)
 	}

@@ -82,6 +82,7 @@ func TestALinkPassesTheRestOfItsPathOn(t *testing.T) {
 			`{"alias":"a/b","url":"https://ab.org/","forward_path":true}`,
 			`{"alias":"a/b/plain","url":"https://plain.org/"}`,
 			`{"alias":"off","url":"https://e.org/","forward_path":true,"disabled":true}`,
+			`{"alias":"docs/soon","url":"https://soon.org/","starts_at":"2030-01-01T00:00:00Z","forward_path":true}`,
 			`{"alias":"perm","url":"https://e.org/","forward_path":true,"redirect_status":301}`,
 		} {
 			st.shorten(link)
@@ -93,7 +94,7 @@ func TestALinkPassesTheRestOfItsPathOn(t *testing.T) {
 			"/d/.evil.com": "https://e.org/.evil.com", "/d/@evil": "https://e.org/@evil", "/d//evil.com": "https://e.org/evil.com", "/d///evil.com/": "https://e.org/evil.com/", "/s//evil.com": "https://e.org/evil.com", "/q/a?y=2": "https://e.org/a?x=1",
 			"/d/%2e%2e/x": "", "/d/../x": "", "/d/.": "https://e.org", "/d/x/..": "", "/d/x/%2E%2e": "", "/d/.%2e": "https://e.org", "/d/.%2e/": "https://e.org", "/d/./": "https://e.org", "/d/..%2fx": "", "/d/x%2F..%2fy": "", `/d/a\b`: "", "/d/a%5cb": "", "/d/%5C%5cevil": "",
 			"/a/x": "https://a.org/x", "/a/b/c": "https://ab.org/c", "/a/b/": "https://ab.org/", "/a/bc": "https://a.org/bc", "/a/b/plain": "https://plain.org/", "/a/b/plain/x": "https://ab.org/plain/x", "/a/c/d": "https://a.org/c/d",
-			"/docsx": "", "/x/docs": "", "/docsx/a": "",
+			"/docs/soon": "https://e.org/p/soon?x=1#f", "/docs/soon/x": "https://e.org/p/soon/x?x=1#f", "/docsx": "", "/x/docs": "", "/docsx/a": "",
 		})
 		expect.Equal(t, askAs(t, dial, "127.0.0.1", "/off/x").status, 410, "a link that is off")
 		expect.Equal(t, askAs(t, dial, "127.0.0.1", "/d/"+strings.Repeat("x", 8180)).status, 414, "a location that is too long")
@@ -141,7 +142,7 @@ func TestADomainMayKeepWhatFollowsAnAddress(t *testing.T) {
 	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 		st.setDefault(func(s *domain.Settings) { s.KeepsEnds = true })
 		st.shorten(`{"url":"https://e.org/","alias":"abc"}`)
-		wantPaths(t, dial, "127.0.0.1", map[string]string{"/abc": "https://e.org/", "/abc/": "https://e.org/", "/abc.": "", "/abc)": "", "/abc%20": "", "/abc&x=1": ""})
+		wantPaths(t, dial, "127.0.0.1", map[string]string{"/abc": "https://e.org/", "/abc/": "https://e.org/", "/abc.": "", "/abc)": "", "/abc%20": "", "/abc+).": "", "/abc.svg)": "", "/abc&x=1": ""})
 	})
 }
 

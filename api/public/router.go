@@ -87,15 +87,19 @@ func New(o Options) *Router {
 }
 
 // pageAt returns the page that a raw path names, nil if there is none. The path of a page about a link
-// may be spoilt like that of the link (urlpath.SpoiltCode), but has no query from an ampersand on.
-func (p *Router) pageAt(path []byte) (serve handler, code []byte) {
+// may be spoilt like that of the link (urlpath.SpoiltCode), but has no query from an ampersand on, unless
+// its domain keeps ends.
+func (p *Router) pageAt(path []byte, keepsEnds bool) (serve handler, code []byte) {
 	if serve := p.fixed[string(path)]; serve != nil {
 		return serve, nil
 	}
-	if serve, code = p.codePageAt(path); serve == nil {
-		serve, code = p.codePageAt(urlpath.Clean(path))
+	if serve, code = p.codePageAt(path); serve != nil {
+		return serve, code
 	}
-	return serve, code
+	if keepsEnds {
+		return p.codePageAt(urlpath.Plain(path))
+	}
+	return p.codePageAt(urlpath.Clean(path))
 }
 
 // codePageAt returns the page about a link that path names, nil if there is none.
@@ -113,8 +117,8 @@ func (p *Router) codePageAt(path []byte) (serve handler, code []byte) {
 }
 
 // LinkOfPage returns the code of the link that a page is about; nil if path is not that of such a page.
-func (p *Router) LinkOfPage(path []byte) []byte {
-	_, code := p.pageAt(path)
+func (p *Router) LinkOfPage(path []byte, keepsEnds bool) []byte {
+	_, code := p.pageAt(path, keepsEnds)
 	return code
 }
 
@@ -123,7 +127,7 @@ func (p *Router) IsFixed(path []byte) bool { return p.fixed[string(path)] != nil
 
 // Serve answers requests whose path is neither a code nor of the API.
 func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
-	serve, code := p.pageAt(path)
+	serve, code := p.pageAt(path, p.pages.domain(ctx).KeepsEnds)
 	switch {
 	case p.answersNonce(ctx, path):
 	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(page.Root)):
@@ -141,7 +145,7 @@ func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 // ServeDomain answers requests on a domain other than the default one whose path is not a code. The API and the
 // dashboard are on the default domain only.
 func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
-	serve, code := p.pageAt(path)
+	serve, code := p.pageAt(path, p.pages.domain(ctx).KeepsEnds)
 	switch {
 	case p.answersNonce(ctx, path):
 	case bytes.HasPrefix(path, []byte(apiPrefix)):

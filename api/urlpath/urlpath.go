@@ -86,28 +86,55 @@ func MayBeSpoilt(code []byte) bool { return code[len(code)-1] == '.' }
 // remove, or a backslash, which browsers take for a slash, also if they are escaped.
 func Beginnings(path []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(code, rest []byte) bool) {
-		if len(path) == 0 || path[0] != '/' || reservedRoot(path[1:]) || leadsOut(path) {
+		if len(path) == 0 || path[0] != '/' || reservedRoot(path[1:]) {
 			return
 		}
-		head := path[:min(len(path), maxSentBytes)]
-		for at := bytes.LastIndexByte(head, '/'); at > 0; at = bytes.LastIndexByte(head[:at], '/') {
-			rest := path[at:]
+		code, ends := segmentsOf(path)
+		for i := len(ends) - 1; i >= 0; i-- {
+			if i == len(ends)-1 && leadsOut(path) { // asked last, because it reads the whole path
+				return
+			}
+			rest := path[ends[i].path:]
 			for len(rest) > 1 && rest[1] == '/' {
 				rest = rest[1:]
 			}
-			if code := Code(path[:at]); code != nil && !yield(code, rest) {
+			if code := code[:ends[i].code]; IsCode(code) && !yield(code, rest) {
 				return
 			}
 		}
 	}
 }
 
-// maxSentBytes bounds the slash, a code as it may be sent, and what follows: all of it escaped, and each character in
-// the longest form that NFC makes shorter.
-const maxSentBytes = 2 + 3*3*engine.MaxCodeBytes
+// An end is where a segment ends: in a code, and in the path as it was sent.
+type end struct{ code, path int }
+
+// segmentsOf returns the code of as many segments of a path as one can have, without what follows the last slash, and
+// where they end. It takes time in proportion to what a code may have, however long the path is.
+func segmentsOf(path []byte) (code []byte, ends []end) {
+	for at := 1; ; {
+		next := bytes.IndexByte(path[at:min(len(path), at+maxSentBytes)], '/')
+		if next <= 0 {
+			return code, ends
+		}
+		if len(ends) > 0 {
+			code = append(code, '/')
+		}
+		code = append(code, unescaped(path[at:at+next])...)
+		if len(code) > engine.MaxCodeBytes {
+			return code, ends
+		}
+		at += next
+		ends = append(ends, end{len(code), at})
+		at++
+	}
+}
+
+// maxSentBytes bounds a code as it may be sent: all of it escaped, and each character in the longest form that NFC makes
+// shorter.
+const maxSentBytes = 3*3*engine.MaxCodeBytes + 1
 
 func reservedRoot(path []byte) bool {
-	root, _, _ := bytes.Cut(path, []byte{'/'})
+	root, _, _ := bytes.Cut(path[:min(len(path), maxSentBytes)], []byte{'/'})
 	return engine.Reserved(unescaped(root))
 }
 
@@ -143,6 +170,9 @@ func SpoiltCode(path, query []byte) (code, allQuery []byte) {
 	}
 	return code, slices.Concat(added, []byte{'&'}, query)
 }
+
+// Plain returns path without needless escapes.
+func Plain(path []byte) []byte { return unescaped(path) }
 
 // Clean returns path without needless escapes, and without what people and mailers put after an address.
 func Clean(path []byte) []byte { return trimmed(unescaped(path)) }

@@ -83,12 +83,27 @@ func validCharacters(code []byte) bool {
 			return false
 		case joins && (before == '/' || len(rest) == 0 || rest[0] == '/'):
 			return false
-		case !joins && (!unicode.IsGraphic(r) || unicode.Is(unicode.Zs, r)):
+		case !joins && !visible(r, before):
 			return false
 		}
 		before = r
 	}
 	return norm.NFC.IsNormal(code)
+}
+
+// visible reports whether r shows something where it follows before: no blank, also none that calls itself a letter or a
+// symbol, no mark without a character before it, and no choice of a form (a variation selector) but that of an emoji.
+func visible(r, before rune) bool {
+	const blankBraille, emojiForm = '\u2800', '\ufe0f'
+	switch {
+	case !unicode.IsGraphic(r), unicode.Is(unicode.Zs, r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r), r == blankBraille:
+		return false
+	case r == emojiForm:
+		return unicode.IsSymbol(before) || unicode.IsDigit(before)
+	case unicode.Is(unicode.Variation_Selector, r):
+		return false
+	}
+	return !unicode.IsMark(r) || before != '/'
 }
 
 // NormalCode returns text in the form NFC that codes have. It is text itself if it has that form, or is no UTF-8.
@@ -169,7 +184,11 @@ func ValidateAlias(alias string) error {
 	}
 	switch code := []byte(alias); {
 	case len(code) > limits.MaxCodeBytes:
-		return aliasError("too_long", fmt.Sprintf("must be at most %d characters", limits.MaxCodeBytes))
+		unit := "characters"
+		if !isASCII(code) {
+			unit = "bytes of UTF-8"
+		}
+		return aliasError("too_long", fmt.Sprintf("must be at most %d %s", limits.MaxCodeBytes, unit))
 	case ValidCode(code):
 		return nil
 	case slices.ContainsFunc(code, func(c byte) bool { return codeByte[c] == 0 }):
