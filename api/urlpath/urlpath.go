@@ -129,8 +129,8 @@ func segmentsOf(path []byte) (code []byte, ends []end) {
 	}
 }
 
-// maxSentBytes bounds a code as it may be sent: all of it escaped, and each character in the longest form that NFC makes
-// shorter.
+// maxSentBytes bounds a code as it may be sent: all of it escaped, and each character in the longest form that NFC
+// makes shorter.
 const maxSentBytes = 3*3*engine.MaxCodeBytes + 1
 
 func reservedRoot(path []byte) bool {

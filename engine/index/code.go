@@ -91,8 +91,8 @@ func validCharacters(code []byte) bool {
 	return norm.NFC.IsNormal(code)
 }
 
-// visible reports whether r shows something where it follows before: no blank, also none that calls itself a letter or a
-// symbol, no mark without a character before it, and no choice of a form (a variation selector) but that of an emoji.
+// visible reports whether r shows something where it follows before: no blank, also none that calls itself a letter or
+// a symbol, no mark without a character before it, and no choice of a form (a variation selector) but that of an emoji.
 func visible(r, before rune) bool {
 	const blankBraille, emojiForm = '\u2800', '\ufe0f'
 	switch {
