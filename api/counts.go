@@ -54,7 +54,23 @@ func (s *Server) counts() (front admin.Front) {
 	}
 	front.Connections, front.Loops = s.public.Open(), s.public.LoopConnections()
 	front.Ended = endedCounts(&s.connections)
+	if s.domains.Several() {
+		front.Domains = s.domainCounts()
+	}
 	return front
+}
+
+// domainCounts returns the hits and misses of each domain, the default one first, then by host.
+func (s *Server) domainCounts() (all []admin.DomainCounts) {
+	hits := s.engine.DomainHits()
+	for _, d := range s.domains.All() {
+		one := admin.DomainCounts{Host: d.Host, Misses: s.redirects.MissesIn(d.Number)}
+		if int(d.Number) < len(hits) {
+			one.Hits = hits[d.Number]
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // endedCounts returns the connections that the server ended, by reason.

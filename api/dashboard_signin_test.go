@@ -129,6 +129,14 @@ func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
 		"a proxy with HTTPS": {
 			func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] }, "10.0.0.1", []string{"X-Forwarded-Proto: https", "Origin: https://any.example"}, 303,
 		},
+		"a proxy that names the host": {
+			func(o *Options) { o.TrustedProxies, o.HostHeader = someProxies.Trusted[:1], "X-Forwarded-Host" }, "10.0.0.1",
+			[]string{"X-Forwarded-Proto: https", "X-Forwarded-Host: go.example", "Origin: https://go.example"}, 303,
+		},
+		"a proxy whose word on the host is not asked for": {
+			func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] }, "10.0.0.1",
+			[]string{"X-Forwarded-Proto: https", "X-Forwarded-Host: go.example", "Origin: https://go.example"}, 403,
+		},
 		"a page over HTTP, HTTPS reached": {
 			func(o *Options) { o.TrustedProxies = someProxies.Trusted[:1] }, "10.0.0.1", []string{"X-Forwarded-Proto: https", "Origin: http://any.example"}, 403,
 		},

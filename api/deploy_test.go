@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -31,6 +32,7 @@ type liveMetrics struct {
 func gatherLive(t *testing.T) *liveMetrics {
 	t.Helper()
 	st := newSite(t, allSources(t))
+	st.addDomain(domain.Domain{Host: "d000.test"})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	st.get("/none")

@@ -58,6 +58,12 @@
 // HTTP only from this machine. A forwarding header means that a request is not from this machine,
 // whatever address its socket has.
 //
+// # The host
+//
+// A request is for the domain of its host: the one that a trusted proxy names in HostHeader, or else that of an
+// absolute target, or the Host field. The reader of plain requests finds it; for fasthttp, takeHost puts the named one
+// into the request before anybody looks at it, so that redirects, pages, forms and other servers know no other.
+//
 // # Limits on costly work
 //
 // Rate limits ignore what a call costs. Costly calls are limited by turnstiles (package turnstile):

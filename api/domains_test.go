@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -33,9 +34,15 @@ func (st *site) withThree() {
 // askAs sends a request for a path with a Host.
 func askAs(t *testing.T, dial func() net.Conn, host, path string) reply {
 	t.Helper()
+	return sendOn(t, dial, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n")
+}
+
+// sendOn sends a GET request over a new connection.
+func sendOn(t *testing.T, dial func() net.Conn, raw string) reply {
+	t.Helper()
 	c := dial()
 	defer c.Close()
-	expect.OK(t, expect.Err(io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n")))
+	expect.OK(t, expect.Err(io.WriteString(c, raw)))
 	return readReply(t, bufio.NewReader(c), "GET")
 }
 
@@ -95,6 +102,73 @@ func TestADomainShowsNothingOfOthers(t *testing.T) {
 		}
 		expect.Equal(t, askAs(t, dial, "b.test", "/").status, 200, "/")
 		expect.Equal(t, askAs(t, dial, "b.test", "/robots.txt").status, 200, "/robots.txt")
+	})
+}
+
+// TestATrustedProxyMayNameTheHost asks with X-Forwarded-Host: it counts if the setting is on and the peer is trusted.
+func TestATrustedProxyMayNameTheHost(t *testing.T) {
+	loopback, elsewhere := netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")
+	for name, c := range map[string]struct {
+		header  string
+		trusted netip.Prefix
+		named   bool
+	}{
+		"trusted": {"X-Forwarded-Host", loopback, true}, "untrusted": {"X-Forwarded-Host", elsewhere, false}, "no setting": {"", loopback, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			change := func(o *Options) { o.TrustedProxies, o.HostHeader = []netip.Prefix{c.trusted}, c.header }
+			everyDoor(t, change, func(t *testing.T, st *site, dial func() net.Conn) {
+				st.withThree()
+				for raw, wants := range map[string][2]string{ // if the host is named, and if not
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: b.test\r\n\r\n":                                {"b", "a"},
+					"GET /x HTTP/1.1\r\nx-forwarded-host: B.test.:80\r\nHost: a.test\r\n\r\n":                            {"b", "a"},
+					"GET /x HTTP/1.0\r\nX-Forwarded-Host: www.b.test\r\n\r\n":                                            {"b", "default"},
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: b.test, unknown.test\r\n\r\n":                  {"default", "a"},
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: a.test\r\nX-Forwarded-Host: q, b.test\r\n\r\n": {"b", "a"},
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: https://b.test\r\n\r\n":                        {"a", "a"},
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: b.test \xff\r\n\r\n":                           {"a", "a"},
+					"GET /x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host:\r\n\r\n":                                       {"a", "a"},
+					"GET http://unknown.test/x HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: b.test\r\n\r\n":             {"b", "default"},
+				} {
+					host := wants[1]
+					if c.named {
+						host = wants[0]
+					}
+					got := sendOn(t, dial, raw).header.Get("Location")
+					expect.Equal(t, got, "https://"+host+".example/", "%q", raw)
+				}
+			})
+		})
+	}
+}
+
+// TestEverythingKnowsTheNamedHost asks for pages and fallbacks of a domain that only X-Forwarded-Host names.
+func TestEverythingKnowsTheNamedHost(t *testing.T) {
+	change := func(o *Options) {
+		o.TrustedProxies, o.HostHeader = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "X-Forwarded-Host"
+	}
+	everyDoor(t, change, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.withThree()
+		st.addDomain(domain.Domain{Host: "c.test", Settings: domain.Settings{
+			RootURL: "https://example.org/home", NotFoundURL: "https://example.org/find?q={path}", Robots: domain.RobotsNone,
+		}})
+		st.call("POST", "/shorten", `{"url":"https://c.example/","alias":"x","domain":"c.test","forward_path":true}`).need(t, "", 201)
+		for _, target := range []string{"", "http://a.test"} {
+			ask := func(path string) reply {
+				return sendOn(t, dial, "GET "+target+path+" HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-Host: c.test\r\n\r\n")
+			}
+			for path, want := range map[string]string{
+				"/x": "https://c.example/", "/x/deep?y": "https://c.example/deep", "/x).": "https://c.example/",
+				"/": "https://example.org/home", "/nobody": "https://example.org/find?q=nobody", "/no/body?z": "https://example.org/find?q=no/body",
+			} {
+				expect.Equal(t, ask(path).header.Get("Location"), want, "%s%s", target, path)
+			}
+			expect.Contains(t, ask("/x+").body, "c.example")
+			expect.Equal(t, ask("/x.svg").body, sendOn(t, dial, "GET /x.svg HTTP/1.1\r\nHost: c.test\r\n\r\n").body, "the QR code")
+			expect.Contains(t, ask("/robots.txt").body, "Disallow: /\n")
+			expect.Equal(t, ask("/api/v1/links").status, 404, "the API")
+		}
+		st.call("GET", "/misses", "").expect(t, "misses", 200, `"domain":"c.test","code":"nobody","count":2`)
 	})
 }
 

@@ -83,7 +83,7 @@ func openDoors(t testing.TB) (all []*doorway) {
 		}
 		tune := func(o *engine.Options) { o.RingRecords, o.FlushInterval = 1<<16, time.Minute }
 		st := newSiteOn(t, tune, d.options(func(o *Options) {
-			o.TrustedProxies, o.CountryHeader, o.AllowHTTP = someProxies.Trusted, "CF-IPCountry", true
+			o.TrustedProxies, o.CountryHeader, o.HostHeader, o.AllowHTTP = someProxies.Trusted, "CF-IPCountry", "X-Forwarded-Host", true
 		}))
 		st.addDomain(domain.Domain{Host: "b.example", Settings: domain.Settings{Folds: true, UnicodeCodes: true}})
 		for _, link := range doorLinks {

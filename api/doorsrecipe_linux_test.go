@@ -47,7 +47,7 @@ var (
 	recipeHarmless = []string{
 		browser, "User-Agent: curl/8.8.0", "user-agent: Twitterbot/1.0", "Accept: text/html", "Accept: application/json", "accept-encoding: gzip", "Accept-Language: de", "X: y",
 		"Connection: keep-alive", "Referer: https://www.example.com/a", "referer: https://t.co/", "X-Forwarded-For: 192.0.2.7", "x-forwarded-for: 203.0.113.9, 10.1.1.1", "CF-IPCountry: DE",
-		"Purpose: prefetch", "Cookie: a=b", "Authorization: Bearer " + string(tokenHere), "Expect: 100-continue", "Content-Length: 0", "Upgrade: h2c", "User-Agent:\tb", "X-Forwarded-For: 2001:db8::7",
+		"Purpose: prefetch", "Cookie: a=b", "Authorization: Bearer " + string(tokenHere), "Expect: 100-continue", "Content-Length: 0", "Upgrade: h2c", "User-Agent:\tb", "X-Forwarded-For: 2001:db8::7", "X-Forwarded-Host: B.example:80",
 	}
 	recipeFields = []string{
 		browser, browser, "user-agent: Twitterbot/1.0", "User-Agent: curl/8.8.0", "User-Agent:", "User-Agent: a\r\nUser-Agent: b", "User-Agent: " + strings.Repeat("u", 300), "User-Agent:\tb\t",
@@ -60,7 +60,7 @@ var (
 		"Trailer: X", "TE: trailers", "Referer: https://www.example.com/a", "referer: https://t.co/", "Referer:", "Referer: nonsense", "Referer: a\r\nReferer: b", "Referrer: x",
 		"X-Forwarded-For: 192.0.2.7", "x-forwarded-for: 203.0.113.9, 10.1.1.1", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-For: 192.0.2.7", "X-Forwarded-For: unknown", "X-Forwarded-For:",
 		"X-Forwarded-For: 1\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\nX-Forwarded-For: 10.0.0.3\r\nX-Forwarded-For: 10.0.0.4", "X-Forwarded-For: 2001:db8::7", "X_Forwarded_For: 192.0.2.8",
-		"X-Forwarded-Proto: https", "X-Forwarded-Host: b", "Forwarded: for=192.0.2.9", "CF-IPCountry: DE", "cf-ipcountry: fr", "CF-IPCountry:", "CF-IPCountry: DE\r\nCF-IPCountry: AT", "CF-IPCountry: XX",
+		"X-Forwarded-Proto: https", "X-Forwarded-Host: b", "x-forwarded-host: a, b.example", "X-Forwarded-Host: b.example\r\nX-Forwarded-Host: b c", "X-Forwarded-Host: b.example,", "Forwarded: for=192.0.2.9", "CF-IPCountry: DE", "cf-ipcountry: fr", "CF-IPCountry:", "CF-IPCountry: DE\r\nCF-IPCountry: AT", "CF-IPCountry: XX",
 		"Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "purpose: x", "X-Purpose: preview", "X-Moz: PREFETCH", "Purpose: x\r\nX-Moz: prefetch", "Sec-Purpose:",
 		"Cookie: a=b", "Cookie: a=b; c\r\nCookie: d=e", "Cookie: " + strings.Repeat("x", 15000), "Authorization: Bearer " + string(tokenHere), "Authorization: Bearer nope", "Content-Type: application/json",
 		"Content-Type: text/html\r\nContent-Type: x", "Origin: https://a.example", "If-None-Match: *", "If-Modified-Since: Sat, 01 Nov 2025 10:00:00 GMT", "Range: bytes=0-1", "Date: x", "Server: x", "Location: http://x/",

@@ -78,6 +78,7 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	if f.drain.Begun() {
 		ctx.SetConnectionClose()
 	}
+	takeHost(ctx, f.proxies)
 	if f.refused != nil && f.refused() {
 		exchange.NameRequest(ctx)
 		ctx.Response.Header.Set(edges.ProcessField, f.process)
@@ -97,6 +98,24 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	f.routes(ctx)
+}
+
+// takeHost makes a request one for the host that a trusted proxy says the visitor asked for, if it says so (see
+// http1.Proxies.NamedHost), so that all who answer it know only that host.
+func takeHost(ctx *fasthttp.RequestCtx, proxies *http1.Proxies) {
+	if proxies.HostHeader == "" {
+		return
+	}
+	host := proxies.NamedHost(ctx, http1.PeerAddr(ctx))
+	if host == nil {
+		return
+	}
+	uri := ctx.Request.Header.RequestURI()
+	if urlpath.IsAbsolute(uri) {
+		uri = urlpath.OriginForm(uri)
+	}
+	ctx.Request.SetRequestURIBytes(uri) // also if it is the same: fasthttp forgets what it has read of it
+	ctx.Request.Header.SetHostBytes(host)
 }
 
 // A meaning is what the path of a request may mean: a link.

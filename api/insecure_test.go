@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -49,6 +50,20 @@ func TestThePlainListenerRedirectsToTheDomainOfTheRequest(t *testing.T) {
 	} {
 		r := send(t, ln, "GET", "GET "+target+"\r\n\r\n")
 		expect.That(t, r.status == 301 && r.header.Get("Location") == want, "%s: got %d %s, want %s", target, r.status, r.header.Get("Location"), want)
+	}
+}
+
+func TestThePlainListenerBelievesATrustedProxyAboutTheHost(t *testing.T) {
+	for trusted, want := range map[string]string{"127.0.0.1/32": "https://b.test/x?y", "10.0.0.0/8": "https://sho.rt/x?y"} {
+		st := newSite(t, func(o *Options) {
+			o.BaseURL, o.TrustedProxies, o.HostHeader = "https://sho.rt", []netip.Prefix{netip.MustParsePrefix(trusted)}, "X-Forwarded-Host"
+		})
+		st.addDomain(domain.Domain{Host: "b.test"})
+		ln := st.insecureAt()
+		for _, target := range []string{"/x?y", "http://sho.rt/x?y"} {
+			r := send(t, ln, "GET", "GET "+target+" HTTP/1.1\r\nHost: 10.0.0.5\r\nX-Forwarded-Host: b.test\r\n\r\n")
+			expect.Equal(t, r.header.Get("Location"), want, "%s, trusted %s", target, trusted)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"runtime"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"shunt/api/admin"
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -25,7 +27,7 @@ link_writes_total{op,result} engine_bytes{part} sketches{kind} journal_fill_rati
 journal_replayed_records flush_duration_seconds flush_errors_total last_flush_timestamp_seconds read_only
 build_info{version,goversion} storage_disk_bytes
 
-certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total domain_certificate_expiry_timestamp_seconds{domain} domain_certificate_failures{domain}
+certificate_expiry_timestamp_seconds acme_state{state} acme_failures_total domain_certificate_expiry_timestamp_seconds{domain} domain_certificate_failures{domain} domain_hits_total{domain} domain_misses_total{domain}
 last_backup_timestamp_seconds last_backup_duration_seconds last_backup_size_bytes
 offsite_backup_timestamp_seconds offsite_backup_interval_seconds offsite_backup_duration_seconds offsite_backup_sent_bytes_total
 offsite_backup_failures_total
@@ -121,6 +123,7 @@ func (st *site) samples() (lines [][]string) {
 
 func TestTheContractsMetricsAreAllThere(t *testing.T) {
 	st := newSite(t, allSources(t))
+	st.addDomain(domain.Domain{Host: "d000.test"})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	st.get("/none")
@@ -191,8 +194,62 @@ func TestAFigureWithoutASourceIsAbsent(t *testing.T) {
 	}
 }
 
+// TestDomainsAreCountedApart asks for links and codes of three domains, by every door.
+func TestDomainsAreCountedApart(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.withThree()
+		st.call("POST", "/shorten", `{"url":"https://a.example/","alias":"off","domain":"a.test","disabled":true}`).need(t, "", 201)
+		for host, n := range map[string]int{"a.test": 3, "www.b.test": 2, "unknown.test": 1} {
+			for range n {
+				sendOn(t, dial, "GET /x HTTP/1.1\r\nHost: "+host+"\r\n"+browser+"\r\n\r\n")
+			}
+		}
+		sendOn(t, dial, "GET /x HTTP/1.1\r\nHost: a.test\r\nUser-Agent: Twitterbot/1.0\r\n\r\n")
+		sendOn(t, dial, "GET /x HTTP/1.1\r\nHost: a.test\r\n"+browser+"\r\nPurpose: prefetch\r\n\r\n")
+		for _, path := range []string{"/nobody", "/off", "/no/body", "/nobody"} {
+			askAs(t, dial, "a.test", path)
+		}
+		askAs(t, dial, "b.test", "/x+") // a page about a link counts nothing
+		askAs(t, dial, "other.test", "/nobody")
+		askAs(t, dial, "other.test", "/no/body")
+		st.call("GET", "/stats/x", "").need(t, "what folds the hits", 200)
+		for line, want := range map[string]string{
+			`shunt_domain_hits_total{domain="127.0.0.1:8080"}`: "1", `shunt_domain_misses_total{domain="127.0.0.1:8080"}`: "2",
+			`shunt_domain_hits_total{domain="a.test"}`: "3", `shunt_domain_misses_total{domain="a.test"}`: "4",
+			`shunt_domain_hits_total{domain="b.test"}`: "2", `shunt_domain_misses_total{domain="b.test"}`: "0",
+			`shunt_domain_hits_total{domain="other"}`: "none", `shunt_hits_total{class="hit"}`: "6",
+			`shunt_redirect_misses_total{reason="not_found"}`: "5", `shunt_redirect_misses_total{reason="disabled"}`: "1",
+		} {
+			expect.Equal(t, st.metric(line), want, line)
+		}
+	})
+}
+
+// TestTheFirstHundredDomainsHaveValuesOfTheirOwn has 103 domains.
+func TestTheFirstHundredDomainsHaveValuesOfTheirOwn(t *testing.T) {
+	st := newSite(t, nil)
+	for i := range 102 {
+		st.addDomain(domain.Domain{Host: fmt.Sprintf("d%03d.test", 101-i)})
+	}
+	for _, host := range []string{"d000.test", "d098.test", "d099.test", "d101.test"} {
+		st.call("POST", "/shorten", fmt.Sprintf(`{"url":"https://a.example/","alias":"x","domain":%q}`, host)).need(t, host, 201)
+		for _, path := range []string{"/x", "/nobody"} {
+			send(t, st.publicAt, "GET", "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\n"+browser+"\r\n\r\n")
+		}
+	}
+	st.call("GET", "/stats/x?domain=d101.test", "").need(t, "what folds the hits", 200)
+	for _, name := range []string{"shunt_domain_hits_total", "shunt_domain_misses_total"} {
+		for host, want := range map[string]string{
+			"127.0.0.1:8080": "0", "d000.test": "1", "d001.test": "0", "d098.test": "1", "d099.test": "none", "d101.test": "none", "other": "2",
+		} {
+			expect.Equal(t, st.metric(fmt.Sprintf("%s{domain=%q}", name, host)), want, "%s of %s", name, host)
+		}
+	}
+}
+
 func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 	st := newSite(t, allSources(t))
+	st.addDomain(domain.Domain{Host: "d000.test"})
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	st.get("/x", browser)
 	problems, err := promlint.New(strings.NewReader(st.metricsText())).Lint()
@@ -208,11 +265,12 @@ var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
 	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "edge": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
 	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
-	"quantile": `[0-9.]+`, "domain": `d\d{3}\.test|other`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
+	"quantile": `[0-9.]+`, "domain": `d\d{3}\.test|other|127\.0\.0\.1:8080`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }
 
 func TestHostileClientsMakeNoNewLabels(t *testing.T) {
 	st := newSite(t, allSources(t))
+	st.addDomain(domain.Domain{Host: "d000.test"})
 	closedLabels := maps.Clone(closedLabels)
 	closedLabels["route"] = "none|malformed"
 	for _, m := range labelPair.FindAllStringSubmatch(st.metricsText(), -1) {

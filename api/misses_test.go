@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"shunt/api/redirect"
+	"shunt/engine"
 )
 
 func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
@@ -42,7 +43,7 @@ func BenchmarkMiss(b *testing.B) {
 			if _, ok := st.engine.Resolve(viewOf(r.Code)); ok || !st.engine.Ready() {
 				b.Fatal("found")
 			}
-			st.redirects.CountPath()
+			st.redirects.CountPath(engine.DefaultDomain)
 		}
 	})
 	b.Run("counted=true", func(b *testing.B) {

@@ -42,6 +42,7 @@ type Options struct {
 	TrustedProxies   []netip.Prefix
 	ClientIPHeader   string               // default X-Forwarded-For; used only from TrustedProxies
 	CountryHeader    string               // used only from TrustedProxies, and preferred to Countries; empty: none
+	HostHeader       string               // used only from TrustedProxies, and preferred to the host in the request; empty: none
 	Countries        *visitor.Countries   // countries of client addresses; nil: unknown
 	PrivateTargets   string               // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	RateLimits       limit.Limits         // default: none; see limit.Default

@@ -93,6 +93,7 @@ func (f *front) readAt(r *http1.Plain) int64 {
 func (f *front) missPlain(out []byte, r *http1.Plain, q *redirect.Request, d redirect.Decision, refused redirect.Outcome) []byte {
 	m := detach(r)
 	if m.read(r) == nil {
+		takeHost(&m.ctx, f.proxies)
 		o := refused
 		if d.Outcome != redirect.Redirected {
 			o = f.redirects.Commit(d, q)

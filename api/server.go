@@ -93,7 +93,7 @@ func NewServer(o Options) (*Server, error) {
 	s := &Server{
 		engine: o.Engine, accounts: o.Accounts, domains: o.Domains, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
 		proxies: http1.Proxies{
-			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader,
+			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader, HostHeader: o.HostHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
 		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
@@ -305,7 +305,8 @@ func (s *Server) buildListeners(o Options) {
 	if s.passing != nil {
 		challenges = newEdgeChallenges(challenges, s.passing)
 	}
-	s.insecure = s.newGroup(s.handled(public.NewUpgrader(s.pages, challenges).Answer), s.redirectLimits(o))
+	upgrade := public.NewUpgrader(s.pages, challenges).Answer
+	s.insecure = s.newGroup(s.handled(func(ctx *fasthttp.RequestCtx) { takeHost(ctx, &s.proxies); upgrade(ctx) }), s.redirectLimits(o))
 	s.local = s.newGroup(s.handled(s.localRoutes), conns.Limits{Connections: maxOperators})
 	s.local.MaxBody = s.bodyLimits.overSocket
 	if s.clustered != nil {

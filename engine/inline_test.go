@@ -36,7 +36,7 @@ var inlined = []struct {
 	}},
 	{"hit/record.go", "recordCounted", []string{"journal.Visit.Words", "journal.(*Words).SetCounted", "journal.(*Journal).RingOf"}},
 	{"hit/fold.go", "foldRingLocked", []string{"journal.(*Ring).Head", "journal.(*Ring).Folded", "journal.(*Ring).Next"}},
-	{"hit/fold.go", "count", []string{"index.(*Index).AddHits"}},
+	{"hit/fold.go", "countLocked", []string{"index.(*Index).AddHits"}},
 }
 
 // able has the functions that must be inlinable where other packages call them.

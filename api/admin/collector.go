@@ -14,6 +14,13 @@ type Front struct {
 	Ended       []Count // public connections, by reason
 	Connections int     // open public ones
 	Loops       []int   // of those, each event loop's
+	Domains     []DomainCounts
+}
+
+// DomainCounts are what a domain has counted since the start. They are absent while there is one domain only.
+type DomainCounts struct {
+	Host         string
+	Hits, Misses uint64
 }
 
 // A Count is a number of things with one label.

@@ -64,6 +64,38 @@ var redirectMetrics = []metric{
 		},
 		send: func(s *snapshot, out sender) { out.counters(s.front.Misses) },
 	},
+	{
+		name: "shunt_domain_hits_total", labels: []string{"domain"},
+		help:  "Hits by domain (shunt_hits_total of the class hit), if there are several domains. The 101st domain and later ones are other.",
+		words: "Hits since the start, by domain",
+		send: func(s *snapshot, out sender) {
+			out.byDomain(s.front.Domains, func(d *DomainCounts) uint64 { return d.Hits })
+		},
+	},
+	{
+		name: "shunt_domain_misses_total", labels: []string{"domain"},
+		help:  "Requests for codes that were not redirected by domain (shunt_redirect_misses_total of all reasons), if there are several domains. The 101st domain and later ones are other.",
+		words: "Requests without a redirect since the start, by domain",
+		send: func(s *snapshot, out sender) {
+			out.byDomain(s.front.Domains, func(d *DomainCounts) uint64 { return d.Misses })
+		},
+	},
+}
+
+// byDomain sends a count of the first domains, and the sum of the others' as that of otherDomains.
+func (o sender) byDomain(all []DomainCounts, count func(*DomainCounts) uint64) {
+	sum, first := uint64(0), 0
+	for i := range all {
+		if first == maxDomainLabels || all[i].Host == otherDomains {
+			sum += count(&all[i])
+			continue
+		}
+		o.counter(count(&all[i]), all[i].Host)
+		first++
+	}
+	if first < len(all) {
+		o.counter(sum, otherDomains)
+	}
 }
 
 // hitClasses are the labels of engine.Class.

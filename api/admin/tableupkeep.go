@@ -52,15 +52,18 @@ var certificateMetrics = []metric{
 	},
 }
 
-// maxDomainLabels is how many domains have values of their own.
-const maxDomainLabels = 100
+// maxDomainLabels is how many domains have values of their own. The others are otherDomains.
+const (
+	maxDomainLabels = 100
+	otherDomains    = "other"
+)
 
 // firstDomains returns the first domains, and for all others the worst of each figure.
 func firstDomains(all []DomainCertificate) []DomainCertificate {
 	if len(all) <= maxDomainLabels {
 		return all
 	}
-	other, first := DomainCertificate{Host: "other", NotAfter: all[len(all)-1].NotAfter}, make([]DomainCertificate, 0, maxDomainLabels+1)
+	other, first := DomainCertificate{Host: otherDomains, NotAfter: all[len(all)-1].NotAfter}, make([]DomainCertificate, 0, maxDomainLabels+1)
 	for _, d := range all {
 		if len(first) < maxDomainLabels && d.Host != other.Host {
 			first = append(first, d)

@@ -36,7 +36,7 @@ func DropForwarding(h *fasthttp.RequestHeader, p *http1.Proxies) {
 	for _, name := range forwarding {
 		h.Del(name)
 	}
-	for _, name := range []string{p.Header, p.CountryHeader} {
+	for _, name := range []string{p.Header, p.CountryHeader, p.HostHeader} {
 		if name != "" {
 			h.Del(name)
 		}
@@ -77,7 +77,8 @@ func (r *HTTPS) forwarded(ctx *fasthttp.RequestCtx) bool {
 			return true
 		}
 	}
-	return r.Proxies.Header != "" && hasValue(ctx, r.Proxies.Header)
+	p := r.Proxies
+	return p.Header != "" && hasValue(ctx, p.Header) || p.HostHeader != "" && hasValue(ctx, p.HostHeader)
 }
 
 // hasValue reports whether any line of a header field has a value. It checks all lines, because the

@@ -133,7 +133,7 @@ func (p *Router) Serve(ctx *fasthttp.RequestCtx, path []byte) {
 	case serve == nil && p.dashboard != nil && bytes.HasPrefix(path, []byte(page.Root)):
 		p.dashboard(ctx)
 	case serve == nil:
-		p.redirects.CountPath()
+		p.redirects.CountPath(engine.DefaultDomain)
 		p.pages.Answer(ctx, redirect.UnknownCode)
 	case !ctx.IsGet() && !ctx.IsHead():
 		p.pages.Answer(ctx, redirect.WrongMethod)
@@ -153,7 +153,7 @@ func (p *Router) ServeDomain(ctx *fasthttp.RequestCtx, path []byte) {
 	case bytes.HasPrefix(path, []byte(page.Root)) && string(path) != page.LogoPath:
 		p.pages.answerError(ctx, redirect.UnknownCode)
 	case serve == nil:
-		p.redirects.CountPath()
+		p.redirects.CountPath(DomainOf(ctx, p.pages.Domains))
 		p.pages.Answer(ctx, redirect.UnknownCode)
 	case !ctx.IsGet() && !ctx.IsHead():
 		p.pages.Answer(ctx, redirect.WrongMethod)

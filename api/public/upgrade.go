@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/exchange"
 	"shunt/api/redirect"
+	"shunt/api/urlpath"
 	"shunt/engine"
 )
 
@@ -40,7 +41,7 @@ func NewUpgrader(pages Pages, challenges http.Handler) *upgrader {
 // Host of the request, which anybody can choose. Browsers may cache the redirect for a day: they skip the next ones,
 // and an operator can still go back to plain HTTP.
 func (u *upgrader) Answer(ctx *fasthttp.RequestCtx) {
-	target := originForm(ctx.Request.Header.RequestURI())
+	target := urlpath.OriginForm(ctx.Request.Header.RequestURI())
 	if u.challenges != nil && bytes.HasPrefix(target, challengePrefix) {
 		u.answerChallenge(ctx)
 		return
@@ -61,22 +62,4 @@ func (u *upgrader) answerChallenge(ctx *fasthttp.RequestCtx) {
 		ctx.Response.Reset()
 		u.pages.Answer(ctx, redirect.UnknownCode)
 	}
-}
-
-// originForm returns path and query of a request target as they were sent, without a fragment: for an
-// absolute-form target the part after the authority, for "*" the root.
-func originForm(uri []byte) []byte {
-	uri, _, _ = bytes.Cut(uri, []byte{'#'})
-	if len(uri) > 0 && uri[0] == '/' {
-		return uri
-	}
-	_, after, _ := bytes.Cut(uri, []byte("://"))
-	start := bytes.IndexAny(after, "/?")
-	switch {
-	case start < 0:
-		return []byte{'/'}
-	case after[start] == '?':
-		return append([]byte{'/'}, after[start:]...)
-	}
-	return after[start:]
 }

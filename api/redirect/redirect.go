@@ -202,7 +202,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	case Prefetched:
 		return r.prefetched(d, q)
 	default:
-		return r.miss(d.Outcome)
+		return r.miss(d.Outcome, q.Domain)
 	}
 	visit := r.visit(q)
 	if !r.engine.Hit(d.link, visit) {
@@ -234,7 +234,7 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 	if o = r.orFallback(d.link, o); o != Fallback {
 		d.Release()
 	}
-	return r.miss(o)
+	return r.miss(o, q.Domain)
 }
 
 // prefetched counts a prefetch, unless the link's cap is used up: a prefetch uses nothing up, but it
@@ -245,17 +245,20 @@ func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
 		return r.refused(d, q, visit)
 	}
 	d.Release()
-	return r.miss(Prefetched)
+	return r.miss(Prefetched, q.Domain)
 }
 
 // unknown counts a request for a code that no link has.
 func (r *Redirector) unknown(k engine.KeyView) Outcome {
 	r.missed.add(k)
-	return r.miss(UnknownCode)
+	return r.miss(UnknownCode, k.Domain)
 }
 
-func (r *Redirector) miss(o Outcome) Outcome {
+func (r *Redirector) miss(o Outcome, in engine.Domain) Outcome {
 	r.counts.misses[o].Add(1)
+	if o.Reason() != "" {
+		r.counts.missesIn[in].Add(1)
+	}
 	return o
 }
 

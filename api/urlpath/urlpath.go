@@ -46,6 +46,30 @@ func Authority(uri, host []byte) []byte {
 	return after
 }
 
+// IsAbsolute reports whether a raw request target is in absolute form (RFC 9112, 3.2.2).
+func IsAbsolute(uri []byte) bool {
+	scheme, _, found := bytes.Cut(uri, []byte("://"))
+	return found && !bytes.ContainsAny(scheme, "/?#")
+}
+
+// OriginForm returns path and query of a request target as they were sent, without a fragment: for an
+// absolute-form target the part after the authority, for "*" the root.
+func OriginForm(uri []byte) []byte {
+	uri, _, _ = bytes.Cut(uri, []byte{'#'})
+	if len(uri) > 0 && uri[0] == '/' {
+		return uri
+	}
+	_, after, _ := bytes.Cut(uri, []byte("://"))
+	start := bytes.IndexAny(after, "/?")
+	switch {
+	case start < 0:
+		return []byte{'/'}
+	case after[start] == '?':
+		return append([]byte{'/'}, after[start:]...)
+	}
+	return after[start:]
+}
+
 // Code returns the code that a path names exactly: /{code} or /{code}/, with each escape of a byte that needs none as
 // that byte (see unescaped); nil if it names none. It allocates only if there are such escapes.
 func Code(path []byte) []byte { return codeIn(unescaped(path)) }

@@ -46,6 +46,7 @@ type pending struct {
 		flushSeq            uint64 // of the last flush known to be durable
 		openHour            uint32 // earlier hours may be rolled up
 		hours               countedHours
+		elsewhere           []uint64 // hits folded since start, by domain but the default one; a domain beyond it has none
 	}
 	limit int // of entries, in gathering and flushing together
 
@@ -155,7 +156,7 @@ func (p *pending) foldGroupLocked(group []journal.Record) {
 		if !p.mu.gathering.add(&group[i], p.mu.hours) {
 			p.missing.Add(1)
 		}
-		p.count(&group[i])
+		p.countLocked(&group[i])
 	}
 }
 
@@ -170,16 +171,41 @@ func (p *pending) stalled() bool {
 	return p.stalledLocked()
 }
 
-// count raises the counters that the hit of a record did not raise itself.
-func (p *pending) count(r *journal.Record) {
+// countLocked raises the counters that the hit of a record did not raise itself.
+func (p *pending) countLocked(r *journal.Record) {
 	if r.Void {
 		return
 	}
 	p.folded[r.Class].Add(1)
-	if r.Class != tally.ClassHit || r.Counted {
+	if r.Class != tally.ClassHit {
 		return
 	}
-	p.index.AddHits(r.LinkID, 1)
+	if d := index.DomainOf(r.Owner); d != index.DefaultDomain {
+		p.countElsewhereLocked(d)
+	}
+	if !r.Counted {
+		p.index.AddHits(r.LinkID, 1)
+	}
+}
+
+// countElsewhereLocked counts a hit in a domain that is not the default one.
+func (p *pending) countElsewhereLocked(d index.Domain) {
+	if n := int(d) + 1; n > len(p.mu.elsewhere) {
+		p.mu.elsewhere = append(p.mu.elsewhere, make([]uint64, n-len(p.mu.elsewhere))...)
+	}
+	p.mu.elsewhere[d]++
+}
+
+// domainHits returns the hits folded since start by domain. A domain beyond them has none.
+func (p *pending) domainHits() []uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	hits := append(make([]uint64, 1), p.mu.elsewhere[min(1, len(p.mu.elsewhere)):]...)
+	hits[index.DefaultDomain] = p.folded[tally.ClassHit].Load() // counted under the lock, so it has all that follow
+	for _, n := range hits[1:] {
+		hits[index.DefaultDomain] -= n
+	}
+	return hits
 }
 
 // freeLocked frees the slots of folded records although no flush has made them durable: the store

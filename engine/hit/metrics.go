@@ -43,6 +43,10 @@ type Metrics struct {
 	FlushSeconds       float64       // summed
 }
 
+// DomainHits returns how many hits were folded since start, by domain. A domain beyond the end of them has none. It
+// costs what Metrics costs.
+func (hs *Hits) DomainHits() []uint64 { return hs.pending.domainHits() }
+
 // Metrics returns the engine's figures.
 func (hs *Hits) Metrics() Metrics {
 	f := &hs.flusher

@@ -28,12 +28,13 @@ func AddrOf(a net.Addr) netip.Addr {
 	return thisMachine
 }
 
-// Proxies are the peers that may name the client of a request that they forward. They are shared, so
+// Proxies are the peers that may name the client and the host of a request that they forward. They are shared, so
 // they must not be copied.
 type Proxies struct {
 	Trusted       []netip.Prefix // at first; Replace replaces them
 	Header        string         // the one header with the client's address; empty: none
 	CountryHeader string         // the header with the client's country; empty: none
+	HostHeader    string         // the header with the host that the client asked for; empty: none
 
 	replaced atomic.Pointer[[]netip.Prefix] // nil: Trusted
 }
@@ -82,6 +83,28 @@ func (p *Proxies) CountryCode(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte 
 		return nil
 	}
 	return lines[len(lines)-1]
+}
+
+// NamedHost returns the host, with a port or without, that the client asked for, if a trusted peer names one, otherwise
+// nil. The last value of the last line counts, which is the peer's own: values before it may be the client's. What is
+// not a host does not count. The result aliases ctx. It does not allocate.
+func (p *Proxies) NamedHost(ctx *fasthttp.RequestCtx, peer netip.Addr) []byte {
+	if p.HostHeader == "" || !p.Trust(peer) {
+		return nil
+	}
+	lines := ctx.Request.Header.PeekAll(p.HostHeader)
+	if len(lines) == 0 {
+		return nil
+	}
+	return hostIn(lines[len(lines)-1])
+}
+
+// hostIn returns the last value of a line, nil if that is not a host.
+func hostIn(line []byte) []byte {
+	if host := trimOWS(line[bytes.LastIndexByte(line, ',')+1:]); isHost(host) {
+		return host
+	}
+	return nil
 }
 
 // rightmostClient returns the address of the client that the lines of the header name. peer, which

@@ -72,6 +72,34 @@ func TestOnlyATrustedProxyMayNameTheCountry(t *testing.T) {
 	expect.That(t, got == nil, "without the setting: got %q, want nothing", got)
 }
 
+func TestOnlyATrustedProxyMayNameTheHost(t *testing.T) {
+	p := Proxies{Trusted: someProxies.Trusted, HostHeader: "X-Forwarded-Host"}
+	for name, c := range map[string]struct {
+		peer  string
+		lines []string
+		want  string
+	}{
+		"a trusted peer":              {"10.0.0.1", []string{"X-Forwarded-Host", "b.test"}, "b.test"},
+		"in any case, with a port":    {"10.0.0.1", []string{"x-forwarded-host", "B.Test.:8443"}, "B.Test.:8443"},
+		"an untrusted peer":           {"192.0.2.1", []string{"X-Forwarded-Host", "b.test"}, ""},
+		"no header":                   {"10.0.0.1", nil, ""},
+		"another header":              {"10.0.0.1", []string{"X-Host", "b.test"}, ""},
+		"two values":                  {"10.0.0.1", []string{"X-Forwarded-Host", "a.test,\tb.test "}, "b.test"},
+		"two lines":                   {"10.0.0.1", []string{"X-Forwarded-Host", "a.test, c.test", "X-Forwarded-Host", "b.test"}, "b.test"},
+		"the last line is empty":      {"10.0.0.1", []string{"X-Forwarded-Host", "a.test", "X-Forwarded-Host", ""}, ""},
+		"the last value is empty":     {"10.0.0.1", []string{"X-Forwarded-Host", "a.test,"}, ""},
+		"an address":                  {"10.0.0.1", []string{"X-Forwarded-Host", "https://b.test/"}, ""},
+		"two words":                   {"10.0.0.1", []string{"X-Forwarded-Host", "a.test b.test"}, ""},
+		"a port that is not a number": {"10.0.0.1", []string{"X-Forwarded-Host", "b.test:x"}, ""},
+		"IPv6":                        {"10.0.0.1", []string{"X-Forwarded-Host", "[::1]:80"}, "[::1]:80"},
+	} {
+		ctx := requestFrom(tcpAddr(c.peer), c.lines...)
+		expect.Equal(t, string(p.NamedHost(ctx, PeerAddr(ctx))), c.want, "%s", name)
+	}
+	ctx := requestFrom(tcpAddr("10.0.0.1"), "X-Forwarded-Host", "b.test")
+	expect.That(t, someProxies.NamedHost(ctx, PeerAddr(ctx)) == nil, "without the setting a host is named")
+}
+
 func TestAPeerWithoutAnAddressIsThisMachine(t *testing.T) {
 	ctx := requestFrom(&net.UnixAddr{Name: "@", Net: "unix"}, "X-Forwarded-For", "192.0.2.7")
 	expect.Equal(t, PeerAddr(ctx), thisMachine, "peer")

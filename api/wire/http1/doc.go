@@ -58,6 +58,11 @@
 // address ends the search; the result is then the hop to its right, for which a trusted proxy
 // vouched. A peer without an IP address (a Unix socket) is this machine (clientaddr.go).
 //
+// By a header of another name such a proxy may say which host the client asked for. Its last value counts: a proxy that
+// adds a value to a list adds it at the end, and what comes before may be the client's. So of two trusted proxies the
+// nearer one must pass on what the other one says. The host comes before that of an absolute target and the Host field,
+// which are those of the proxy's own request.
+//
 // Files, leaves first: plainwords.go, clientaddr.go, grammar.go, limits.go, head.go, place.go, gate.go, chunk.go,
 // plain.go, plainnames.go, plainread.go.
 package http1

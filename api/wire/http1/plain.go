@@ -12,7 +12,7 @@ type Plain struct {
 	Raw       []byte // the whole head, with the empty line at its end
 	Segment   []byte // of the path, without slashes: 1 to 64 bytes of 0-9, A-Z, a-z, _ and -
 	Query     []byte // what follows the first '?', without it
-	Host      []byte // the Host field, checked for its bytes only; empty: HTTP/1.0 without one
+	Host      []byte // see Proxies.NamedHost; else the Host field, checked for its bytes only; empty: HTTP/1.0 without one
 	UserAgent []byte
 	Referrer  []byte // the Referer header
 	Purposes  []byte // the header block from the first line with one of the purpose fields on; nil: it has none

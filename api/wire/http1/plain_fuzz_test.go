@@ -13,8 +13,10 @@ import (
 	"shunt/api/wiretest"
 )
 
-// manyProxies has both headers, so that both are compared.
-var manyProxies = Proxies{Trusted: someProxies.Trusted, Header: "X-Forwarded-For", CountryHeader: "CF-IPCountry"}
+// manyProxies has all headers, so that all are compared.
+var manyProxies = Proxies{
+	Trusted: someProxies.Trusted, Header: "X-Forwarded-For", CountryHeader: "CF-IPCountry", HostHeader: "X-Forwarded-Host",
+}
 
 var (
 	trustedPeer = netip.MustParseAddr("10.0.0.1")
@@ -109,6 +111,9 @@ func checkFasthttp(t failer, p *Proxies, raw []byte, r *Plain, peer netip.Addr) 
 	want.Segment, want.Query = pathAndQuery(t, h.RequestURI())
 	want.UserAgent, want.Referrer = h.UserAgent(), h.Referer()
 	want.Peer, want.Client, want.Country = peer, p.ClientAddr(ctx, peer), p.CountryCode(ctx, peer)
+	if want.Host = p.NamedHost(ctx, peer); want.Host == nil {
+		want.Host = h.Host()
+	}
 	want.Purposes = purposeLines(h.RawHeaders())
 	comparePlain(t, r, &want)
 }
@@ -119,7 +124,7 @@ func comparePlain(t failer, r, want *Plain) {
 	for name, part := range map[string][2][]byte{
 		"Raw": {r.Raw, want.Raw}, "Segment": {r.Segment, want.Segment}, "Query": {r.Query, want.Query},
 		"UserAgent": {r.UserAgent, want.UserAgent}, "Referrer": {r.Referrer, want.Referrer},
-		"Purposes": {r.Purposes, want.Purposes}, "Country": {r.Country, want.Country},
+		"Purposes": {r.Purposes, want.Purposes}, "Country": {r.Country, want.Country}, "Host": {r.Host, want.Host},
 	} {
 		if !bytes.Equal(part[0], part[1]) {
 			t.Fatalf("%q: %s is %q, for fasthttp %q", want.Raw, name, part[0], part[1])

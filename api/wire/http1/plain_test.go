@@ -46,7 +46,7 @@ func TestAcceptedRequestsAreReadAsByFasthttp(t *testing.T) {
 // leftover returns a Plain that has been used before.
 func leftover() Plain {
 	x := []byte("x")
-	return Plain{Raw: x, Segment: x, Query: x, UserAgent: x, Referrer: x, Purposes: x, Country: x, Head: true, Closes: true, NowMs: 42}
+	return Plain{Raw: x, Segment: x, Query: x, UserAgent: x, Referrer: x, Purposes: x, Country: x, Host: x, Head: true, Closes: true, NowMs: 42}
 }
 
 func TestWhatFieldsLackIsNotThatOfTheRequestBefore(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWhatFieldsLackIsNotThatOfTheRequestBefore(t *testing.T) {
 	got := leftover()
 	n, _ := newReader().Read([]byte(raw), strangePeer, &got)
 	expect.MustEqual(t, n, len(raw), "not plain")
-	comparePlain(t, &got, &Plain{Raw: []byte(raw), Segment: []byte("a"), Peer: strangePeer, Client: strangePeer})
+	comparePlain(t, &got, &Plain{Raw: []byte(raw), Segment: []byte("a"), Host: []byte("b"), Peer: strangePeer, Client: strangePeer})
 }
 
 func TestLongNamesAndManyLinesOfTheClient(t *testing.T) {
@@ -118,6 +118,7 @@ func TestSettingsThatNameSpecialFieldsMakeNothingPlain(t *testing.T) {
 		for setting, rd := range map[string]*Reader{
 			"the client": NewReader(&Proxies{Trusted: manyProxies.Trusted, Header: name}, somePurposes),
 			"a country":  NewReader(&Proxies{Trusted: manyProxies.Trusted, CountryHeader: name}, somePurposes),
+			"a host":     NewReader(&Proxies{Trusted: manyProxies.Trusted, HostHeader: name}, somePurposes),
 			"a purpose":  NewReader(&manyProxies, append([]string{name}, somePurposes...)),
 		} {
 			var r Plain
@@ -140,14 +141,14 @@ func TestTooManyPurposesMakeNothingPlain(t *testing.T) {
 	}
 }
 
-func TestOneFieldMayNameClientCountryAndPurpose(t *testing.T) {
-	rd := NewReader(&Proxies{Trusted: manyProxies.Trusted, Header: "X-All", CountryHeader: "x-all"}, []string{"X-ALL"})
+func TestOneFieldMayNameClientCountryHostAndPurpose(t *testing.T) {
+	rd := NewReader(&Proxies{Trusted: manyProxies.Trusted, Header: "X-All", CountryHeader: "x-all", HostHeader: "X-all"}, []string{"X-ALL"})
 	raw := "GET /a HTTP/1.1\r\nHost: b\r\nX-All: 192.0.2.7\r\n\r\n"
 	var r Plain
 	n, _ := rd.Read([]byte(raw), trustedPeer, &r)
 	expect.MustEqual(t, n, len(raw), "not plain")
-	expect.That(t, r.Client == netip.MustParseAddr("192.0.2.7") && string(r.Country) == "192.0.2.7" && bytes.HasPrefix(r.Purposes, []byte("X-All")),
-		"client %v, country %q, purposes %q", r.Client, r.Country, r.Purposes)
+	expect.That(t, r.Client == netip.MustParseAddr("192.0.2.7") && string(r.Country) == "192.0.2.7" && string(r.Host) == "192.0.2.7" && bytes.HasPrefix(r.Purposes, []byte("X-All")),
+		"client %v, country %q, host %q, purposes %q", r.Client, r.Country, r.Host, r.Purposes)
 }
 
 func TestReadingPlainRequestsAllocatesNothing(t *testing.T) {

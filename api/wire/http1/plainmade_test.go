@@ -33,6 +33,9 @@ func drawPlain(t *rapid.T) string {
 			return "connection:" + drawOf(t, "option", " close", "  close ", " keep-alive", "Keep-Alive")
 		}},
 		{"country", func() string { return "CF-IPCountry:" + drawValue(t) }},
+		{"named host", func() string {
+			return drawOf(t, "header", "X-Forwarded-Host:", "x-forwarded-host:") + drawOf(t, "named", "", " b.example", "b:80 ", " a, B.example.", "a ,", " a b", "http://a", "[::1]", ",")
+		}},
 		{"purpose", func() string { return drawOf(t, "purpose", "Sec-Purpose", "purpose", "X-MOZ") + ":" + drawValue(t) }},
 		{"client", func() string { return "X-Forwarded-For:" + drawHops(t) }},
 		{"second client", func() string { return "x-forwarded-for:" + drawHops(t) }},

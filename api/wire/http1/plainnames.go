@@ -18,6 +18,7 @@ const (
 	rulePurpose
 	ruleClient
 	ruleCountry
+	ruleNamedHost
 
 	// ruleOther is for fields that fasthttp keeps apart from others, so that no setting may name them.
 	ruleOther rules = 0
@@ -48,7 +49,7 @@ func hasOwnRule(name string) bool {
 }
 
 // A span is a part of a head: the bytes from from to before to.
-type span struct{ from, to int }
+type span struct{ from, to int32 }
 
 // found is what a reader knows of a head besides what it has set in the Plain.
 type found struct {
@@ -57,6 +58,7 @@ type found struct {
 	rules       rules
 	purposes    int // where the first line with a purpose begins; 0: there is none
 	country     span
+	namedHost   span
 	clientLines int
 	clients     [maxClientLines]span
 }
@@ -162,7 +164,7 @@ func (rule rules) read(b []byte, line, from, to int, r *Plain, f *found) (plain 
 	case rule == ruleReferrer:
 		r.Referrer = text
 	default:
-		return f.note(rule, line, span{from, to})
+		return f.note(rule, line, span{int32(from), int32(to)})
 	}
 	return true
 }
@@ -174,6 +176,9 @@ func (f *found) note(rule rules, line int, value span) (plain bool) {
 	}
 	if rule&ruleCountry != 0 {
 		f.country = value
+	}
+	if rule&ruleNamedHost != 0 {
+		f.namedHost = value
 	}
 	if rule&ruleClient != 0 {
 		if f.clientLines == maxClientLines {

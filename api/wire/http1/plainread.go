@@ -18,7 +18,7 @@ type Reader struct {
 	never   bool // the settings name a field that has a meaning of its own: nothing is plain
 }
 
-// NewReader returns a reader that finds clients and countries by p, and the fields with the names
+// NewReader returns a reader that finds clients, countries and hosts by p, and the fields with the names
 // purposes (see Plain.Purposes). Nothing is plain if one of these names has other bytes than codes
 // have, or is that of a field which the reader or fasthttp treats in a special way, such as Host or
 // Cookie.
@@ -29,6 +29,7 @@ func NewReader(p *Proxies, purposes []string) *Reader {
 	}
 	rd.addName(p.Header, ruleClient)
 	rd.addName(p.CountryHeader, ruleCountry)
+	rd.addName(p.HostHeader, ruleNamedHost)
 	for rule, names := range ownRules {
 		for _, name := range names {
 			rd.names.add(name, rule)
@@ -111,13 +112,13 @@ func (rd *Reader) readRest(b []byte, at int, peer netip.Addr, r *Plain) (n int, 
 		r.Purposes = b[f.purposes:end]
 	}
 	r.Peer, r.Client, r.Country = peer, peer, nil
-	if f.rules&(ruleClient|ruleCountry) != 0 && rd.proxies.Trust(peer) {
+	if f.rules&(ruleClient|ruleCountry|ruleNamedHost) != 0 && rd.proxies.Trust(peer) {
 		rd.readForwarded(b, peer, r, &f)
 	}
 	return end, false
 }
 
-// readForwarded sets what the trusted peer says about the client.
+// readForwarded sets what the trusted peer says about the client, and the host that it asked for.
 func (rd *Reader) readForwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 	var lines [maxClientLines][]byte
 	for i, s := range f.clients[:f.clientLines] {
@@ -126,6 +127,11 @@ func (rd *Reader) readForwarded(b []byte, peer netip.Addr, r *Plain, f *found) {
 	r.Client = rd.proxies.rightmostClient(peer, lines[:f.clientLines])
 	if f.rules&ruleCountry != 0 {
 		r.Country = b[f.country.from:f.country.to]
+	}
+	if f.rules&ruleNamedHost != 0 {
+		if host := hostIn(b[f.namedHost.from:f.namedHost.to]); host != nil {
+			r.Host = host
+		}
 	}
 }
 

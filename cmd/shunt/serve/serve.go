@@ -272,7 +272,7 @@ func (s *server) fixZone() error {
 func (s *server) serveAPI(baseURL string) error {
 	o := s.core.APIOptions(&s.cfg.data, baseURL, s.say.Log)
 	o.TrustedProxies, o.ClientIPHeader = s.cfg.trustedProxies, s.cfg.clientIPHeader
-	o.CountryHeader = s.cfg.countryHeader
+	o.CountryHeader, o.HostHeader = s.cfg.countryHeader, s.cfg.hostHeader
 	if s.countries != nil {
 		o.Countries = &s.countries.Countries
 	}

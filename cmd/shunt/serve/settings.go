@@ -36,6 +36,7 @@ type serveConfig struct {
 	noDashboard    bool
 	front          string
 	countryHeader  string
+	hostHeader     string
 	flushInterval  time.Duration
 	cacheSize      int64
 	memoryLimit    int64 // bytes, or memoryLimitByMemory or noMemoryLimit
@@ -76,6 +77,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	fs.StringVar(&cfg.geoIP, "geoip", "", "`FILE` in MaxMind's DB format for the countries of visitors; read again when it changes (within a minute) and on SIGHUP")
 	settings.Var(fs, &cfg.countryHeader, "country-header", "HEADER", "",
 		"the header in which a trusted proxy gives the country of the visitor, such as CF-IPCountry; it takes precedence over --geoip",
+		settings.ParseHeaderName)
+	settings.Var(fs, &cfg.hostHeader, "host-header", "HEADER", "",
+		"the header in which a trusted proxy gives the host that the visitor asked for, such as X-Forwarded-Host; its last value counts, and takes precedence over Host",
 		settings.ParseHeaderName)
 	fs.StringVar(&cfg.blockList, "block-list", "",
 		"`FILE` of hosts and address prefixes, one per line, that no link may lead to; read again when it changes")
@@ -128,6 +132,9 @@ func (cfg *serveConfig) check() error {
 	}
 	if cfg.countryHeader != "" && len(cfg.trustedProxies) == 0 {
 		return settings.UsageErrorf("--country-header needs --trusted-proxy: only a trusted proxy is believed about the country of a visitor")
+	}
+	if cfg.hostHeader != "" && len(cfg.trustedProxies) == 0 {
+		return settings.UsageErrorf("--host-header needs --trusted-proxy: only a trusted proxy is believed about the host that a visitor asked for")
 	}
 	if err := auth.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
