@@ -27,6 +27,15 @@ func (n *Names) wants(host string) bool {
 	return d != nil && n.Mode(d) == domain.CertificateACME
 }
 
+// expects reports whether a host that has no certificate from the authority may get one. An edge does not know which
+// domains want one.
+func (n *Names) expects(host string) bool {
+	if n.Every {
+		return n.Domains.At(host) != nil
+	}
+	return n.wants(host)
+}
+
 // all returns the hosts that have a certificate from the authority, that of the server first.
 func (n *Names) all() (hosts []string) {
 	if n.Main != "" {

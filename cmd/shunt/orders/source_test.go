@@ -1,7 +1,11 @@
 package orders
 
 import (
+	"context"
+	"crypto/tls"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,6 +25,42 @@ func fileFor(t *testing.T, host string) *certs.Files {
 	f, err := certs.OpenFiles(certs.Pair{Cert: files.Cert, Key: files.Key}, slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
 	return f
+}
+
+// ownFor returns the certificate of an edge for a host, which an earlier process got.
+func ownFor(t *testing.T, host string) *certs.ACME {
+	t.Helper()
+	chain, key, err := issue(host, time.Now(), time.Hour)
+	expect.OK(t, err)
+	dir := t.TempDir()
+	expect.OK(t, os.Mkdir(filepath.Join(dir, "acme"), 0o700))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "acme", host), append(key, chain...), 0o600))
+	own := certs.NewACME(certs.ACMEOptions{Domain: host, Directory: "http://127.0.0.1:1/", AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = own.Run(ctx) }()
+	for deadline := time.Now().Add(10 * time.Second); own.State().NotAfter.IsZero() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-ended
+	return own
+}
+
+func TestAnEdgeServesItsOwnCertificateAndThoseOfItsWriter(t *testing.T) {
+	w := newWorld(t, "b.test", "c.test")
+	w.authority.refuses["c.test"] = errNoCertificate
+	w.look()
+	w.source = &Source{Own: ownFor(t, "edge.test")}
+	w.source.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	for name, want := range map[string]string{"edge.test": "edge.test", "EDGE.test.": "edge.test", "": "edge.test", "b.test": "b.test"} {
+		c := w.greet(name)
+		expect.That(t, c != nil && c.Leaf.VerifyHostname(want) == nil, "%q does not get the certificate of %s", name, want)
+	}
+	c, err := w.source.Certificate(&tls.ClientHelloInfo{ServerName: "unknown.test"})
+	expect.That(t, c == nil && err == nil, "an unknown name: got %v, want an unrecognized name", err)
+	_, err = w.source.Certificate(&tls.ClientHelloInfo{ServerName: "c.test"})
+	expect.That(t, err == errNoCertificate, "a domain without one: got %v", err)
 }
 
 func TestFilesServeTheNamesThatTheyCover(t *testing.T) {
