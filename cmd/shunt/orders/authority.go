@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +51,7 @@ func (a *ACME) join(ctx context.Context) (*acme.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &acme.Client{Key: key, DirectoryURL: a.Directory, UserAgent: "shunt"}
+	client := &acme.Client{Key: key, DirectoryURL: a.Directory, UserAgent: "shunt", RetryBackoff: retry}
 	account := &acme.Account{}
 	if a.Email != "" {
 		account.Contact = []string{"mailto:" + a.Email}
@@ -60,6 +61,18 @@ func (a *ACME) join(ctx context.Context) (*acme.Client, error) {
 	}
 	a.client, a.key = client, key
 	return client, nil
+}
+
+// maxRetries is how often a request to an authority that answers with an error is made again.
+const maxRetries = 3
+
+// retry returns how long to wait until a request is made again, 0 if it is not. An authority that limits requests is
+// asked again by the next attempt only: until then, another host has the place of this one.
+func retry(n int, _ *http.Request, resp *http.Response) time.Duration {
+	if resp.StatusCode == http.StatusTooManyRequests || n > maxRetries {
+		return 0
+	}
+	return time.Duration(n) * time.Second
 }
 
 // accountKey returns the key of the account, and makes and keeps it if there is none.
