@@ -40,6 +40,8 @@ type hostRow struct {
 	Failures int    `json:"failures,omitempty"`
 	Error    string `json:"error,omitempty"`
 	NextMs   int64  `json:"next_ms,omitempty"`
+
+	OrderedMs []int64 `json:"ordered_ms,omitempty"`
 }
 
 type challengeRow struct {
@@ -62,10 +64,14 @@ func encode(row any) []byte {
 func encodeAccount(key []byte) []byte { return encode(accountRow{formatVersion, string(key)}) }
 
 func encodeHost(h *Host) []byte {
-	return encode(hostRow{
+	row := hostRow{
 		V: formatVersion, Host: h.Name, Chain: string(h.Chain), Key: string(h.Key),
 		TriedMs: unixMs(h.TriedAt), Failures: h.Failures, Error: h.Error, NextMs: unixMs(h.NextAt),
-	})
+	}
+	for _, t := range h.Ordered {
+		row.OrderedMs = append(row.OrderedMs, unixMs(t))
+	}
+	return encode(row)
 }
 
 func encodeChallenge(c *Challenge) []byte {
@@ -111,6 +117,9 @@ func decodeHost(key, value []byte) (*Host, error) {
 	h := &Host{
 		Name: row.Host, Chain: []byte(row.Chain), Key: []byte(row.Key),
 		TriedAt: fromMs(row.TriedMs), Failures: row.Failures, Error: row.Error, NextAt: fromMs(row.NextMs),
+	}
+	for _, ms := range row.OrderedMs {
+		h.Ordered = append(h.Ordered, fromMs(ms))
 	}
 	return h, h.parse()
 }

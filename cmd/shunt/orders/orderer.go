@@ -104,9 +104,7 @@ func (r *Orderer) begin() bool {
 	r.mu.orders = window{}
 	now := r.o.Now()
 	for _, h := range r.kept.All() {
-		if h.Error == "" && now.Sub(h.TriedAt) < ordersPer {
-			r.mu.orders.begun = append(r.mu.orders.begun, h.TriedAt)
-		}
+		r.mu.orders.begun = append(r.mu.orders.begun, recent(slices.Clone(h.Ordered), now)...)
 	}
 	r.led = true
 	return true
@@ -201,28 +199,64 @@ func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
 	if had := r.kept.Of(host); had != nil {
 		h = *had
 	}
-	chain, key, err := r.order(ctx, host, begun)
-	if ctx.Err() != nil || !r.o.Leads() || !r.names.wants(host) {
+	ways, err := r.ways(ctx, &h)
+	if r.isOver(ctx, host) {
 		return
 	}
-	h.TriedAt = r.o.Now()
 	if err == nil {
-		h.Chain, h.Key, h.Failures, h.Error, h.NextAt = chain, key, 0, "", time.Time{}
-		if err = r.kept.Tried(h); err == nil {
+		err = r.ordering(&h, begun)
+	}
+	if err != nil {
+		r.giveBack(begun)
+		r.fail(h, err)
+		return
+	}
+	chain, key, err := r.o.Authority.Order(ctx, host, ways)
+	if r.isOver(ctx, host) {
+		return
+	}
+	if err == nil {
+		got := h
+		got.Chain, got.Key, got.TriedAt, got.Failures, got.Error, got.NextAt = chain, key, r.o.Now(), 0, "", time.Time{}
+		if err = r.kept.Tried(got); err == nil {
 			r.o.Log.Info("using a certificate", slog.String("domain", host), slog.Time("expires", r.kept.Of(host).NotAfter()))
 			return
 		}
 	}
-	r.fail(&h, err)
+	r.fail(h, err)
 }
 
-// fail keeps that an attempt failed.
-func (r *Orderer) fail(h *certificate.Host, err error) {
-	if had := r.kept.Of(h.Name); had != nil {
-		h.Chain, h.Key, h.Failures = had.Chain, had.Key, had.Failures
-	} else {
-		h.Chain, h.Key = nil, nil
+// isOver reports whether an attempt is nobody's business any more.
+func (r *Orderer) isOver(ctx context.Context, host string) bool {
+	return ctx.Err() != nil || !r.o.Leads() || !r.names.wants(host)
+}
+
+// ways checks that a host leads here, and returns the challenges that it answers, best first.
+func (r *Orderer) ways(ctx context.Context, h *certificate.Host) ([]string, error) {
+	found, err := r.o.Reach.nonce(ctx, r.kept, h.Name)
+	if err == nil {
+		err = found.err(h.Name)
 	}
+	ways := found.ways()
+	if r.o.Reach.Off && h.Failures%2 == 1 { // nobody knows which of them works
+		slices.Reverse(ways)
+	}
+	return ways, err
+}
+
+// ordering keeps that an order begins: as one that failed, until its end is known. A process that ends meanwhile, or a
+// node that leads next, waits as after a failure, and counts the order.
+func (r *Orderer) ordering(h *certificate.Host, begun time.Time) error {
+	h.Ordered = append(recent(slices.Clone(h.Ordered), begun), begun)
+	began := *h
+	began.Failures++
+	began.TriedAt, began.NextAt = begun, begun.Add(backoff(began.Failures))
+	return r.kept.Ordering(began)
+}
+
+// fail keeps that an attempt failed. h is as it was before.
+func (r *Orderer) fail(h certificate.Host, err error) {
+	h.TriedAt = r.o.Now()
 	h.Failures++
 	wait := max(backoff(h.Failures), asked(err))
 	wait += time.Duration(r.o.JitterFactor() * backoffJitter * float64(wait))
@@ -230,24 +264,7 @@ func (r *Orderer) fail(h *certificate.Host, err error) {
 	r.o.Source.failures.Add(1)
 	r.o.Log.Warn("no certificate; trying again", slog.String("domain", h.Name), slog.Any("cause", err),
 		slog.String("authority", r.o.Address), slog.String("needs", r.o.Reach.Unreachable), slog.Duration("in", wait.Round(time.Second)))
-	if err := r.kept.Tried(*h); err != nil {
+	if err := r.kept.Tried(h); err != nil {
 		r.o.Log.Warn("the failure of a certificate could not be kept", slog.String("domain", h.Name), slog.Any("cause", err))
 	}
-}
-
-// order checks that a host leads here, and orders its certificate.
-func (r *Orderer) order(ctx context.Context, host string, begun time.Time) (chain, key []byte, err error) {
-	found, err := r.o.Reach.nonce(ctx, r.kept, host)
-	if err == nil {
-		err = found.err(host)
-	}
-	if err != nil {
-		r.giveBack(begun)
-		return nil, nil, err
-	}
-	ways := found.ways()
-	if h := r.kept.Of(host); r.o.Reach.Off && h != nil && h.Failures%2 == 1 { // nobody knows which of them works
-		slices.Reverse(ways)
-	}
-	return r.o.Authority.Order(ctx, host, ways)
 }

@@ -264,6 +264,55 @@ func TestAHostThatFailsWaitsLongerAndKeepsNoOtherWaiting(t *testing.T) {
 	expect.That(t, h.Error == "" && h.Failures == 0 && w.greet("a.test") != nil, "after a success: %+v", h)
 }
 
+func TestAnOrderCountsWhateverBecomesOfIt(t *testing.T) {
+	var hosts []string
+	for i := range 13 {
+		hosts = append(hosts, fmt.Sprintf("h%02d.test", i))
+	}
+	w := newWorld(t, hosts...)
+	for _, host := range hosts {
+		w.authority.refuses[host] = errNoCertificate
+	}
+	w.look()
+	expect.Equal(t, w.authority.count(), 10, "orders in the first hour")
+	w.now = w.now.Add(59 * time.Minute)
+	w.start("")
+	w.look()
+	expect.Equal(t, w.authority.count(), 10, "orders within an hour, after a restart")
+}
+
+// TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce ends a process again and again while it orders.
+func TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.authority.held = make(chan struct{})
+	interrupt := func() {
+		w.start("")
+		ctx, end := context.WithCancel(t.Context())
+		before := w.authority.count()
+		w.orderer.look(ctx)
+		for w.orderer.isRunning("b.test") && w.authority.count() == before {
+			time.Sleep(time.Millisecond)
+		}
+		end()
+		w.orderer.working.Wait()
+	}
+	began := w.now
+	for range 5 {
+		interrupt()
+	}
+	expect.Equal(t, w.authority.count(), 1, "orders after 5 restarts")
+	expect.That(t, len(w.table.entries) == 0 && w.kept.Of("b.test").Error == "", "an order that has no end is in the audit log")
+	for w.now.Sub(began) < time.Hour {
+		w.now = w.now.Add(time.Minute)
+		interrupt()
+	}
+	expect.Equal(t, w.authority.count(), 5, "orders in an hour of restarts") // after 0, 2, 6, 14 and 30 minutes
+	close(w.authority.held)
+	w.now = w.kept.Of("b.test").NextAt
+	w.look()
+	expect.That(t, w.greet("b.test") != nil && w.kept.Of("b.test").Failures == 0, "no certificate after the restarts")
+}
+
 func TestARestartAndAnotherNodeHaveTheCertificate(t *testing.T) {
 	w := newWorld(t, "b.test")
 	w.add("c.test", "www.c.test")
