@@ -53,6 +53,7 @@ type Challenge struct {
 	Token, Host string
 	Text        string // the answer to http-01
 	Chain, Key  []byte // PEM: the answer to tls-alpn-01
+	Check       bool   // this server asks, not an authority
 
 	certificate *tls.Certificate // Chain and Key
 }

@@ -51,6 +51,7 @@ type challengeRow struct {
 	Text  string `json:"text"`
 	Chain string `json:"chain"`
 	Key   string `json:"key"`
+	Check bool   `json:"check,omitempty"`
 }
 
 func encode(row any) []byte {
@@ -75,7 +76,7 @@ func encodeHost(h *Host) []byte {
 }
 
 func encodeChallenge(c *Challenge) []byte {
-	return encode(challengeRow{formatVersion, c.Token, c.Host, c.Text, string(c.Chain), string(c.Key)})
+	return encode(challengeRow{formatVersion, c.Token, c.Host, c.Text, string(c.Chain), string(c.Key), c.Check})
 }
 
 func unixMs(t time.Time) int64 {
@@ -132,6 +133,6 @@ func decodeChallenge(key, value []byte) (*Challenge, error) {
 	if !bytes.Equal(key, challengeKey(row.Token)) {
 		return nil, fmt.Errorf("the challenge of %s is under another key", row.Host)
 	}
-	c := &Challenge{Token: row.Token, Host: row.Host, Text: row.Text, Chain: []byte(row.Chain), Key: []byte(row.Key)}
+	c := &Challenge{Token: row.Token, Host: row.Host, Text: row.Text, Chain: []byte(row.Chain), Key: []byte(row.Key), Check: row.Check}
 	return c, c.parse()
 }

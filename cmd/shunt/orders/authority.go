@@ -143,7 +143,7 @@ func (a *ACME) prove(ctx context.Context, client *acme.Client, url, host string,
 		return fmt.Errorf("keep a challenge: %w", err)
 	}
 	defer func() { _ = a.Certificates.Settle(c.Token) }() // the next leader settles what is left
-	if f := a.Reach.ask(ctx, &c); f.err(host) != nil {
+	if f := a.Reach.ask(ctx, a.Certificates, &c); f.err(host) != nil {
 		_ = client.RevokeAuthorization(ctx, url) // so that it does not count as one that is open
 		return f.err(host)
 	}

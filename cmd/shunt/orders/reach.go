@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -122,7 +123,7 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // ask asks the host of a challenge for its answer, in both ways.
-func (r *Reach) ask(ctx context.Context, c *certificate.Challenge) (f Finding) {
+func (r *Reach) ask(ctx context.Context, kept *certificate.Certificates, c *certificate.Challenge) (f Finding) {
 	if r.Off {
 		return f
 	}
@@ -133,7 +134,9 @@ func (r *Reach) ask(ctx context.Context, c *certificate.Challenge) (f Finding) {
 	asking.Go(func() {
 		f.HTTP = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askHTTP(ctx, a, c) })
 	})
-	asking.Go(func() { f.TLS = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askTLS(ctx, a, c) }) })
+	asking.Go(func() {
+		f.TLS = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askTLS(ctx, kept, a, c) })
+	})
 	asking.Wait()
 	return f
 }
@@ -207,8 +210,9 @@ func (r *Reach) fetch(ctx context.Context, a netip.Addr, url string) (string, er
 	return string(text), nil
 }
 
-// askTLS asks as tls-alpn-01 does (RFC 8737).
-func (r *Reach) askTLS(ctx context.Context, a netip.Addr, c *certificate.Challenge) error {
+// askTLS asks as tls-alpn-01 does (RFC 8737). A check takes the answer to another challenge of the host as well: an
+// authority may ask at the same time.
+func (r *Reach) askTLS(ctx context.Context, kept *certificate.Certificates, a netip.Addr, c *certificate.Challenge) error {
 	conn, err := dial(ctx, a, r.TLS)
 	if err != nil {
 		return err
@@ -218,9 +222,17 @@ func (r *Reach) askTLS(ctx context.Context, a netip.Addr, c *certificate.Challen
 	if err := client.HandshakeContext(ctx); err != nil {
 		return errOther
 	}
-	want, _ := pem.Decode(c.Chain)
-	if got := client.ConnectionState().PeerCertificates; len(got) == 0 || want == nil || !slices.Equal(got[0].Raw, want.Bytes) {
-		return errOther
+	got, want := client.ConnectionState().PeerCertificates, firstOf(c.Chain)
+	if len(got) > 0 && (bytes.Equal(got[0].Raw, want) || c.Check && kept.Proves(c.Host, got[0].Raw)) {
+		return nil
+	}
+	return errOther
+}
+
+// firstOf returns the first certificate of a chain in PEM.
+func firstOf(chain []byte) []byte {
+	if block, _ := pem.Decode(chain); block != nil {
+		return block.Bytes
 	}
 	return nil
 }
@@ -271,10 +283,11 @@ func (r *Reach) nonce(ctx context.Context, certificates *certificate.Certificate
 	if err != nil {
 		return f, err
 	}
+	c.Check = true
 	if err := certificates.Expect(c); err != nil {
 		return f, fmt.Errorf("keep a challenge: %w", err)
 	}
-	f = r.ask(ctx, &c)
+	f = r.ask(ctx, certificates, &c)
 	if f.err(host) != nil && f.DNS == nil {
 		f.Proxied = r.behindProxy(ctx, f.Addresses, &c)
 	}

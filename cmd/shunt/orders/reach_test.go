@@ -1,12 +1,15 @@
 package orders
 
 import (
+	"bytes"
+	"crypto/rand"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"shunt/api/certificate"
 	"shunt/cmd/shunt/certs"
 	"shunt/engine/expect"
 )
@@ -64,4 +67,34 @@ func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
 		expect.That(t, err == nil && strings.Join(f.ways(), " ") == c.ways, "%s: got %v by %v, want %s", name, err, f.ways(), c.ways)
 	}
 	expect.Equal(t, len(w.table.rows), 0, "rows that checks left")
+}
+
+// TestACheckDoesNotDisturbAnAuthority checks a host while an authority asks it, many times: the order of a map's keys is
+// random.
+func TestACheckDoesNotDisturbAnAuthority(t *testing.T) {
+	w := newWorld(t, "localhost")
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = certs.TLSConfig(w.source)
+	server.StartTLS()
+	defer server.Close()
+	key, err := newKey()
+	expect.OK(t, err)
+	reach := &Reach{Resolver: net.DefaultResolver, Private: true, Plain: silent(t), TLS: portOf(t, server.Listener.Addr().String())}
+	for range 10 {
+		token := rand.Text()
+		c, err := newChallenge(key, "localhost", token)
+		expect.OK(t, err)
+		expect.OK(t, w.kept.Expect(c))
+		f, err := reach.nonce(t.Context(), w.kept, "localhost")
+		expect.That(t, err == nil && f.err("localhost") == nil, "the check: %v, %v", err, f.err("localhost"))
+		check, err := newChallenge(key, "localhost", "check")
+		expect.OK(t, err)
+		check.Check = true
+		expect.OK(t, w.kept.Expect(check))
+		other := certificate.New(w.table, nil) // of another node, which has only the rows
+		expect.OK(t, other.Changed())
+		got := other.Proof("localhost")
+		expect.That(t, got != nil && bytes.Equal(got.Certificate[0], firstOf(c.Chain)), "an authority gets the answer to a check")
+		expect.OK(t, w.kept.Settle(token, "check"))
+	}
 }
