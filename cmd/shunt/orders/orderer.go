@@ -142,7 +142,7 @@ func (r *Orderer) waiting(now time.Time) (hosts []string) {
 		if h != nil {
 			failures[host] = h.Failures
 		}
-		if at[host] = due(h); at[host].After(now) && !r.mu.hurried[host] || r.mu.running[host] {
+		if at[host] = due(h); at[host].After(now) && !(r.mu.hurried[host] && lacks(h)) || r.mu.running[host] {
 			continue
 		}
 		hosts = append(hosts, host)
@@ -161,14 +161,15 @@ func (r *Orderer) take(host string, now time.Time) bool {
 		return false
 	}
 	r.mu.running[host] = true
-	delete(r.mu.hurried, host)
 	return true
 }
 
+// done ends an attempt. Whoever asked during it has what they asked for.
 func (r *Orderer) done(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.mu.running, host)
+	delete(r.mu.hurried, host)
 }
 
 func (r *Orderer) isRunning(host string) bool {
@@ -184,14 +185,17 @@ func (r *Orderer) giveBack(begun time.Time) {
 	r.mu.orders.back(begun)
 }
 
-// Hurry ends the backoff of a host: whoever looks after it has mended something.
+// Hurry ends the backoff of a host: whoever looks after it has mended something. During an attempt it does nothing.
 func (r *Orderer) Hurry(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if h := r.kept.Of(host); h == nil || h.Error != "" {
+	if !r.mu.running[host] && r.names.wants(host) && lacks(r.kept.Of(host)) {
 		r.mu.hurried[host] = true
 	}
 }
+
+// lacks reports whether a host has no certificate, or could not renew it.
+func lacks(h *certificate.Host) bool { return h == nil || h.Certificate == nil || h.Error != "" }
 
 // attempt tries to get the certificate of a host, and keeps how that went.
 func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/domains"
 	"shunt/cmd/shunt/certs"
@@ -109,4 +110,29 @@ func TestACheckEndsTheWaitOfAHostThatLeadsHere(t *testing.T) {
 	w.orderer.Hurry("b.test")
 	w.look()
 	expect.Equal(t, w.authority.count(), 2, "orders for a certificate that is well")
+}
+
+// TestACheckDuringAnOrderOrdersNothing hurries while an attempt runs, which a check that leads to a wait does.
+func TestACheckDuringAnOrderOrdersNothing(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.authority.held = make(chan struct{})
+	w.orderer.look(t.Context())
+	w.orderer.Hurry("b.test")
+	close(w.authority.held)
+	w.orderer.working.Wait()
+	w.look()
+	expect.That(t, w.greet("b.test") != nil && w.authority.count() == 1, "%d orders", w.authority.count())
+
+	w.now = w.now.Add(365 * 24 * time.Hour)
+	w.authority.refuses["b.test"] = errNoCertificate
+	w.look()
+	w.leads = false
+	w.orderer.Hurry("b.test") // its node does not lead, and the one that does gets the certificate
+	chain, key, err := issue("b.test", w.now, 90*24*time.Hour)
+	expect.OK(t, err)
+	expect.OK(t, w.kept.Tried(certificate.Host{Name: "b.test", Chain: chain, Key: key, TriedAt: w.now}))
+	w.leads = true
+	before := w.authority.count()
+	w.look()
+	expect.Equal(t, w.authority.count(), before, "orders for a certificate that another node got")
 }
