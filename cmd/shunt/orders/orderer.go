@@ -30,14 +30,18 @@ type Orderer struct {
 	names *Names
 	kept  *certificate.Certificates
 
-	led     bool           // the last look was that of a leader; of Run's goroutine
-	working sync.WaitGroup // attempts
+	led      bool           // the last look was that of a leader; of Run's goroutine
+	forgetAt time.Time      // the store refused the last forget: when to try again; of Run's goroutine
+	working  sync.WaitGroup // attempts
 
 	mu struct {
 		sync.Mutex
 		running map[string]bool // hosts with an attempt
 		hurried map[string]bool // hosts whose backoff is over, because somebody asked
 		orders  window
+
+		unkept   map[string]*certificate.Host // of failures that the store did not take: they have a backoff as well
+		refusing bool                         // the store refused the last write
 	}
 }
 
@@ -50,7 +54,7 @@ func New(o Options) *Orderer {
 		o.JitterFactor = rand.Float64
 	}
 	r := &Orderer{o: o, names: &o.Source.names, kept: o.Source.certificates}
-	r.mu.running, r.mu.hurried = make(map[string]bool), make(map[string]bool)
+	r.mu.running, r.mu.hurried, r.mu.unkept = make(map[string]bool), make(map[string]bool), make(map[string]*certificate.Host)
 	return r
 }
 
@@ -102,6 +106,7 @@ func (r *Orderer) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.orders = window{}
+	clear(r.mu.unkept) // an earlier leader knows better
 	now := r.o.Now()
 	for _, h := range r.kept.All() {
 		r.mu.orders.begun = append(r.mu.orders.begun, recent(slices.Clone(h.Ordered), now)...)
@@ -110,8 +115,14 @@ func (r *Orderer) begin() bool {
 	return true
 }
 
+// forgetInterval is the time until a forget that the store refused is tried again.
+const forgetInterval = time.Minute
+
 // forget removes certificates of hosts that have none from the authority any more.
 func (r *Orderer) forget() {
+	if r.o.Now().Before(r.forgetAt) {
+		return
+	}
 	var gone []string
 	for _, h := range r.kept.All() {
 		if !r.names.wants(h.Name) && !r.isRunning(h.Name) {
@@ -121,13 +132,40 @@ func (r *Orderer) forget() {
 	if len(gone) == 0 {
 		return
 	}
-	if err := r.kept.Forget(gone...); err != nil {
-		r.o.Log.Warn("certificates of removed domains could not be deleted; trying again", slog.Any("cause", err))
+	err := r.kept.Forget(gone...)
+	if r.written(err); err != nil {
+		r.forgetAt = r.o.Now().Add(forgetInterval)
 		return
 	}
 	for _, host := range gone {
 		r.o.Log.Info("deleted the certificate of a host that is no domain any more", slog.String("domain", host))
 	}
+}
+
+// written logs that the store refuses what is known of certificates: once, until it takes a write again.
+func (r *Orderer) written(err error) {
+	r.mu.Lock()
+	first := err != nil && !r.mu.refusing
+	r.mu.refusing = err != nil
+	r.mu.Unlock()
+	if first {
+		r.o.Log.Warn("the store does not take certificates, failures of them, or their deletion; trying again", slog.Any("cause", err))
+	}
+}
+
+// Of returns what is known of the certificate of a host: also a failure that the store did not take. nil: nothing. Any
+// goroutine may call it.
+func (r *Orderer) Of(host string) *certificate.Host {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ofLocked(host)
+}
+
+func (r *Orderer) ofLocked(host string) *certificate.Host {
+	if h := r.mu.unkept[host]; h != nil {
+		return h
+	}
+	return r.kept.Of(host)
 }
 
 // waiting returns the hosts whose attempts are due, in the order in which they go: those that failed least first, so
@@ -138,7 +176,7 @@ func (r *Orderer) waiting(now time.Time) (hosts []string) {
 	defer r.mu.Unlock()
 	failures, at := make(map[string]int), make(map[string]time.Time)
 	for _, host := range all {
-		h := r.kept.Of(host)
+		h := r.ofLocked(host)
 		if h != nil {
 			failures[host] = h.Failures
 		}
@@ -189,7 +227,7 @@ func (r *Orderer) giveBack(begun time.Time) {
 func (r *Orderer) Hurry(host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.mu.running[host] && r.names.wants(host) && lacks(r.kept.Of(host)) {
+	if !r.mu.running[host] && r.names.wants(host) && lacks(r.ofLocked(host)) {
 		r.mu.hurried[host] = true
 	}
 }
@@ -200,7 +238,7 @@ func lacks(h *certificate.Host) bool { return h == nil || h.Certificate == nil |
 // attempt tries to get the certificate of a host, and keeps how that went.
 func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
 	h := certificate.Host{Name: host}
-	if had := r.kept.Of(host); had != nil {
+	if had := r.Of(host); had != nil {
 		h = *had
 	}
 	ways, err := r.ways(ctx, &h)
@@ -223,6 +261,7 @@ func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
 		got := h
 		got.Chain, got.Key, got.TriedAt, got.Failures, got.Error, got.NextAt = chain, key, r.o.Now(), 0, "", time.Time{}
 		if err = r.kept.Tried(got); err == nil {
+			r.settled(&got, nil)
 			r.o.Log.Info("using a certificate", slog.String("domain", host), slog.Time("expires", r.kept.Of(host).NotAfter()))
 			return
 		}
@@ -255,7 +294,9 @@ func (r *Orderer) ordering(h *certificate.Host, begun time.Time) error {
 	began := *h
 	began.Failures++
 	began.TriedAt, began.NextAt = begun, begun.Add(backoff(began.Failures))
-	return r.kept.Ordering(began)
+	err := r.kept.Ordering(began)
+	r.settled(&began, err)
+	return err
 }
 
 // fail keeps that an attempt failed. h is as it was before.
@@ -268,7 +309,15 @@ func (r *Orderer) fail(h certificate.Host, err error) {
 	r.o.Source.failures.Add(1)
 	r.o.Log.Warn("no certificate; trying again", slog.String("domain", h.Name), slog.Any("cause", err),
 		slog.String("authority", r.o.Address), slog.String("needs", r.o.Reach.Unreachable), slog.Duration("in", wait.Round(time.Second)))
-	if err := r.kept.Tried(h); err != nil {
-		r.o.Log.Warn("the failure of a certificate could not be kept", slog.String("domain", h.Name), slog.Any("cause", err))
+	r.settled(&h, r.kept.Tried(h))
+}
+
+// settled notes whether the store took how an attempt went. What it did not take holds in memory.
+func (r *Orderer) settled(h *certificate.Host, err error) {
+	r.written(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.mu.unkept, h.Name); err != nil {
+		r.mu.unkept[h.Name] = h
 	}
 }

@@ -33,6 +33,7 @@ type memory struct {
 	mu      sync.Mutex
 	rows    map[string]string
 	entries []*engine.AuditEntry
+	fails   error // of writes
 }
 
 func (m *memory) Get(key []byte) ([]byte, error) {
@@ -60,6 +61,11 @@ func (m *memory) Scan(prefix []byte, fn func(key, value []byte) (bool, error)) e
 
 func (m *memory) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	m.mu.Lock()
+	if m.fails != nil {
+		m.mu.Unlock()
+		done(m.fails)
+		return
+	}
 	for _, row := range sets {
 		m.rows[string(row[0])] = string(row[1])
 	}
@@ -336,6 +342,33 @@ func TestARestartAndAnotherNodeHaveTheCertificate(t *testing.T) {
 	expect.OK(t, certificate.Check(w.table, faults))
 	found, n := faults.Found()
 	expect.That(t, n == 0, "the check finds %v", found)
+}
+
+// TestAFullStoreIsNoReasonToHurry has a store that refuses writes for a day: an attempt needs one before the order.
+func TestAFullStoreIsNoReasonToHurry(t *testing.T) {
+	w := newWorld(t, "b.test", "c.test")
+	w.look()
+	expect.OK(t, w.domains.Remove(account.Caller{}, "c.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil }))
+	w.add("d.test")
+	w.table.fails = engine.ErrReadOnly
+	for range 24 * 60 {
+		w.look()
+		w.now = w.now.Add(time.Minute)
+	}
+	tries := strings.Count(w.log.String(), "no certificate; trying again")
+	expect.That(t, tries == 10, "%d attempts in a day", tries) // after 0, 2, 6, 14, 30, 62, 126, 254, 510 and 1022 minutes
+	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 1, "warnings")
+	expect.Equal(t, w.authority.count(), 2, "orders")
+	h := w.orderer.Of("d.test")
+	expect.That(t, h != nil && h.Failures == 10, "known: %+v", h)
+	w.table.fails = nil
+	w.now = h.NextAt
+	w.look()
+	expect.That(t, w.greet("d.test") != nil && w.orderer.Of("d.test").Failures == 0, "no certificate from a store that takes writes")
+	w.table.fails = engine.ErrReadOnly
+	w.add("e.test")
+	w.look()
+	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 2, "warnings of another time")
 }
 
 func TestTheCertificateOfARemovedDomainGoes(t *testing.T) {
