@@ -10,6 +10,7 @@ import (
 type Host struct {
 	Name       string // in lower-case ASCII
 	Chain, Key []byte // PEM; empty: there is no certificate yet
+	Server     bool   // it is the host of a server itself, not of a domain
 
 	TriedAt  time.Time // the last attempt
 	Failures int       // attempts that failed since the last one that did not; one that has not ended counts

@@ -41,6 +41,7 @@ type hostRow struct {
 	Error    string `json:"error,omitempty"`
 	NextMs   int64  `json:"next_ms,omitempty"`
 
+	Server    bool    `json:"server,omitempty"`
 	OrderedMs []int64 `json:"ordered_ms,omitempty"`
 }
 
@@ -67,7 +68,7 @@ func encodeAccount(key []byte) []byte { return encode(accountRow{formatVersion, 
 func encodeHost(h *Host) []byte {
 	row := hostRow{
 		V: formatVersion, Host: h.Name, Chain: string(h.Chain), Key: string(h.Key),
-		TriedMs: unixMs(h.TriedAt), Failures: h.Failures, Error: h.Error, NextMs: unixMs(h.NextAt),
+		TriedMs: unixMs(h.TriedAt), Failures: h.Failures, Error: h.Error, NextMs: unixMs(h.NextAt), Server: h.Server,
 	}
 	for _, t := range h.Ordered {
 		row.OrderedMs = append(row.OrderedMs, unixMs(t))
@@ -117,7 +118,7 @@ func decodeHost(key, value []byte) (*Host, error) {
 	}
 	h := &Host{
 		Name: row.Host, Chain: []byte(row.Chain), Key: []byte(row.Key),
-		TriedAt: fromMs(row.TriedMs), Failures: row.Failures, Error: row.Error, NextAt: fromMs(row.NextMs),
+		TriedAt: fromMs(row.TriedMs), Failures: row.Failures, Error: row.Error, NextAt: fromMs(row.NextMs), Server: row.Server,
 	}
 	for _, ms := range row.OrderedMs {
 		h.Ordered = append(h.Ordered, fromMs(ms))

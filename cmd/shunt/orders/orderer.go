@@ -30,9 +30,12 @@ type Orderer struct {
 	names *Names
 	kept  *certificate.Certificates
 
-	led      bool           // the last look was that of a leader; of Run's goroutine
-	forgetAt time.Time      // the store refused the last forget: when to try again; of Run's goroutine
-	working  sync.WaitGroup // attempts
+	working sync.WaitGroup // attempts
+
+	// Of Run's goroutine.
+	led      bool                 // the last look was that of a leader
+	unwanted map[string]time.Time // since when hosts with a certificate want none
+	forgetAt time.Time            // the store refused the last forget: when to try again
 
 	mu struct {
 		sync.Mutex
@@ -53,7 +56,7 @@ func New(o Options) *Orderer {
 	if o.JitterFactor == nil {
 		o.JitterFactor = rand.Float64
 	}
-	r := &Orderer{o: o, names: &o.Source.names, kept: o.Source.certificates}
+	r := &Orderer{o: o, names: &o.Source.names, kept: o.Source.certificates, unwanted: make(map[string]time.Time)}
 	r.mu.running, r.mu.hurried, r.mu.unkept = make(map[string]bool), make(map[string]bool), make(map[string]*certificate.Host)
 	return r
 }
@@ -80,6 +83,7 @@ func (r *Orderer) Run(ctx context.Context) error {
 func (r *Orderer) look(ctx context.Context) {
 	if !r.o.Leads() {
 		r.led = false
+		clear(r.unwanted)
 		return
 	}
 	if !r.led && !r.begin() {
@@ -115,17 +119,28 @@ func (r *Orderer) begin() bool {
 	return true
 }
 
-// forgetInterval is the time until a forget that the store refused is tried again.
-const forgetInterval = time.Minute
+const (
+	// forgetAfter is how long a certificate stays that nobody wants: whoever removed a domain by mistake, or set up a
+	// node with other settings, has the time to notice, and orders are counted by hosts that are known.
+	forgetAfter    = 24 * time.Hour
+	forgetInterval = time.Minute // until a forget that the store refused is tried again
+)
 
-// forget removes certificates of hosts that have none from the authority any more.
+// forget removes certificates of hosts that have none from the authority any more. They are not served meanwhile.
 func (r *Orderer) forget() {
-	if r.o.Now().Before(r.forgetAt) {
+	now := r.o.Now()
+	if now.Before(r.forgetAt) {
 		return
 	}
 	var gone []string
 	for _, h := range r.kept.All() {
-		if !r.names.wants(h.Name) && !r.isRunning(h.Name) {
+		since, there := r.unwanted[h.Name]
+		switch {
+		case !r.names.gone(h, now) || r.isRunning(h.Name):
+			delete(r.unwanted, h.Name)
+		case !there:
+			r.unwanted[h.Name] = now
+		case now.Sub(since) >= forgetAfter:
 			gone = append(gone, h.Name)
 		}
 	}
@@ -134,10 +149,11 @@ func (r *Orderer) forget() {
 	}
 	err := r.kept.Forget(gone...)
 	if r.written(err); err != nil {
-		r.forgetAt = r.o.Now().Add(forgetInterval)
+		r.forgetAt = now.Add(forgetInterval)
 		return
 	}
 	for _, host := range gone {
+		delete(r.unwanted, host)
 		r.o.Log.Info("deleted the certificate of a host that is no domain any more", slog.String("domain", host))
 	}
 }
@@ -241,6 +257,7 @@ func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
 	if had := r.Of(host); had != nil {
 		h = *had
 	}
+	h.Server = host == r.names.Main
 	ways, err := r.ways(ctx, &h)
 	if r.isOver(ctx, host) {
 		return

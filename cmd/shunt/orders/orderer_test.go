@@ -351,10 +351,12 @@ func TestAFullStoreIsNoReasonToHurry(t *testing.T) {
 	expect.OK(t, w.domains.Remove(account.Caller{}, "c.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil }))
 	w.add("d.test")
 	w.table.fails = engine.ErrReadOnly
+	w.look()
 	for range 24 * 60 {
 		w.look()
 		w.now = w.now.Add(time.Minute)
 	}
+	w.look() // the certificate of c.test is to go by now
 	tries := strings.Count(w.log.String(), "no certificate; trying again")
 	expect.That(t, tries == 10, "%d attempts in a day", tries) // after 0, 2, 6, 14, 30, 62, 126, 254, 510 and 1022 minutes
 	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 1, "warnings")
@@ -377,12 +379,47 @@ func TestTheCertificateOfARemovedDomainGoes(t *testing.T) {
 	err := w.domains.Remove(account.Caller{}, "b.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil })
 	expect.OK(t, err)
 	expect.That(t, w.greet("b.test") == nil && w.greet("c.test") != nil, "at once")
+	edge := &Source{}
+	edge.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	c, err := edge.Certificate(&tls.ClientHelloInfo{ServerName: "b.test"})
+	expect.That(t, c == nil && err == nil, "an edge has it: %v", err)
+	w.look()
+	w.now = w.now.Add(24*time.Hour - time.Second)
+	w.look()
+	expect.That(t, w.kept.Of("b.test") != nil, "its key goes within a day")
+	w.now = w.now.Add(time.Second)
 	w.look()
 	expect.That(t, w.kept.Of("b.test") == nil && w.kept.Of("c.test") != nil, "its key is kept")
 	_, err = w.domains.Edit(account.Caller{}, "c.test", engine.TargetPolicy{}, func(d *domain.Domain) error { d.Certificate = domain.CertificateNone; return nil })
 	expect.OK(t, err)
 	w.look()
+	w.now = w.now.Add(24 * time.Hour)
+	w.look()
 	expect.That(t, w.kept.Of("c.test") == nil && w.greet("c.test") == nil, "a domain that wants none has a certificate")
+}
+
+// TestNodesWithOtherSettingsKeepEachOthersCertificates has a node lead that wants none of them.
+func TestNodesWithOtherSettingsKeepEachOthersCertificates(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.start("a.test")
+	w.look()
+	expect.That(t, w.greet("a.test") != nil && w.greet("b.test") != nil, "no certificate")
+	w.start("")
+	w.source.names.Default = domain.CertificateFiles
+	for range 5 {
+		w.look()
+		w.now = w.now.Add(12 * time.Hour)
+	}
+	expect.That(t, w.kept.Of("a.test") != nil && w.kept.Of("b.test") != nil, "the certificates of another node are gone")
+	edge := &Source{}
+	edge.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	c, err := edge.Certificate(&tls.ClientHelloInfo{ServerName: "a.test"})
+	expect.That(t, err == nil && c != nil, "an edge does not have that of the server: %v", err)
+	w.now = w.now.Add(90 * 24 * time.Hour)
+	w.look()
+	w.now = w.now.Add(24 * time.Hour)
+	w.look()
+	expect.That(t, w.kept.Of("a.test") == nil && w.kept.Of("b.test") != nil, "that of a server that has expired stays, or that of a domain goes")
 }
 
 func TestRenewalsBeginAtAThirdAndAreSpread(t *testing.T) {

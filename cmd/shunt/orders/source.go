@@ -76,7 +76,7 @@ func (s *Source) ordered(name string) *tls.Certificate {
 		return nil
 	}
 	h := s.certificates.Of(name)
-	if h == nil {
+	if h == nil || !s.names.serves(h) {
 		return nil
 	}
 	return h.Certificate
