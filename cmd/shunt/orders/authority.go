@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -80,13 +79,13 @@ func (a *ACME) accountKey() (*ecdsa.PrivateKey, error) {
 	if kept := a.Certificates.AccountKey(); kept != nil {
 		block, _ := pem.Decode(kept)
 		if block == nil {
-			return nil, errors.New("the key of the account at the authority cannot be read")
+			return nil, sentence("the key of the account at the authority cannot be read")
 		}
 		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 		if ec, ok := key.(*ecdsa.PrivateKey); err == nil && ok {
 			return ec, nil
 		}
-		return nil, errors.New("the key of the account at the authority cannot be read")
+		return nil, sentence("the key of the account at the authority cannot be read")
 	}
 	key, err := newKey()
 	if err != nil {
@@ -96,7 +95,7 @@ func (a *ACME) accountKey() (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, a.Certificates.SetAccountKey(text)
+	return key, inStore(a.Certificates.SetAccountKey(text))
 }
 
 // Order implements Authority.
@@ -133,14 +132,14 @@ func (a *ACME) prove(ctx context.Context, client *acme.Client, url, host string,
 	}
 	chosen := choose(z.Challenges, ways)
 	if chosen == nil {
-		return fmt.Errorf("the authority offers no challenge that %s can answer", host)
+		return sentencef("the authority offers no challenge that %s can answer", host)
 	}
 	c, err := newChallenge(a.key, host, chosen.Token)
 	if err != nil {
 		return err
 	}
 	if err := a.Certificates.Expect(c); err != nil {
-		return fmt.Errorf("keep a challenge: %w", err)
+		return inStore(err)
 	}
 	defer func() { _ = a.Certificates.Settle(c.Token) }() // the next leader settles what is left
 	if f := a.Reach.ask(ctx, a.Certificates, &c); f.err(host) != nil {

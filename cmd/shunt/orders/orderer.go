@@ -147,7 +147,7 @@ func (r *Orderer) forget() {
 	if len(gone) == 0 {
 		return
 	}
-	err := r.kept.Forget(gone...)
+	err := inStore(r.kept.Forget(gone...))
 	if r.written(err); err != nil {
 		r.forgetAt = now.Add(forgetInterval)
 		return
@@ -277,7 +277,7 @@ func (r *Orderer) attempt(ctx context.Context, host string, begun time.Time) {
 	if err == nil {
 		got := h
 		got.Chain, got.Key, got.TriedAt, got.Failures, got.Error, got.NextAt = chain, key, r.o.Now(), 0, "", time.Time{}
-		if err = r.kept.Tried(got); err == nil {
+		if err = inStore(r.kept.Tried(got)); err == nil {
 			r.settled(&got, nil)
 			r.o.Log.Info("using a certificate", slog.String("domain", host), slog.Time("expires", r.kept.Of(host).NotAfter()))
 			return
@@ -311,7 +311,7 @@ func (r *Orderer) ordering(h *certificate.Host, begun time.Time) error {
 	began := *h
 	began.Failures++
 	began.TriedAt, began.NextAt = begun, begun.Add(backoff(began.Failures))
-	err := r.kept.Ordering(began)
+	err := inStore(r.kept.Ordering(began))
 	r.settled(&began, err)
 	return err
 }
@@ -326,7 +326,7 @@ func (r *Orderer) fail(h certificate.Host, err error) {
 	r.o.Source.failures.Add(1)
 	r.o.Log.Warn("no certificate; trying again", slog.String("domain", h.Name), slog.Any("cause", err),
 		slog.String("authority", r.o.Address), slog.String("needs", r.o.Reach.Unreachable), slog.Duration("in", wait.Round(time.Second)))
-	r.settled(&h, r.kept.Tried(h))
+	r.settled(&h, inStore(r.kept.Tried(h)))
 }
 
 // settled notes whether the store took how an attempt went. What it did not take holds in memory.

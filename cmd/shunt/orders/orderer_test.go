@@ -234,7 +234,7 @@ func TestTwoOrdersRunAtOnceAndTenBeginInAnHour(t *testing.T) {
 
 func TestAHostThatFailsWaitsLongerAndKeepsNoOtherWaiting(t *testing.T) {
 	w := newWorld(t, "a.test")
-	w.authority.refuses["a.test"] = errors.New("no such luck")
+	w.authority.refuses["a.test"] = sentence("no such luck")
 	began := w.now
 	var waits []string
 	for range 12 {
@@ -447,7 +447,7 @@ func TestRenewalsBeginAtAThirdAndAreSpread(t *testing.T) {
 	w.look()
 	expect.That(t, w.authority.count() == 2 && !bytes.Equal(w.greet("b.test").Certificate[0], first.Certificate[0]), "it was not renewed")
 	w.now = w.now.Add(61 * day)
-	w.authority.refuses["b.test"] = errors.New("no")
+	w.authority.refuses["b.test"] = sentence("no")
 	w.look()
 	expect.That(t, w.kept.Of("b.test").Error == "no" && w.greet("b.test") != nil, "a failed renewal takes the certificate away")
 }

@@ -80,9 +80,9 @@ func (f *Finding) err(host string) error {
 	case f.HTTP == nil || f.TLS == nil:
 		return nil
 	case errors.Is(f.HTTP, errOther) || errors.Is(f.TLS, errOther):
-		return fmt.Errorf("%s leads to %s, which is not this server", host, spelled(f.Addresses))
+		return sentencef("%s leads to %s, which is not this server", host, spelled(f.Addresses))
 	}
-	return fmt.Errorf("%s leads to %s, where %w, and %w", host, spelled(f.Addresses), f.HTTP, f.TLS)
+	return sentencef("%s leads to %s, where %v, and %v", host, spelled(f.Addresses), f.HTTP, f.TLS)
 }
 
 func spelled(addresses []netip.Addr) string {
@@ -104,9 +104,9 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	var notFound *net.DNSError
 	switch {
 	case errors.As(err, &notFound) && notFound.IsNotFound, err == nil && len(found) == 0:
-		return nil, fmt.Errorf("%s has no address in DNS", host)
+		return nil, sentencef("%s has no address in DNS", host)
 	case err != nil:
-		return nil, fmt.Errorf("DNS does not answer for %s", host)
+		return nil, sentencef("DNS does not answer for %s", host)
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()
@@ -116,7 +116,7 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	found = found[:min(len(found), maxAddresses)]
 	for _, a := range found {
 		if !r.Private && engine.InOwnNetwork(net.JoinHostPort(a.String(), "80")) {
-			return found, fmt.Errorf("%s leads to %v, which is a private address: no authority can reach it", host, a)
+			return found, sentencef("%s leads to %v, which is a private address: no authority can reach it", host, a)
 		}
 	}
 	return found, nil
@@ -155,7 +155,7 @@ func eventually(ctx context.Context, addresses []netip.Addr, ask func(netip.Addr
 		select {
 		case <-time.After(askInterval):
 		case <-ctx.Done():
-			return ctx.Err()
+			return err
 		}
 	}
 	return err
@@ -285,13 +285,13 @@ func (r *Reach) nonce(ctx context.Context, certificates *certificate.Certificate
 	}
 	c.Check = true
 	if err := certificates.Expect(c); err != nil {
-		return f, fmt.Errorf("keep a challenge: %w", err)
+		return f, inStore(err)
 	}
 	f = r.ask(ctx, certificates, &c)
 	if f.err(host) != nil && f.DNS == nil {
 		f.Proxied = r.behindProxy(ctx, f.Addresses, &c)
 	}
-	return f, certificates.Settle(c.Token)
+	return f, inStore(certificates.Settle(c.Token))
 }
 
 // behindProxy reports whether a host leads here through a proxy that ends TLS, or speaks plain HTTP only.

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/acme"
+
 	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/domains"
@@ -86,10 +88,10 @@ func TestADomainSaysWhyItHasNoCertificate(t *testing.T) {
 	r := &Reporter{Source: w.source, Orderer: w.orderer, Certificates: w.kept}
 	got := r.Certificate(w.domains.At("c.test"))
 	expect.That(t, got.State == domains.CertificateWaiting && got.ExpiresAt == nil, "before: %+v", got)
-	w.authority.refuses["www.c.test"] = errNoCertificate
+	w.authority.refuses["www.c.test"] = &acme.Error{ProblemType: "urn:ietf:params:acme:error:caa", Detail: "CAA forbids it"}
 	w.look()
 	got = r.Certificate(w.domains.At("c.test"))
-	expect.That(t, got.State == domains.CertificateFailing && got.Error == errNoCertificate.Error() && got.NextAttemptAt != nil && got.Failures == 1, "an alias fails: %+v", got)
+	expect.That(t, got.State == domains.CertificateFailing && got.Error == "the authority says: CAA forbids it" && got.NextAttemptAt != nil && got.Failures == 1, "an alias fails: %+v", got)
 	got = r.Certificate(w.domains.At("b.test"))
 	expect.That(t, got.State == domains.CertificateValid && got.ExpiresAt != nil && got.Error == "", "the other: %+v", got)
 	figures := r.Figures()

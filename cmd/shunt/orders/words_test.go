@@ -1,8 +1,14 @@
 package orders
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +66,28 @@ func TestAnAuthorityThatLimitsIsNotAskedAgain(t *testing.T) {
 	for n, want := range []time.Duration{1: time.Second, 2: 2 * time.Second, 3: 3 * time.Second, 4: 0} {
 		expect.Equal(t, retry(n, nil, &http.Response{StatusCode: http.StatusBadGateway}), want, "the wait before try %d", n+1)
 	}
+}
+
+func TestNoReasonHasTheInsidesOfAServer(t *testing.T) {
+	down := &net.OpError{Op: "dial", Err: errors.New("lookup ca.internal on 10.0.0.53:53: no such host")}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"the network":      {inAuthority("ordering", &url.Error{Op: "Get", URL: "https://ca.internal/dir", Err: down}), "the authority could not be reached"},
+		"the store":        {inStore(&fs.PathError{Op: "write", Path: "/var/lib/shunt/wal", Err: errors.New("no space left")}), "this server could not keep it"},
+		"a timeout":        {inAuthority("ordering", context.DeadlineExceeded), "the authority did not answer in time"},
+		"a proxy":          {&acme.Error{StatusCode: 502, Detail: "<html>squid at 10.0.0.9"}, "the authority answered with status 502"},
+		"an authority":     {inAuthority("ordering", limited("1")), "the authority says: too many"},
+		"an authorization": {&acme.AuthorizationError{URI: "https://ca.internal/1", Errors: []error{&acme.Error{Detail: "no A\nrecord"}}}, "the authority says: no A record"},
+		"an order":         {inAuthority("waiting", &acme.OrderError{OrderURL: "https://ca.internal/2"}), "the authority refused, and does not say why"},
+		"our own":          {sentencef("%s has no address in DNS", "b.test"), "b.test has no address in DNS"},
+	} {
+		expect.Equal(t, reason(c.err), c.want, "%s", name)
+	}
+	w := newWorld(t, "b.test")
+	w.authority.refuses["b.test"] = down
+	w.look()
+	expect.That(t, w.kept.Of("b.test").Error == "the authority could not be reached", "kept: %+v", w.kept.Of("b.test"))
+	expect.That(t, strings.Contains(w.log.String(), "ca.internal"), "the log does not have the cause")
 }
