@@ -2,6 +2,7 @@ package orders
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -51,7 +53,10 @@ type Reach struct {
 	Off         bool   // nobody is asked: every host leads here
 	Plain, TLS  string // the ports of a host
 	Unreachable string // what is said of a host that does not lead here: which settings must be right
+	Hosts       string // the file of names that this machine asks before DNS; empty: hostsFile
 }
+
+const hostsFile = "/etc/hosts"
 
 // A Finding is what a host answered.
 type Finding struct {
@@ -100,7 +105,11 @@ var errOther = errors.New("another server answers")
 func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	found, err := r.Resolver.LookupNetIP(ctx, "ip", host)
+	name := host
+	if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ".") {
+		name += "." // no search list of this machine is for it
+	}
+	found, err := r.Resolver.LookupNetIP(ctx, "ip", name)
 	var notFound *net.DNSError
 	switch {
 	case errors.As(err, &notFound) && notFound.IsNotFound, err == nil && len(found) == 0:
@@ -115,11 +124,35 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	found = slices.Compact(found)
 	found = found[:min(len(found), maxAddresses)]
 	for _, a := range found {
+		if !r.Private && a.IsLoopback() && r.inHosts(host, a) {
+			return found, sentencef("%s leads to %v by the hosts file of this server, which goes before DNS: remove it from there, or start the server "+
+				"with --acme-check off", host, a)
+		}
 		if !r.Private && engine.InOwnNetwork(net.JoinHostPort(a.String(), "80")) {
 			return found, sentencef("%s leads to %v, which is a private address: no authority can reach it", host, a)
 		}
 	}
 	return found, nil
+}
+
+// inHosts reports whether an address of a host is from the file of names of this machine. Debian lists a machine's own
+// name there, with 127.0.1.1, and no resolver of Go can leave it out.
+func (r *Reach) inHosts(host string, a netip.Addr) bool {
+	text, err := os.ReadFile(cmp.Or(r.Hosts, hostsFile))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 || !slices.ContainsFunc(words[1:], func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, "."), host) }) {
+			continue
+		}
+		if listed, err := netip.ParseAddr(words[0]); err == nil && listed.Unmap() == a {
+			return true
+		}
+	}
+	return false
 }
 
 // ask asks the host of a challenge for its answer, in both ways.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,11 @@ func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
 	defer hereTLS.Close()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
+	hosts := func(text string) string {
+		path := filepath.Join(t.TempDir(), "hosts")
+		expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
 	nowhere := silent(t)
 	plain, secure := portOf(t, here.Listener.Addr().String()), portOf(t, hereTLS.Listener.Addr().String())
 	for name, c := range map[string]struct {
@@ -53,7 +60,8 @@ func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
 		"HTTPS":             {Reach{Private: true, Plain: nowhere, TLS: secure}, "tls-alpn-01", ""},
 		"another server":    {Reach{Private: true, Plain: portOf(t, other.Listener.Addr().String()), TLS: nowhere}, "", "which is not this server"},
 		"nobody":            {Reach{Private: true, Plain: nowhere, TLS: nowhere}, "", "nobody answers at port " + nowhere},
-		"a private address": {Reach{Plain: plain, TLS: secure}, "", "which is a private address"},
+		"a private address": {Reach{Plain: plain, TLS: secure, Hosts: hosts("127.0.1.1 localhost\n127.0.0.1 other.test # localhost\n")}, "", "which is a private address"},
+		"a hosts file":      {Reach{Plain: plain, TLS: secure, Hosts: hosts("# own\n127.0.0.1 other.test Localhost.\n::1 localhost\n")}, "", "by the hosts file of this server, which goes before DNS: remove it from there, or start the server with --acme-check off"},
 		"off":               {Reach{Off: true}, "tls-alpn-01 http-01", ""},
 	} {
 		c.reach.Resolver = net.DefaultResolver
