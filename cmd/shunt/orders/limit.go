@@ -11,6 +11,7 @@ import (
 const (
 	maxAttempts   = 2 // at once
 	maxOrders     = 10
+	maxFailing    = 8 // of maxOrders, for hosts that have failed: one that nobody has tried yet finds a place
 	ordersPer     = time.Hour
 	minBackoff    = 2 * time.Minute
 	maxBackoff    = 24 * time.Hour
@@ -59,10 +60,10 @@ func recent(orders []time.Time, now time.Time) []time.Time {
 	return slices.DeleteFunc(orders, func(t time.Time) bool { return now.Sub(t) >= ordersPer })
 }
 
-// take begins an order, unless there were enough.
-func (w *window) take(now time.Time) bool {
+// take begins an order, unless there were enough. failing reports whether the host has failed.
+func (w *window) take(now time.Time, failing bool) bool {
 	w.begun = recent(w.begun, now)
-	if len(w.begun) >= maxOrders {
+	if n := len(w.begun); n >= maxOrders || failing && n >= maxFailing {
 		return false
 	}
 	w.begun = append(w.begun, now)

@@ -211,7 +211,8 @@ func (r *Orderer) waiting(now time.Time) (hosts []string) {
 func (r *Orderer) take(host string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.mu.running) >= maxAttempts || r.mu.running[host] || !r.mu.orders.take(now) {
+	h := r.ofLocked(host)
+	if len(r.mu.running) >= maxAttempts || r.mu.running[host] || !r.mu.orders.take(now, h != nil && h.Failures > 0) {
 		return false
 	}
 	r.mu.running[host] = true

@@ -287,6 +287,24 @@ func TestAnOrderCountsWhateverBecomesOfIt(t *testing.T) {
 	expect.Equal(t, w.authority.count(), 10, "orders within an hour, after a restart")
 }
 
+func TestHostsThatFailLeavePlacesToNewOnes(t *testing.T) {
+	var hosts []string
+	for i := range 10 {
+		hosts = append(hosts, fmt.Sprintf("h%02d.test", i))
+	}
+	w := newWorld(t, hosts...)
+	for _, host := range hosts {
+		w.authority.refuses[host] = errNoCertificate
+	}
+	w.look()
+	w.now = w.now.Add(61 * time.Minute)
+	w.look()
+	expect.Equal(t, w.authority.count(), 18, "orders in the second hour")
+	w.add("new.test")
+	w.look()
+	expect.That(t, w.greet("new.test") != nil && w.authority.count() == 19, "a new host waits for those that fail")
+}
+
 // TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce ends a process again and again while it orders.
 func TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce(t *testing.T) {
 	w := newWorld(t, "b.test")
