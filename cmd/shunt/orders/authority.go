@@ -142,9 +142,10 @@ func (a *ACME) prove(ctx context.Context, client *acme.Client, url, host string,
 		return inStore(err)
 	}
 	defer func() { _ = a.Certificates.Settle(c.Token) }() // the next leader settles what is left
-	if f := a.Reach.ask(ctx, a.Certificates, &c); f.err(host) != nil {
+	f := a.Reach.ask(ctx, a.Certificates, &c)
+	if err := f.errBy(host, chosen.Type); err != nil {
 		_ = client.RevokeAuthorization(ctx, url) // so that it does not count as one that is open
-		return f.err(host)
+		return err
 	}
 	if _, err := client.Accept(ctx, chosen); err != nil {
 		return inAuthority("answering the challenge", err)

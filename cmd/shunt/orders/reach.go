@@ -90,6 +90,21 @@ func (f *Finding) err(host string) error {
 	return sentencef("%s leads to %s, where %v, and %v", host, spelled(f.Addresses), f.HTTP, f.TLS)
 }
 
+// errBy returns why a host does not answer the challenge of a way; nil: it does. An authority asks in that way only.
+func (f *Finding) errBy(host, way string) error {
+	if err := f.err(host); err != nil {
+		return err
+	}
+	why := f.HTTP
+	if way == wayALPN {
+		why = f.TLS
+	}
+	if why == nil {
+		return nil
+	}
+	return sentencef("%s leads to %s, but the authority would ask by %s, and %v", host, spelled(f.Addresses), way, why)
+}
+
 func spelled(addresses []netip.Addr) string {
 	texts := make([]string, len(addresses))
 	for i, a := range addresses {

@@ -106,3 +106,46 @@ func TestACheckDoesNotDisturbAnAuthority(t *testing.T) {
 		expect.OK(t, w.kept.Settle(token, "check"))
 	}
 }
+
+// acmeServer is an authority that offers a challenge of one way. It reports whether it was told to ask.
+func acmeServer(t *testing.T, way string) (directory string, accepted *bool) {
+	accepted = new(bool)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Replay-Nonce", rand.Text())
+		w.Header().Set("Location", server.URL+"/1")
+		status, text := http.StatusOK, ""
+		switch r.URL.Path {
+		case "/":
+			text = `{"newNonce":"URL/nonce","newAccount":"URL/account","newOrder":"URL/order"}`
+		case "/account":
+			status, text = http.StatusCreated, `{"status":"valid"}`
+		case "/order":
+			status, text = http.StatusCreated, `{"status":"pending","authorizations":["URL/authorization"],"finalize":"URL/finalize"}`
+		case "/authorization":
+			text = `{"status":"pending","identifier":{"type":"dns","value":"localhost"},"challenges":[{"type":"WAY","url":"URL/challenge","token":"t"}]}`
+		case "/challenge":
+			*accepted = true
+			status = http.StatusForbidden
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(strings.NewReplacer("URL", server.URL, "WAY", way).Replace(text)))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/", accepted
+}
+
+// TestAnAuthorityAsksOnlyInAWayThatIsAnswered has a host that answers by HTTP only, although both ways were answered when
+// the attempt began.
+func TestAnAuthorityAsksOnlyInAWayThatIsAnswered(t *testing.T) {
+	w := newWorld(t)
+	here := httptest.NewServer(w.source.Challenges(true))
+	defer here.Close()
+	reach := &Reach{Resolver: net.DefaultResolver, Private: true, Plain: portOf(t, here.Listener.Addr().String()), TLS: silent(t)}
+	for _, way := range []string{wayHTTP, wayALPN} {
+		directory, accepted := acmeServer(t, way)
+		a := &ACME{Directory: directory, Certificates: w.kept, Reach: reach}
+		_, _, err := a.Order(t.Context(), "localhost", []string{wayALPN, wayHTTP})
+		expect.That(t, err != nil && *accepted == (way == wayHTTP), "%s: the authority is told to ask: %v (%v)", way, *accepted, err)
+	}
+}
