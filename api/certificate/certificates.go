@@ -88,8 +88,8 @@ func (c *Certificates) Answer(host, token string) (text string, ok bool) {
 	return asked.Text, true
 }
 
-// Proof returns the answer of tls-alpn-01 to an authority that asks a host; nil: nobody has asked for its certificate. A
-// handshake does not say for which challenge it is, so an authority's goes before that of a check.
+// Proof returns the answer of tls-alpn-01 to an authority that asks a host; nil: nobody has asked for its certificate.
+// A handshake does not say for which challenge it is, so an authority's goes before that of a check.
 func (c *Certificates) Proof(host string) *tls.Certificate {
 	if asked := c.known.Load().asked[host]; asked != nil {
 		return asked.certificate

@@ -14,8 +14,8 @@ func (c *Certificates) Tried(h Host) error {
 	return c.keep(h, true)
 }
 
-// Ordering keeps that an order for a host begins, before an authority hears of it: if this process ends, or another node
-// leads, NextAt and Ordered hold nevertheless. h is as for Tried. It is no news for the audit log.
+// Ordering keeps that an order for a host begins, before an authority hears of it: if this process ends, or another
+// node leads, NextAt and Ordered hold nevertheless. h is as for Tried. It is no news for the audit log.
 func (c *Certificates) Ordering(h Host) error { return c.keep(h, false) }
 
 func (c *Certificates) keep(h Host, news bool) error {

@@ -81,8 +81,8 @@ func (a *ACME) Challenges() http.Handler {
 	})
 }
 
-// Covers reports whether a name in a handshake, which has no dot at its end, is the domain. A client that names none gets
-// the certificate of the domain.
+// Covers reports whether a name in a handshake, which has no dot at its end, is the domain. A client that names none
+// gets the certificate of the domain.
 func (a *ACME) Covers(name string) bool { return name == "" || strings.EqualFold(name, a.domain) }
 
 // Certificate returns what a handshake is given: the authority's own gets the answer to its

@@ -77,8 +77,8 @@ func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
 	expect.Equal(t, len(w.table.rows), 0, "rows that checks left")
 }
 
-// TestACheckDoesNotDisturbAnAuthority checks a host while an authority asks it, many times: the order of a map's keys is
-// random.
+// TestACheckDoesNotDisturbAnAuthority checks a host while an authority asks it, many times: the order of a map's keys
+// is random.
 func TestACheckDoesNotDisturbAnAuthority(t *testing.T) {
 	w := newWorld(t, "localhost")
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -135,8 +135,8 @@ func acmeServer(t *testing.T, way string) (directory string, accepted *bool) {
 	return server.URL + "/", accepted
 }
 
-// TestAnAuthorityAsksOnlyInAWayThatIsAnswered has a host that answers by HTTP only, although both ways were answered when
-// the attempt began.
+// TestAnAuthorityAsksOnlyInAWayThatIsAnswered has a host that answers by HTTP only, although both ways were answered
+// when the attempt began.
 func TestAnAuthorityAsksOnlyInAWayThatIsAnswered(t *testing.T) {
 	w := newWorld(t)
 	here := httptest.NewServer(w.source.Challenges(true))
