@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -88,7 +89,23 @@ func (c *Certificates) Answer(host, token string) (text string, ok bool) {
 }
 
 // Proof returns the answer of tls-alpn-01 to an authority that asks a host; nil: nobody has asked for its certificate.
-func (c *Certificates) Proof(host string) *tls.Certificate { return c.known.Load().asked[host] }
+// A handshake does not say for which challenge it is, so an authority's goes before that of a check.
+func (c *Certificates) Proof(host string) *tls.Certificate {
+	if asked := c.known.Load().asked[host]; asked != nil {
+		return asked.certificate
+	}
+	return nil
+}
+
+// Proves reports whether a certificate, in DER, is the answer to any challenge of a host: who has it is of this server.
+func (c *Certificates) Proves(host string, der []byte) bool {
+	for _, asked := range c.known.Load().tokens {
+		if asked.Host == host && bytes.Equal(asked.certificate.Leaf.Raw, der) {
+			return true
+		}
+	}
+	return false
+}
 
 // AccountKey returns the key of the account at the authority, in PEM; nil: there is none yet.
 func (c *Certificates) AccountKey() []byte { return c.known.Load().account }

@@ -9,7 +9,7 @@
 //
 // Values are JSON with a format version "v". Keys are in PEM, as they are: whoever has the table can serve its hosts.
 //
-//	'a'          → the key of the account at the authority
+//	'a'          → the key of the account at the authority; edges do not have it (row.CertificatesAccount)
 //	'h' | host   → the certificate of a host, and how the last attempt went
 //	'p' | token  → a challenge: what proves that a host leads here
 //

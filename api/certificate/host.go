@@ -10,11 +10,15 @@ import (
 type Host struct {
 	Name       string // in lower-case ASCII
 	Chain, Key []byte // PEM; empty: there is no certificate yet
+	Server     bool   // it is the host of a server itself, not of a domain
 
 	TriedAt  time.Time // the last attempt
-	Failures int       // attempts that failed since the last one that did not
+	Failures int       // attempts that failed since the last one that did not; one that has not ended counts
 	Error    string    // why the last attempt failed; empty: it did not
-	NextAt   time.Time // of the next attempt after a failure
+	NextAt   time.Time // of the next attempt after a failure, or after an order that nobody saw the end of
+
+	// Ordered are the times of the orders that an authority may count: those of the last hour, at the last attempt.
+	Ordered []time.Time
 
 	// Certificate is Chain and Key, ready for handshakes; nil: there is none yet.
 	Certificate *tls.Certificate
@@ -50,6 +54,7 @@ type Challenge struct {
 	Token, Host string
 	Text        string // the answer to http-01
 	Chain, Key  []byte // PEM: the answer to tls-alpn-01
+	Check       bool   // this server asks, not an authority
 
 	certificate *tls.Certificate // Chain and Key
 }

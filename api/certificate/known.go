@@ -1,9 +1,6 @@
 package certificate
 
-import (
-	"crypto/tls"
-	"maps"
-)
+import "maps"
 
 // known is what memory has of all rows. It never changes.
 type known struct {
@@ -11,7 +8,7 @@ type known struct {
 	account []byte         // PEM; nil: none yet
 	hosts   map[string]*Host
 	tokens  map[string]*Challenge
-	asked   map[string]*tls.Certificate // by host: the answer to its challenge by tls-alpn-01
+	asked   map[string]*Challenge // by host: what tls-alpn-01 is answered with; that of an authority, if there is one
 }
 
 // A row is one of the table, as it is kept and read.
@@ -42,14 +39,16 @@ func (k *known) readRow(key, value []byte) (row, error) {
 
 // newKnown returns what is known of these rows.
 func newKnown(rows map[string]row) *known {
-	k := &known{rows: rows, hosts: make(map[string]*Host), tokens: make(map[string]*Challenge), asked: make(map[string]*tls.Certificate)}
+	k := &known{rows: rows, hosts: make(map[string]*Host), tokens: make(map[string]*Challenge), asked: make(map[string]*Challenge)}
 	for _, r := range rows {
 		switch {
 		case r.host != nil:
 			k.hosts[r.host.Name] = r.host
 		case r.challenge != nil:
 			k.tokens[r.challenge.Token] = r.challenge
-			k.asked[r.challenge.Host] = r.challenge.certificate
+			if had := k.asked[r.challenge.Host]; had == nil || had.Check {
+				k.asked[r.challenge.Host] = r.challenge
+			}
 		case r.account != nil:
 			k.account = r.account
 		}

@@ -40,6 +40,9 @@ type hostRow struct {
 	Failures int    `json:"failures,omitempty"`
 	Error    string `json:"error,omitempty"`
 	NextMs   int64  `json:"next_ms,omitempty"`
+
+	Server    bool    `json:"server,omitempty"`
+	OrderedMs []int64 `json:"ordered_ms,omitempty"`
 }
 
 type challengeRow struct {
@@ -49,6 +52,7 @@ type challengeRow struct {
 	Text  string `json:"text"`
 	Chain string `json:"chain"`
 	Key   string `json:"key"`
+	Check bool   `json:"check,omitempty"`
 }
 
 func encode(row any) []byte {
@@ -62,14 +66,18 @@ func encode(row any) []byte {
 func encodeAccount(key []byte) []byte { return encode(accountRow{formatVersion, string(key)}) }
 
 func encodeHost(h *Host) []byte {
-	return encode(hostRow{
+	row := hostRow{
 		V: formatVersion, Host: h.Name, Chain: string(h.Chain), Key: string(h.Key),
-		TriedMs: unixMs(h.TriedAt), Failures: h.Failures, Error: h.Error, NextMs: unixMs(h.NextAt),
-	})
+		TriedMs: unixMs(h.TriedAt), Failures: h.Failures, Error: h.Error, NextMs: unixMs(h.NextAt), Server: h.Server,
+	}
+	for _, t := range h.Ordered {
+		row.OrderedMs = append(row.OrderedMs, unixMs(t))
+	}
+	return encode(row)
 }
 
 func encodeChallenge(c *Challenge) []byte {
-	return encode(challengeRow{formatVersion, c.Token, c.Host, c.Text, string(c.Chain), string(c.Key)})
+	return encode(challengeRow{formatVersion, c.Token, c.Host, c.Text, string(c.Chain), string(c.Key), c.Check})
 }
 
 func unixMs(t time.Time) int64 {
@@ -110,7 +118,10 @@ func decodeHost(key, value []byte) (*Host, error) {
 	}
 	h := &Host{
 		Name: row.Host, Chain: []byte(row.Chain), Key: []byte(row.Key),
-		TriedAt: fromMs(row.TriedMs), Failures: row.Failures, Error: row.Error, NextAt: fromMs(row.NextMs),
+		TriedAt: fromMs(row.TriedMs), Failures: row.Failures, Error: row.Error, NextAt: fromMs(row.NextMs), Server: row.Server,
+	}
+	for _, ms := range row.OrderedMs {
+		h.Ordered = append(h.Ordered, fromMs(ms))
 	}
 	return h, h.parse()
 }
@@ -123,6 +134,6 @@ func decodeChallenge(key, value []byte) (*Challenge, error) {
 	if !bytes.Equal(key, challengeKey(row.Token)) {
 		return nil, fmt.Errorf("the challenge of %s is under another key", row.Host)
 	}
-	c := &Challenge{Token: row.Token, Host: row.Host, Text: row.Text, Chain: []byte(row.Chain), Key: []byte(row.Key)}
+	c := &Challenge{Token: row.Token, Host: row.Host, Text: row.Text, Chain: []byte(row.Chain), Key: []byte(row.Key), Check: row.Check}
 	return c, c.parse()
 }

@@ -11,10 +11,22 @@ import (
 // after the attempt, with Certificate left out. Errors: a chain and a key that do not belong together, or are of
 // another host; those of a write.
 func (c *Certificates) Tried(h Host) error {
+	return c.keep(h, true)
+}
+
+// Ordering keeps that an order for a host begins, before an authority hears of it: if this process ends, or another
+// node leads, NextAt and Ordered hold nevertheless. h is as for Tried. It is no news for the audit log.
+func (c *Certificates) Ordering(h Host) error { return c.keep(h, false) }
+
+func (c *Certificates) keep(h Host, news bool) error {
 	if err := h.parse(); err != nil {
 		return err
 	}
-	return c.write(c.entry(&h), map[string]row{string(hostKey(h.Name)): {value: string(encodeHost(&h)), host: &h}}, nil)
+	var entry *engine.AuditEntry
+	if news {
+		entry = c.entry(&h)
+	}
+	return c.write(entry, map[string]row{string(hostKey(h.Name)): {value: string(encodeHost(&h)), host: &h}}, nil)
 }
 
 // Forget removes the certificates of hosts, with their keys.
@@ -90,6 +102,8 @@ func (c *Certificates) entry(h *Host) *engine.AuditEntry {
 			return ""
 		case h.Error != "":
 			return shortened("failed: " + h.Error)
+		case h.NotAfter().IsZero():
+			return "" // its first order began, and nobody saw its end
 		}
 		return "valid until " + h.NotAfter().UTC().Format(time.RFC3339)
 	}

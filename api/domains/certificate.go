@@ -2,6 +2,7 @@ package domains
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"shunt/api/account"
@@ -93,15 +94,43 @@ func (c *Calls) CheckDomain(caller account.Caller, d *domain.Domain) (o Checked,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
-	for _, host := range hosts {
-		one, err := c.Certificates.Check(ctx, host)
+	return c.checkHosts(ctx, hosts)
+}
+
+const (
+	checkTimeout = 60 * time.Second // of all hosts of a domain
+	hostTimeout  = 25 * time.Second // of one: what is asked in it waits 5 seconds each time
+	maxHosts     = 8                // of a domain that are asked at once
+)
+
+// checkHosts asks hosts at once, so that one that does not answer keeps no other from being asked. Those whose turn has
+// not come when ctx ends are not asked.
+func (c *Calls) checkHosts(ctx context.Context, hosts []string) (o Checked, err error) {
+	o.Data = make([]HostCheck, len(hosts))
+	errs := make([]error, len(hosts))
+	turns := make(chan struct{}, maxHosts)
+	var asking sync.WaitGroup
+	for i, host := range hosts {
+		asking.Go(func() {
+			select {
+			case turns <- struct{}{}:
+				defer func() { <-turns }()
+			case <-ctx.Done():
+			}
+			if ctx.Err() != nil {
+				o.Data[i] = HostCheck{Host: host, Addresses: []string{}, DNS: CheckNotAsked, HTTP: CheckNotAsked, HTTPS: CheckNotAsked}
+				return
+			}
+			one, cancel := context.WithTimeout(ctx, hostTimeout)
+			defer cancel()
+			o.Data[i], errs[i] = c.Certificates.Check(one, host)
+		})
+	}
+	asking.Wait()
+	for _, err := range errs {
 		if err != nil {
-			return o, err
+			return Checked{}, err
 		}
-		o.Data = append(o.Data, one)
 	}
 	return o, nil
 }
-
-// checkTimeout bounds a check.
-const checkTimeout = 60 * time.Second

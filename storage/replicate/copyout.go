@@ -133,6 +133,9 @@ func writeCopy(ctx context.Context, w io.Writer, snapshot pebble.Reader, kind co
 	out.put(row.AppendLogPosition(append([]byte{byte(kind)}, bound...), at))
 	for _, table := range kind.tables() {
 		err = kv.Each(snapshot, row.TableRange(table), func(key, value []byte) (_ bool, err error) {
+			if kind == copyOfLinks && !row.KeptByEdge(key) {
+				return true, nil
+			}
 			if table == row.TableCold && kind == copyOfLinks {
 				if value, err = row.ColdOfEdge(value); err != nil {
 					return false, fmt.Errorf("row %x: %w", key, err)

@@ -170,6 +170,10 @@ func Shared(key []byte) bool {
 	return false
 }
 
+// CertificatesAccount begins the key, in its table, of the account at the authority that gives certificates. Only nodes
+// that order need it, and whoever has it can revoke them all.
+const CertificatesAccount = 'a'
+
 // KeptByEdge reports whether an edge of a cluster keeps a shared row: only what redirects and previews
 // need, with the caps of links, and of cold records a part (ColdOfEdge). An empty key is of no row.
 func KeptByEdge(key []byte) bool {
@@ -177,8 +181,10 @@ func KeptByEdge(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableCaps, TableDomains, TableCertificates:
+	case TableHot, TableCold, TableCaps, TableDomains:
 		return true
+	case TableCertificates:
+		return len(key) > 1 && key[1] != CertificatesAccount
 	}
 	return len(key) == 2 && key[0] == TableMeta && key[1] == MetaIDBound
 }

@@ -81,13 +81,17 @@ func (a *ACME) Challenges() http.Handler {
 	})
 }
 
+// Covers reports whether a name in a handshake, which has no dot at its end, is the domain. A client that names none
+// gets the certificate of the domain.
+func (a *ACME) Covers(name string) bool { return name == "" || strings.EqualFold(name, a.domain) }
+
 // Certificate returns what a handshake is given: the authority's own gets the answer to its
 // challenge.
 func (a *ACME) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(hello)
 	}
-	if name := strings.TrimSuffix(hello.ServerName, "."); name != "" && !strings.EqualFold(name, a.domain) {
+	if !a.Covers(strings.TrimSuffix(hello.ServerName, ".")) {
 		return nil, fmt.Errorf("this is %s only", a.domain)
 	}
 	if current := a.current.Load(); current != nil {

@@ -7,7 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +50,7 @@ func (a *ACME) join(ctx context.Context) (*acme.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &acme.Client{Key: key, DirectoryURL: a.Directory, UserAgent: "shunt"}
+	client := &acme.Client{Key: key, DirectoryURL: a.Directory, UserAgent: "shunt", RetryBackoff: retry}
 	account := &acme.Account{}
 	if a.Email != "" {
 		account.Contact = []string{"mailto:" + a.Email}
@@ -62,18 +62,30 @@ func (a *ACME) join(ctx context.Context) (*acme.Client, error) {
 	return client, nil
 }
 
+// maxRetries is how often a request to an authority that answers with an error is made again.
+const maxRetries = 3
+
+// retry returns how long to wait until a request is made again, 0 if it is not. An authority that limits requests is
+// asked again by the next attempt only: until then, another host has the place of this one.
+func retry(n int, _ *http.Request, resp *http.Response) time.Duration {
+	if resp.StatusCode == http.StatusTooManyRequests || n > maxRetries {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
 // accountKey returns the key of the account, and makes and keeps it if there is none.
 func (a *ACME) accountKey() (*ecdsa.PrivateKey, error) {
 	if kept := a.Certificates.AccountKey(); kept != nil {
 		block, _ := pem.Decode(kept)
 		if block == nil {
-			return nil, errors.New("the key of the account at the authority cannot be read")
+			return nil, sentence("the key of the account at the authority cannot be read")
 		}
 		key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 		if ec, ok := key.(*ecdsa.PrivateKey); err == nil && ok {
 			return ec, nil
 		}
-		return nil, errors.New("the key of the account at the authority cannot be read")
+		return nil, sentence("the key of the account at the authority cannot be read")
 	}
 	key, err := newKey()
 	if err != nil {
@@ -83,7 +95,7 @@ func (a *ACME) accountKey() (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return key, a.Certificates.SetAccountKey(text)
+	return key, inStore(a.Certificates.SetAccountKey(text))
 }
 
 // Order implements Authority.
@@ -120,19 +132,20 @@ func (a *ACME) prove(ctx context.Context, client *acme.Client, url, host string,
 	}
 	chosen := choose(z.Challenges, ways)
 	if chosen == nil {
-		return fmt.Errorf("the authority offers no challenge that %s can answer", host)
+		return sentencef("the authority offers no challenge that %s can answer", host)
 	}
 	c, err := newChallenge(a.key, host, chosen.Token)
 	if err != nil {
 		return err
 	}
 	if err := a.Certificates.Expect(c); err != nil {
-		return fmt.Errorf("keep a challenge: %w", err)
+		return inStore(err)
 	}
 	defer func() { _ = a.Certificates.Settle(c.Token) }() // the next leader settles what is left
-	if f := a.Reach.ask(ctx, &c); f.err(host) != nil {
+	f := a.Reach.ask(ctx, a.Certificates, &c)
+	if err := f.errBy(host, chosen.Type); err != nil {
 		_ = client.RevokeAuthorization(ctx, url) // so that it does not count as one that is open
-		return f.err(host)
+		return err
 	}
 	if _, err := client.Accept(ctx, chosen); err != nil {
 		return inAuthority("answering the challenge", err)

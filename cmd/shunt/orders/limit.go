@@ -11,6 +11,7 @@ import (
 const (
 	maxAttempts   = 2 // at once
 	maxOrders     = 10
+	maxFailing    = 8 // of maxOrders, for hosts that have failed: one that nobody has tried yet finds a place
 	ordersPer     = time.Hour
 	minBackoff    = 2 * time.Minute
 	maxBackoff    = 24 * time.Hour
@@ -37,7 +38,7 @@ func due(h *certificate.Host) time.Time {
 	case h.Error != "":
 		return h.NextAt
 	case h.Certificate == nil:
-		return time.Time{}
+		return h.NextAt
 	}
 	leaf := h.Certificate.Leaf
 	lifetime := leaf.NotAfter.Sub(leaf.NotBefore)
@@ -45,16 +46,24 @@ func due(h *certificate.Host) time.Time {
 	_, _ = sum.Write([]byte(h.Name))
 	_, _ = sum.Write(leaf.SerialNumber.Bytes())
 	early := time.Duration(float64(lifetime) / 30 * float64(sum.Sum32()) / (1 << 32))
-	return leaf.NotAfter.Add(-lifetime/3 - early)
+	if renewal := leaf.NotAfter.Add(-lifetime/3 - early); renewal.After(h.NextAt) {
+		return renewal
+	}
+	return h.NextAt
 }
 
 // A window counts the orders of an hour.
 type window struct{ begun []time.Time }
 
-// take begins an order, unless there were enough.
-func (w *window) take(now time.Time) bool {
-	w.begun = slices.DeleteFunc(w.begun, func(t time.Time) bool { return now.Sub(t) >= ordersPer })
-	if len(w.begun) >= maxOrders {
+// recent returns those of the times of orders that still count. It changes orders.
+func recent(orders []time.Time, now time.Time) []time.Time {
+	return slices.DeleteFunc(orders, func(t time.Time) bool { return now.Sub(t) >= ordersPer })
+}
+
+// take begins an order, unless there were enough. failing reports whether the host has failed.
+func (w *window) take(now time.Time, failing bool) bool {
+	w.begun = recent(w.begun, now)
+	if n := len(w.begun); n >= maxOrders || failing && n >= maxFailing {
 		return false
 	}
 	w.begun = append(w.begun, now)

@@ -33,6 +33,7 @@ type memory struct {
 	mu      sync.Mutex
 	rows    map[string]string
 	entries []*engine.AuditEntry
+	fails   error // of writes
 }
 
 func (m *memory) Get(key []byte) ([]byte, error) {
@@ -60,6 +61,11 @@ func (m *memory) Scan(prefix []byte, fn func(key, value []byte) (bool, error)) e
 
 func (m *memory) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
 	m.mu.Lock()
+	if m.fails != nil {
+		m.mu.Unlock()
+		done(m.fails)
+		return
+	}
 	for _, row := range sets {
 		m.rows[string(row[0])] = string(row[1])
 	}
@@ -228,7 +234,7 @@ func TestTwoOrdersRunAtOnceAndTenBeginInAnHour(t *testing.T) {
 
 func TestAHostThatFailsWaitsLongerAndKeepsNoOtherWaiting(t *testing.T) {
 	w := newWorld(t, "a.test")
-	w.authority.refuses["a.test"] = errors.New("no such luck")
+	w.authority.refuses["a.test"] = sentence("no such luck")
 	began := w.now
 	var waits []string
 	for range 12 {
@@ -264,6 +270,73 @@ func TestAHostThatFailsWaitsLongerAndKeepsNoOtherWaiting(t *testing.T) {
 	expect.That(t, h.Error == "" && h.Failures == 0 && w.greet("a.test") != nil, "after a success: %+v", h)
 }
 
+func TestAnOrderCountsWhateverBecomesOfIt(t *testing.T) {
+	var hosts []string
+	for i := range 13 {
+		hosts = append(hosts, fmt.Sprintf("h%02d.test", i))
+	}
+	w := newWorld(t, hosts...)
+	for _, host := range hosts {
+		w.authority.refuses[host] = errNoCertificate
+	}
+	w.look()
+	expect.Equal(t, w.authority.count(), 10, "orders in the first hour")
+	w.now = w.now.Add(59 * time.Minute)
+	w.start("")
+	w.look()
+	expect.Equal(t, w.authority.count(), 10, "orders within an hour, after a restart")
+}
+
+func TestHostsThatFailLeavePlacesToNewOnes(t *testing.T) {
+	var hosts []string
+	for i := range 10 {
+		hosts = append(hosts, fmt.Sprintf("h%02d.test", i))
+	}
+	w := newWorld(t, hosts...)
+	for _, host := range hosts {
+		w.authority.refuses[host] = errNoCertificate
+	}
+	w.look()
+	w.now = w.now.Add(61 * time.Minute)
+	w.look()
+	expect.Equal(t, w.authority.count(), 18, "orders in the second hour")
+	w.add("new.test")
+	w.look()
+	expect.That(t, w.greet("new.test") != nil && w.authority.count() == 19, "a new host waits for those that fail")
+}
+
+// TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce ends a process again and again while it orders.
+func TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.authority.held = make(chan struct{})
+	interrupt := func() {
+		w.start("")
+		ctx, end := context.WithCancel(t.Context())
+		before := w.authority.count()
+		w.orderer.look(ctx)
+		for w.orderer.isRunning("b.test") && w.authority.count() == before {
+			time.Sleep(time.Millisecond)
+		}
+		end()
+		w.orderer.working.Wait()
+	}
+	began := w.now
+	for range 5 {
+		interrupt()
+	}
+	expect.Equal(t, w.authority.count(), 1, "orders after 5 restarts")
+	expect.That(t, len(w.table.entries) == 0 && w.kept.Of("b.test").Error == "", "an order that has no end is in the audit log")
+	for w.now.Sub(began) < time.Hour {
+		w.now = w.now.Add(time.Minute)
+		interrupt()
+	}
+	expect.Equal(t, w.authority.count(), 5, "orders in an hour of restarts") // after 0, 2, 6, 14 and 30 minutes
+	close(w.authority.held)
+	w.now = w.kept.Of("b.test").NextAt
+	w.look()
+	expect.That(t, w.greet("b.test") != nil && w.kept.Of("b.test").Failures == 0, "no certificate after the restarts")
+}
+
 func TestARestartAndAnotherNodeHaveTheCertificate(t *testing.T) {
 	w := newWorld(t, "b.test")
 	w.add("c.test", "www.c.test")
@@ -289,18 +362,82 @@ func TestARestartAndAnotherNodeHaveTheCertificate(t *testing.T) {
 	expect.That(t, n == 0, "the check finds %v", found)
 }
 
+// TestAFullStoreIsNoReasonToHurry has a store that refuses writes for a day: an attempt needs one before the order.
+func TestAFullStoreIsNoReasonToHurry(t *testing.T) {
+	w := newWorld(t, "b.test", "c.test")
+	w.look()
+	expect.OK(t, w.domains.Remove(account.Caller{}, "c.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil }))
+	w.add("d.test")
+	w.table.fails = engine.ErrReadOnly
+	w.look()
+	for range 24 * 60 {
+		w.look()
+		w.now = w.now.Add(time.Minute)
+	}
+	w.look() // the certificate of c.test is to go by now
+	tries := strings.Count(w.log.String(), "no certificate; trying again")
+	expect.That(t, tries == 10, "%d attempts in a day", tries) // after 0, 2, 6, 14, 30, 62, 126, 254, 510 and 1022 minutes
+	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 1, "warnings")
+	expect.Equal(t, w.authority.count(), 2, "orders")
+	h := w.orderer.Of("d.test")
+	expect.That(t, h != nil && h.Failures == 10, "known: %+v", h)
+	w.table.fails = nil
+	w.now = h.NextAt
+	w.look()
+	expect.That(t, w.greet("d.test") != nil && w.orderer.Of("d.test").Failures == 0, "no certificate from a store that takes writes")
+	w.table.fails = engine.ErrReadOnly
+	w.add("e.test")
+	w.look()
+	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 2, "warnings of another time")
+}
+
 func TestTheCertificateOfARemovedDomainGoes(t *testing.T) {
 	w := newWorld(t, "b.test", "c.test")
 	w.look()
 	err := w.domains.Remove(account.Caller{}, "b.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil })
 	expect.OK(t, err)
 	expect.That(t, w.greet("b.test") == nil && w.greet("c.test") != nil, "at once")
+	edge := &Source{}
+	edge.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	c, err := edge.Certificate(&tls.ClientHelloInfo{ServerName: "b.test"})
+	expect.That(t, c == nil && err == nil, "an edge has it: %v", err)
+	w.look()
+	w.now = w.now.Add(24*time.Hour - time.Second)
+	w.look()
+	expect.That(t, w.kept.Of("b.test") != nil, "its key goes within a day")
+	w.now = w.now.Add(time.Second)
 	w.look()
 	expect.That(t, w.kept.Of("b.test") == nil && w.kept.Of("c.test") != nil, "its key is kept")
 	_, err = w.domains.Edit(account.Caller{}, "c.test", engine.TargetPolicy{}, func(d *domain.Domain) error { d.Certificate = domain.CertificateNone; return nil })
 	expect.OK(t, err)
 	w.look()
+	w.now = w.now.Add(24 * time.Hour)
+	w.look()
 	expect.That(t, w.kept.Of("c.test") == nil && w.greet("c.test") == nil, "a domain that wants none has a certificate")
+}
+
+// TestNodesWithOtherSettingsKeepEachOthersCertificates has a node lead that wants none of them.
+func TestNodesWithOtherSettingsKeepEachOthersCertificates(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.start("a.test")
+	w.look()
+	expect.That(t, w.greet("a.test") != nil && w.greet("b.test") != nil, "no certificate")
+	w.start("")
+	w.source.names.Default = domain.CertificateFiles
+	for range 5 {
+		w.look()
+		w.now = w.now.Add(12 * time.Hour)
+	}
+	expect.That(t, w.kept.Of("a.test") != nil && w.kept.Of("b.test") != nil, "the certificates of another node are gone")
+	edge := &Source{}
+	edge.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	c, err := edge.Certificate(&tls.ClientHelloInfo{ServerName: "a.test"})
+	expect.That(t, err == nil && c != nil, "an edge does not have that of the server: %v", err)
+	w.now = w.now.Add(90 * 24 * time.Hour)
+	w.look()
+	w.now = w.now.Add(24 * time.Hour)
+	w.look()
+	expect.That(t, w.kept.Of("a.test") == nil && w.kept.Of("b.test") != nil, "that of a server that has expired stays, or that of a domain goes")
 }
 
 func TestRenewalsBeginAtAThirdAndAreSpread(t *testing.T) {
@@ -328,7 +465,7 @@ func TestRenewalsBeginAtAThirdAndAreSpread(t *testing.T) {
 	w.look()
 	expect.That(t, w.authority.count() == 2 && !bytes.Equal(w.greet("b.test").Certificate[0], first.Certificate[0]), "it was not renewed")
 	w.now = w.now.Add(61 * day)
-	w.authority.refuses["b.test"] = errors.New("no")
+	w.authority.refuses["b.test"] = sentence("no")
 	w.look()
 	expect.That(t, w.kept.Of("b.test").Error == "no" && w.greet("b.test") != nil, "a failed renewal takes the certificate away")
 }

@@ -1,6 +1,8 @@
 package orders
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -14,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,7 +53,10 @@ type Reach struct {
 	Off         bool   // nobody is asked: every host leads here
 	Plain, TLS  string // the ports of a host
 	Unreachable string // what is said of a host that does not lead here: which settings must be right
+	Hosts       string // the file of names that this machine asks before DNS; empty: hostsFile
 }
+
+const hostsFile = "/etc/hosts"
 
 // A Finding is what a host answered.
 type Finding struct {
@@ -79,9 +85,24 @@ func (f *Finding) err(host string) error {
 	case f.HTTP == nil || f.TLS == nil:
 		return nil
 	case errors.Is(f.HTTP, errOther) || errors.Is(f.TLS, errOther):
-		return fmt.Errorf("%s leads to %s, which is not this server", host, spelled(f.Addresses))
+		return sentencef("%s leads to %s, which is not this server", host, spelled(f.Addresses))
 	}
-	return fmt.Errorf("%s leads to %s, where %w, and %w", host, spelled(f.Addresses), f.HTTP, f.TLS)
+	return sentencef("%s leads to %s, where %v, and %v", host, spelled(f.Addresses), f.HTTP, f.TLS)
+}
+
+// errBy returns why a host does not answer the challenge of a way; nil: it does. An authority asks in that way only.
+func (f *Finding) errBy(host, way string) error {
+	if err := f.err(host); err != nil {
+		return err
+	}
+	why := f.HTTP
+	if way == wayALPN {
+		why = f.TLS
+	}
+	if why == nil {
+		return nil
+	}
+	return sentencef("%s leads to %s, but the authority would ask by %s, and %v", host, spelled(f.Addresses), way, why)
 }
 
 func spelled(addresses []netip.Addr) string {
@@ -99,13 +120,17 @@ var errOther = errors.New("another server answers")
 func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	found, err := r.Resolver.LookupNetIP(ctx, "ip", host)
+	name := host
+	if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ".") {
+		name += "." // no search list of this machine is for it
+	}
+	found, err := r.Resolver.LookupNetIP(ctx, "ip", name)
 	var notFound *net.DNSError
 	switch {
 	case errors.As(err, &notFound) && notFound.IsNotFound, err == nil && len(found) == 0:
-		return nil, fmt.Errorf("%s has no address in DNS", host)
+		return nil, sentencef("%s has no address in DNS", host)
 	case err != nil:
-		return nil, fmt.Errorf("DNS does not answer for %s", host)
+		return nil, sentencef("DNS does not answer for %s", host)
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()
@@ -114,15 +139,39 @@ func (r *Reach) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	found = slices.Compact(found)
 	found = found[:min(len(found), maxAddresses)]
 	for _, a := range found {
+		if !r.Private && a.IsLoopback() && r.inHosts(host, a) {
+			return found, sentencef("%s leads to %v by the hosts file of this server, which goes before DNS: remove it from there, or start the server "+
+				"with --acme-check off", host, a)
+		}
 		if !r.Private && engine.InOwnNetwork(net.JoinHostPort(a.String(), "80")) {
-			return found, fmt.Errorf("%s leads to %v, which is a private address: no authority can reach it", host, a)
+			return found, sentencef("%s leads to %v, which is a private address: no authority can reach it", host, a)
 		}
 	}
 	return found, nil
 }
 
+// inHosts reports whether an address of a host is from the file of names of this machine. Debian lists a machine's own
+// name there, with 127.0.1.1, and no resolver of Go can leave it out.
+func (r *Reach) inHosts(host string, a netip.Addr) bool {
+	text, err := os.ReadFile(cmp.Or(r.Hosts, hostsFile))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 || !slices.ContainsFunc(words[1:], func(name string) bool { return strings.EqualFold(strings.TrimSuffix(name, "."), host) }) {
+			continue
+		}
+		if listed, err := netip.ParseAddr(words[0]); err == nil && listed.Unmap() == a {
+			return true
+		}
+	}
+	return false
+}
+
 // ask asks the host of a challenge for its answer, in both ways.
-func (r *Reach) ask(ctx context.Context, c *certificate.Challenge) (f Finding) {
+func (r *Reach) ask(ctx context.Context, kept *certificate.Certificates, c *certificate.Challenge) (f Finding) {
 	if r.Off {
 		return f
 	}
@@ -133,7 +182,9 @@ func (r *Reach) ask(ctx context.Context, c *certificate.Challenge) (f Finding) {
 	asking.Go(func() {
 		f.HTTP = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askHTTP(ctx, a, c) })
 	})
-	asking.Go(func() { f.TLS = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askTLS(ctx, a, c) }) })
+	asking.Go(func() {
+		f.TLS = eventually(ctx, f.Addresses, func(a netip.Addr) error { return r.askTLS(ctx, kept, a, c) })
+	})
 	asking.Wait()
 	return f
 }
@@ -152,7 +203,7 @@ func eventually(ctx context.Context, addresses []netip.Addr, ask func(netip.Addr
 		select {
 		case <-time.After(askInterval):
 		case <-ctx.Done():
-			return ctx.Err()
+			return err
 		}
 	}
 	return err
@@ -207,8 +258,9 @@ func (r *Reach) fetch(ctx context.Context, a netip.Addr, url string) (string, er
 	return string(text), nil
 }
 
-// askTLS asks as tls-alpn-01 does (RFC 8737).
-func (r *Reach) askTLS(ctx context.Context, a netip.Addr, c *certificate.Challenge) error {
+// askTLS asks as tls-alpn-01 does (RFC 8737). A check takes the answer to another challenge of the host as well: an
+// authority may ask at the same time.
+func (r *Reach) askTLS(ctx context.Context, kept *certificate.Certificates, a netip.Addr, c *certificate.Challenge) error {
 	conn, err := dial(ctx, a, r.TLS)
 	if err != nil {
 		return err
@@ -218,9 +270,17 @@ func (r *Reach) askTLS(ctx context.Context, a netip.Addr, c *certificate.Challen
 	if err := client.HandshakeContext(ctx); err != nil {
 		return errOther
 	}
-	want, _ := pem.Decode(c.Chain)
-	if got := client.ConnectionState().PeerCertificates; len(got) == 0 || want == nil || !slices.Equal(got[0].Raw, want.Bytes) {
-		return errOther
+	got, want := client.ConnectionState().PeerCertificates, firstOf(c.Chain)
+	if len(got) > 0 && (bytes.Equal(got[0].Raw, want) || c.Check && kept.Proves(c.Host, got[0].Raw)) {
+		return nil
+	}
+	return errOther
+}
+
+// firstOf returns the first certificate of a chain in PEM.
+func firstOf(chain []byte) []byte {
+	if block, _ := pem.Decode(chain); block != nil {
+		return block.Bytes
 	}
 	return nil
 }
@@ -271,14 +331,15 @@ func (r *Reach) nonce(ctx context.Context, certificates *certificate.Certificate
 	if err != nil {
 		return f, err
 	}
+	c.Check = true
 	if err := certificates.Expect(c); err != nil {
-		return f, fmt.Errorf("keep a challenge: %w", err)
+		return f, inStore(err)
 	}
-	f = r.ask(ctx, &c)
+	f = r.ask(ctx, certificates, &c)
 	if f.err(host) != nil && f.DNS == nil {
 		f.Proxied = r.behindProxy(ctx, f.Addresses, &c)
 	}
-	return f, certificates.Settle(c.Token)
+	return f, inStore(certificates.Settle(c.Token))
 }
 
 // behindProxy reports whether a host leads here through a proxy that ends TLS, or speaks plain HTTP only.

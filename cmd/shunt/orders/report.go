@@ -87,7 +87,7 @@ func (r *Reporter) ofAuthority(hosts []string) *domains.Certificate {
 	}
 	all := true
 	for _, host := range hosts {
-		h := r.Source.certificates.Of(host)
+		h := r.Orderer.Of(host)
 		end := h.NotAfter()
 		if all = all && !end.IsZero(); !end.IsZero() && (c.ExpiresAt == nil || end.Before(*c.ExpiresAt)) {
 			c.ExpiresAt = momentOf(end)

@@ -42,13 +42,12 @@ func (s *Source) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, erro
 	if found := s.ordered(name); found != nil {
 		return found, nil
 	}
-	if s.Own != nil && (name == "" || s.certificates == nil || !s.names.wants(name)) {
-		return s.Own.Certificate(hello)
-	}
 	switch {
+	case s.Own != nil && s.Own.Covers(name):
+		return s.Own.Certificate(hello)
 	case len(s.Files) > 0:
 		return s.filed(name), nil
-	case name == "" || s.names.wants(name):
+	case name == "" || s.certificates != nil && s.names.expects(name):
 		return nil, errNoCertificate
 	}
 	return nil, nil
@@ -77,7 +76,7 @@ func (s *Source) ordered(name string) *tls.Certificate {
 		return nil
 	}
 	h := s.certificates.Of(name)
-	if h == nil {
+	if h == nil || !s.names.serves(h) {
 		return nil
 	}
 	return h.Certificate

@@ -1,10 +1,17 @@
 package orders
 
 import (
+	"context"
+	"crypto/tls"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/acme"
+
+	"shunt/api/certificate"
 	"shunt/api/domain"
 	"shunt/api/domains"
 	"shunt/cmd/shunt/certs"
@@ -21,6 +28,42 @@ func fileFor(t *testing.T, host string) *certs.Files {
 	f, err := certs.OpenFiles(certs.Pair{Cert: files.Cert, Key: files.Key}, slog.New(slog.DiscardHandler))
 	expect.OK(t, err)
 	return f
+}
+
+// ownFor returns the certificate of an edge for a host, which an earlier process got.
+func ownFor(t *testing.T, host string) *certs.ACME {
+	t.Helper()
+	chain, key, err := issue(host, time.Now(), time.Hour)
+	expect.OK(t, err)
+	dir := t.TempDir()
+	expect.OK(t, os.Mkdir(filepath.Join(dir, "acme"), 0o700))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "acme", host), append(key, chain...), 0o600))
+	own := certs.NewACME(certs.ACMEOptions{Domain: host, Directory: "http://127.0.0.1:1/", AcceptTerms: true, DataDir: dir}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = own.Run(ctx) }()
+	for deadline := time.Now().Add(10 * time.Second); own.State().NotAfter.IsZero() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-ended
+	return own
+}
+
+func TestAnEdgeServesItsOwnCertificateAndThoseOfItsWriter(t *testing.T) {
+	w := newWorld(t, "b.test", "c.test")
+	w.authority.refuses["c.test"] = errNoCertificate
+	w.look()
+	w.source = &Source{Own: ownFor(t, "edge.test")}
+	w.source.Use(Names{Domains: w.domains, Every: true}, w.kept)
+	for name, want := range map[string]string{"edge.test": "edge.test", "EDGE.test.": "edge.test", "": "edge.test", "b.test": "b.test"} {
+		c := w.greet(name)
+		expect.That(t, c != nil && c.Leaf.VerifyHostname(want) == nil, "%q does not get the certificate of %s", name, want)
+	}
+	c, err := w.source.Certificate(&tls.ClientHelloInfo{ServerName: "unknown.test"})
+	expect.That(t, c == nil && err == nil, "an unknown name: got %v, want an unrecognized name", err)
+	_, err = w.source.Certificate(&tls.ClientHelloInfo{ServerName: "c.test"})
+	expect.That(t, err == errNoCertificate, "a domain without one: got %v", err)
 }
 
 func TestFilesServeTheNamesThatTheyCover(t *testing.T) {
@@ -45,10 +88,10 @@ func TestADomainSaysWhyItHasNoCertificate(t *testing.T) {
 	r := &Reporter{Source: w.source, Orderer: w.orderer, Certificates: w.kept}
 	got := r.Certificate(w.domains.At("c.test"))
 	expect.That(t, got.State == domains.CertificateWaiting && got.ExpiresAt == nil, "before: %+v", got)
-	w.authority.refuses["www.c.test"] = errNoCertificate
+	w.authority.refuses["www.c.test"] = &acme.Error{ProblemType: "urn:ietf:params:acme:error:caa", Detail: "CAA forbids it"}
 	w.look()
 	got = r.Certificate(w.domains.At("c.test"))
-	expect.That(t, got.State == domains.CertificateFailing && got.Error == errNoCertificate.Error() && got.NextAttemptAt != nil && got.Failures == 1, "an alias fails: %+v", got)
+	expect.That(t, got.State == domains.CertificateFailing && got.Error == "the authority says: CAA forbids it" && got.NextAttemptAt != nil && got.Failures == 1, "an alias fails: %+v", got)
 	got = r.Certificate(w.domains.At("b.test"))
 	expect.That(t, got.State == domains.CertificateValid && got.ExpiresAt != nil && got.Error == "", "the other: %+v", got)
 	figures := r.Figures()
@@ -69,4 +112,29 @@ func TestACheckEndsTheWaitOfAHostThatLeadsHere(t *testing.T) {
 	w.orderer.Hurry("b.test")
 	w.look()
 	expect.Equal(t, w.authority.count(), 2, "orders for a certificate that is well")
+}
+
+// TestACheckDuringAnOrderOrdersNothing hurries while an attempt runs, which a check that leads to a wait does.
+func TestACheckDuringAnOrderOrdersNothing(t *testing.T) {
+	w := newWorld(t, "b.test")
+	w.authority.held = make(chan struct{})
+	w.orderer.look(t.Context())
+	w.orderer.Hurry("b.test")
+	close(w.authority.held)
+	w.orderer.working.Wait()
+	w.look()
+	expect.That(t, w.greet("b.test") != nil && w.authority.count() == 1, "%d orders", w.authority.count())
+
+	w.now = w.now.Add(365 * 24 * time.Hour)
+	w.authority.refuses["b.test"] = errNoCertificate
+	w.look()
+	w.leads = false
+	w.orderer.Hurry("b.test") // its node does not lead, and the one that does gets the certificate
+	chain, key, err := issue("b.test", w.now, 90*24*time.Hour)
+	expect.OK(t, err)
+	expect.OK(t, w.kept.Tried(certificate.Host{Name: "b.test", Chain: chain, Key: key, TriedAt: w.now}))
+	w.leads = true
+	before := w.authority.count()
+	w.look()
+	expect.Equal(t, w.authority.count(), before, "orders for a certificate that another node got")
 }
