@@ -88,7 +88,8 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	uri := ctx.Request.Header.RequestURI()
 	in := f.domains.Of(urlpath.Authority(uri, ctx.Request.Header.Host()))
 	path, query := urlpath.Split(uri)
-	if !bytes.HasPrefix(path, apiPath) && f.serveLink(ctx, in, path, query) {
+	call := bytes.HasPrefix(path, []byte(apiPrefix)) // which no link has at its path
+	if !call && f.serveLink(ctx, in, path, query) {
 		return
 	}
 	f.hsts.Demand(ctx)
@@ -99,9 +100,6 @@ func (f *front) answer(ctx *fasthttp.RequestCtx) {
 	}
 	f.routes(ctx)
 }
-
-// apiPath begins the paths of the API, which no link has: calls need not look for one.
-var apiPath = []byte("/api/")
 
 // takeHost makes a request one for the host that a trusted proxy says the visitor asked for, if it says so (see
 // http1.Proxies.NamedHost), so that all who answer it know only that host.
