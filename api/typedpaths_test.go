@@ -146,7 +146,7 @@ func TestADomainMayKeepWhatFollowsAnAddress(t *testing.T) {
 	})
 }
 
-// What the store is not asked for is 503 while links are loaded, never 404.
+// A path that might mean a link which is not loaded yet gets 503, never 404.
 func TestTypedPathsAreNever404BeforeAllMeaningsAreLoaded(t *testing.T) {
 	for _, d := range doors {
 		t.Run("door="+d.name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func BenchmarkDomains(b *testing.B) {
 	}
 }
 
-// createIn makes n links of user 1 in so many domains, from the default one on, and returns the owners.
+// createIn makes n links of user 1, spread over domains from the default one on, and returns the owners.
 func (f *figured) createIn(b *testing.B, domains, n int) (owners []uint32) {
 	b.Helper()
 	for d := range domains {

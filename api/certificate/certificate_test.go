@@ -8,53 +8,14 @@ import (
 	"encoding/pem"
 	"maps"
 	"math/big"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"shunt/api/table/tabletest"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
-
-// memory is a table in memory.
-type memory struct {
-	rows  map[string]string
-	fails error
-}
-
-func (m *memory) Get(key []byte) ([]byte, error) {
-	if value, there := m.rows[string(key)]; there {
-		return []byte(value), nil
-	}
-	return nil, nil
-}
-
-func (m *memory) Scan(prefix []byte, fn func(key, value []byte) (bool, error)) error {
-	for _, key := range slices.Sorted(maps.Keys(m.rows)) {
-		if !strings.HasPrefix(key, string(prefix)) {
-			continue
-		}
-		if more, err := fn([]byte(key), []byte(m.rows[key])); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *memory) Write(sets [][2][]byte, deletes [][]byte, _ *engine.AuditEntry, done func(error)) {
-	if m.fails != nil {
-		done(m.fails)
-		return
-	}
-	for _, row := range sets {
-		m.rows[string(row[0])] = string(row[1])
-	}
-	for _, key := range deletes {
-		delete(m.rows, string(key))
-	}
-	done(nil)
-}
 
 func issue(t *testing.T, host string) (chain, key []byte) {
 	t.Helper()
@@ -68,7 +29,7 @@ func issue(t *testing.T, host string) (chain, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
-func faultsOf(t *testing.T, m *memory) []string {
+func faultsOf(t *testing.T, m *tabletest.Memory) []string {
 	t.Helper()
 	faults := new(engine.Faults)
 	expect.OK(t, Check(m, faults))
@@ -81,7 +42,7 @@ func faultsOf(t *testing.T, m *memory) []string {
 }
 
 func TestACertificateBelongsToItsKeyAndHost(t *testing.T) {
-	m := &memory{rows: make(map[string]string)}
+	m := tabletest.New()
 	c := New(m, nil)
 	chain, key := issue(t, "b.test")
 	_, other := issue(t, "b.test")
@@ -90,45 +51,45 @@ func TestACertificateBelongsToItsKeyAndHost(t *testing.T) {
 		"another host": {Name: "c.test", Chain: chain, Key: key},
 		"no key":       {Name: "b.test", Chain: chain},
 	} {
-		expect.That(t, c.Tried(h) != nil && len(m.rows) == 0, "%s: it is kept", name)
+		expect.That(t, c.Tried(h) != nil && len(m.Rows) == 0, "%s: it is kept", name)
 	}
 	expect.OK(t, c.Tried(Host{Name: "b.test", Chain: chain, Key: key}))
 	expect.That(t, c.Of("b.test").Certificate != nil && len(faultsOf(t, m)) == 0, "it is not kept")
 }
 
 func TestTheCheckFindsWhatCannotServe(t *testing.T) {
-	m := &memory{rows: make(map[string]string)}
+	m := tabletest.New()
 	c := New(m, nil)
 	chain, key := issue(t, "b.test")
 	expect.OK(t, c.Tried(Host{Name: "b.test", Chain: chain, Key: key}))
 	expect.OK(t, c.Expect(Challenge{Token: "t", Host: "b.test", Text: "t.x", Chain: chain, Key: key}))
-	good := maps.Clone(m.rows)
+	good := maps.Clone(m.Rows)
 	for name, plant := range map[string]func(){
-		"under another host":  func() { m.rows["hc.test"] = m.rows["hb.test"] },
-		"under another token": func() { m.rows["pu"] = m.rows["pt"] },
-		"another version":     func() { m.rows["hb.test"] = strings.Replace(good["hb.test"], `"v":1`, `"v":2`, 1) },
-		"no JSON":             func() { m.rows["a"] = "key" },
-		"an unknown row":      func() { m.rows["z"] = good["hb.test"] },
-		"no certificate":      func() { m.rows["hb.test"] = strings.Replace(good["hb.test"], "BEGIN CERTIFICATE", "BEGIN NONSENSE", 1) },
+		"under another host":  func() { m.Rows["hc.test"] = m.Rows["hb.test"] },
+		"under another token": func() { m.Rows["pu"] = m.Rows["pt"] },
+		"another version":     func() { m.Rows["hb.test"] = strings.Replace(good["hb.test"], `"v":1`, `"v":2`, 1) },
+		"no JSON":             func() { m.Rows["a"] = "key" },
+		"an unknown row":      func() { m.Rows["z"] = good["hb.test"] },
+		"no certificate":      func() { m.Rows["hb.test"] = strings.Replace(good["hb.test"], "BEGIN CERTIFICATE", "BEGIN NONSENSE", 1) },
 	} {
 		plant()
 		found := faultsOf(t, m)
 		expect.That(t, len(found) == 1 && !strings.Contains(found[0], "PRIVATE"), "%s: found %q", name, found)
-		m.rows = maps.Clone(good)
+		m.Rows = maps.Clone(good)
 	}
-	m.rows["hz.test"] = "nonsense"
+	m.Rows["hz.test"] = "nonsense"
 	expect.That(t, c.Changed() != nil && c.Of("b.test") != nil, "a row that cannot be read takes the others along")
 }
 
 func TestNothingIsInForceThatIsNotDurable(t *testing.T) {
-	m := &memory{rows: make(map[string]string), fails: engine.ErrReadOnly}
+	m := &tabletest.Memory{Rows: make(map[string]string), Fails: engine.ErrReadOnly}
 	c := New(m, nil)
 	chain, key := issue(t, "b.test")
 	expect.That(t, c.Tried(Host{Name: "b.test", Chain: chain, Key: key}) != nil && c.Of("b.test") == nil, "a refused write is in force")
-	m.fails = nil
+	m.Fails = nil
 	expect.OK(t, c.Tried(Host{Name: "b.test", Error: "no", Failures: 1, TriedAt: time.UnixMilli(1000), NextAt: time.UnixMilli(2000)}))
 	want := `{"v":1,"host":"b.test","tried_ms":1000,"failures":1,"error":"no","next_ms":2000}`
-	expect.Equal(t, m.rows["hb.test"], want, "the row")
+	expect.Equal(t, m.Rows["hb.test"], want, "the row")
 	again := New(m, nil)
 	expect.OK(t, again.Changed())
 	h := again.Of("b.test")

@@ -13,7 +13,7 @@ const formatVersion = 1
 
 var errFormat = errors.New("certificate row of unknown format")
 
-// What keys begin with.
+// The first byte of a key says what its row is.
 const (
 	ofAccount   = 'a'
 	ofHost      = 'h'

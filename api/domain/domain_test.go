@@ -11,54 +11,14 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/table/tabletest"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
 
-// memory is a table in memory.
-type memory struct {
-	rows    map[string]string
-	entries []*engine.AuditEntry
-	fails   error
-}
-
-func (m *memory) Get(key []byte) ([]byte, error) {
-	if value, there := m.rows[string(key)]; there {
-		return []byte(value), nil
-	}
-	return nil, nil
-}
-
-func (m *memory) Scan(prefix []byte, fn func(key, value []byte) (bool, error)) error {
-	for _, key := range slices.Sorted(maps.Keys(m.rows)) {
-		if !strings.HasPrefix(key, string(prefix)) {
-			continue
-		}
-		if more, err := fn([]byte(key), []byte(m.rows[key])); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *memory) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
-	if m.fails != nil {
-		done(m.fails)
-		return
-	}
-	for _, row := range sets {
-		m.rows[string(row[0])] = string(row[1])
-	}
-	for _, key := range deletes {
-		delete(m.rows, string(key))
-	}
-	m.entries = append(m.entries, entry)
-	done(nil)
-}
-
-func open(t *testing.T) (*Domains, *memory) {
+func open(t *testing.T) (*Domains, *tabletest.Memory) {
 	t.Helper()
-	m := &memory{rows: make(map[string]string)}
+	m := tabletest.New()
 	d := New(m, func() time.Time { return time.UnixMilli(1_800_000_000_000) })
 	expect.OK(t, d.Begin("https://sho.rt"))
 	return d, m
@@ -72,7 +32,7 @@ func add(t *testing.T, d *Domains, host string, aliases ...string) *Domain {
 }
 
 // reopened returns the domains as another process finds them.
-func reopened(t *testing.T, m *memory) *Domains {
+func reopened(t *testing.T, m *tabletest.Memory) *Domains {
 	t.Helper()
 	d := New(m, nil)
 	expect.OK(t, d.Begin("https://sho.rt"))
@@ -114,7 +74,7 @@ func TestADomainIsChangedAsAWholeOrNotAtAll(t *testing.T) {
 		})
 		return err
 	}
-	before := maps.Clone(m.rows)
+	before := maps.Clone(m.Rows)
 	for field, change := range map[string]func(*Domain){
 		"host":            func(one *Domain) { one.Host = "https://b.test/x" },
 		"aliases":         func(one *Domain) { one.Aliases = []string{"127.0.0.1"} },
@@ -129,10 +89,10 @@ func TestADomainIsChangedAsAWholeOrNotAtAll(t *testing.T) {
 		var invalid engine.InvalidError
 		expect.That(t, errors.As(err, &invalid) && len(invalid) == 1 && invalid[0].Field == field, "%s: got %v", field, err)
 	}
-	m.fails = engine.ErrReadOnly
+	m.Fails = engine.ErrReadOnly
 	expect.Error(t, edit(func(one *Domain) { one.RootURL = "https://example.org/" }), engine.ErrReadOnly, "without space")
-	expect.That(t, maps.Equal(m.rows, before) && d.Numbered(b.Number).RootURL == "", "a refused change has changed something")
-	m.fails = nil
+	expect.That(t, maps.Equal(m.Rows, before) && d.Numbered(b.Number).RootURL == "", "a refused change has changed something")
+	m.Fails = nil
 	expect.OK(t, edit(func(one *Domain) {
 		one.Host, one.Aliases = "c.test", []string{"www.c.test", "c.test", "b.test", "b.test"}
 		one.RootURL, one.NotFoundURL, one.ExpiredURL = "example.org", "https://example.org/search?q={path}", "https://example.org/gone"
@@ -149,7 +109,7 @@ func TestADomainIsChangedAsAWholeOrNotAtAll(t *testing.T) {
 		expect.OK(t, expect.Err(d.Edit(account.Caller{}, "c.test", engine.TargetPolicy{}, func(one *Domain) error { one.Host = "d.test"; return nil })))
 		expect.That(t, d.Of([]byte("d.test")) == b.Number && d.Of([]byte("c.test")) == 0 && d.Numbered(b.Number).BaseURL == "https://d.test", "only another host: got %+v", d.Numbered(b.Number))
 	}()
-	e := m.entries[len(m.entries)-1]
+	e := m.Entries[len(m.Entries)-1]
 	expect.That(t, e.Action == engine.DomainEdited && e.Changes[0] == engine.AuditChange{Field: "host", Before: "b.test", After: "c.test"} && len(e.Changes) == 7, "the entry has %+v", e.Changes)
 }
 
@@ -193,17 +153,17 @@ func TestABaseURLThatIsADomainOfItsOwnIsRefused(t *testing.T) {
 }
 
 func TestDamagedRowsAreFound(t *testing.T) {
-	for name, damage := range map[string]func(m *memory){
-		"a host twice": func(m *memory) {
-			m.rows[string(domainKey(2))] = strings.Replace(m.rows[string(domainKey(1))], `"number":1`, `"number":2`, 1)
-			m.rows["s"] = "\x00\x02"
+	for name, damage := range map[string]func(m *tabletest.Memory){
+		"a host twice": func(m *tabletest.Memory) {
+			m.Rows[string(domainKey(2))] = strings.Replace(m.Rows[string(domainKey(1))], `"number":1`, `"number":2`, 1)
+			m.Rows["s"] = "\x00\x02"
 		},
-		"under another key":      func(m *memory) { m.rows[string(domainKey(2))] = m.rows[string(domainKey(1))] },
-		"a number that is ahead": func(m *memory) { m.rows["s"] = "\x00\x00" },
-		"a cut number":           func(m *memory) { m.rows["s"] = "\x00" },
-		"no JSON":                func(m *memory) { m.rows[string(domainKey(1))] = "{" },
-		"of a newer version": func(m *memory) {
-			m.rows[string(domainKey(1))] = strings.Replace(m.rows[string(domainKey(1))], `"v":1`, `"v":2`, 1)
+		"under another key":      func(m *tabletest.Memory) { m.Rows[string(domainKey(2))] = m.Rows[string(domainKey(1))] },
+		"a number that is ahead": func(m *tabletest.Memory) { m.Rows["s"] = "\x00\x00" },
+		"a cut number":           func(m *tabletest.Memory) { m.Rows["s"] = "\x00" },
+		"no JSON":                func(m *tabletest.Memory) { m.Rows[string(domainKey(1))] = "{" },
+		"of a newer version": func(m *tabletest.Memory) {
+			m.Rows[string(domainKey(1))] = strings.Replace(m.Rows[string(domainKey(1))], `"v":1`, `"v":2`, 1)
 		},
 	} {
 		d, m := open(t)

@@ -58,7 +58,7 @@ type HostCheck struct {
 	HTTPS     string   `json:"https"`
 }
 
-// What a check says besides reasons.
+// The answers of a check that are no reasons.
 const (
 	CheckOK       = "ok"
 	CheckNotAsked = "not asked"

@@ -11,9 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math/big"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,60 +22,10 @@ import (
 	"shunt/api/account"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/table/tabletest"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
-
-// memory is a table in memory. It may refuse writes.
-type memory struct {
-	mu      sync.Mutex
-	rows    map[string]string
-	entries []*engine.AuditEntry
-	fails   error // of writes
-}
-
-func (m *memory) Get(key []byte) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if value, there := m.rows[string(key)]; there {
-		return []byte(value), nil
-	}
-	return nil, nil
-}
-
-func (m *memory) Scan(prefix []byte, fn func(key, value []byte) (bool, error)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, key := range slices.Sorted(maps.Keys(m.rows)) {
-		if !strings.HasPrefix(key, string(prefix)) {
-			continue
-		}
-		if more, err := fn([]byte(key), []byte(m.rows[key])); err != nil || !more {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *memory) Write(sets [][2][]byte, deletes [][]byte, entry *engine.AuditEntry, done func(error)) {
-	m.mu.Lock()
-	if m.fails != nil {
-		m.mu.Unlock()
-		done(m.fails)
-		return
-	}
-	for _, row := range sets {
-		m.rows[string(row[0])] = string(row[1])
-	}
-	for _, key := range deletes {
-		delete(m.rows, string(key))
-	}
-	if entry != nil {
-		m.entries = append(m.entries, entry)
-	}
-	m.mu.Unlock()
-	done(nil)
-}
 
 // fakeAuthority gives certificates of its own, but not to hosts that it refuses. While held is open, orders wait.
 type fakeAuthority struct {
@@ -139,7 +87,7 @@ func issue(host string, from time.Time, valid time.Duration) (chain, keyPEM []by
 // world is a server that orders, at a time of its own.
 type world struct {
 	t         *testing.T
-	table     *memory
+	table     *tabletest.Memory
 	domains   *domain.Domains
 	kept      *certificate.Certificates
 	authority *fakeAuthority
@@ -151,8 +99,8 @@ type world struct {
 }
 
 func newWorld(t *testing.T, hosts ...string) *world {
-	w := &world{t: t, table: &memory{rows: make(map[string]string)}, now: time.Now().Truncate(time.Second), leads: true}
-	w.domains = domain.New(&memory{rows: make(map[string]string)}, nil)
+	w := &world{t: t, table: tabletest.New(), now: time.Now().Truncate(time.Second), leads: true}
+	w.domains = domain.New(tabletest.New(), nil)
 	expect.OK(t, w.domains.Begin("https://sho.rt"))
 	for _, host := range hosts {
 		w.add(host)
@@ -325,7 +273,7 @@ func TestAProcessThatEndsDuringAnOrderDoesNotOrderAgainAtOnce(t *testing.T) {
 		interrupt()
 	}
 	expect.Equal(t, w.authority.count(), 1, "orders after 5 restarts")
-	expect.That(t, len(w.table.entries) == 0 && w.kept.Of("b.test").Error == "", "an order that has no end is in the audit log")
+	expect.That(t, len(w.table.Entries) == 0 && w.kept.Of("b.test").Error == "", "an order that has no end is in the audit log")
 	for w.now.Sub(began) < time.Hour {
 		w.now = w.now.Add(time.Minute)
 		interrupt()
@@ -368,7 +316,7 @@ func TestAFullStoreIsNoReasonToHurry(t *testing.T) {
 	w.look()
 	expect.OK(t, w.domains.Remove(account.Caller{}, "c.test", func(context.Context, engine.Domain) (func(bool), error) { return func(bool) {}, nil }))
 	w.add("d.test")
-	w.table.fails = engine.ErrReadOnly
+	w.table.Fails = engine.ErrReadOnly
 	w.look()
 	for range 24 * 60 {
 		w.look()
@@ -381,11 +329,11 @@ func TestAFullStoreIsNoReasonToHurry(t *testing.T) {
 	expect.Equal(t, w.authority.count(), 2, "orders")
 	h := w.orderer.Of("d.test")
 	expect.That(t, h != nil && h.Failures == 10, "known: %+v", h)
-	w.table.fails = nil
+	w.table.Fails = nil
 	w.now = h.NextAt
 	w.look()
 	expect.That(t, w.greet("d.test") != nil && w.orderer.Of("d.test").Failures == 0, "no certificate from a store that takes writes")
-	w.table.fails = engine.ErrReadOnly
+	w.table.Fails = engine.ErrReadOnly
 	w.add("e.test")
 	w.look()
 	expect.Equal(t, strings.Count(w.log.String(), "the store does not take"), 2, "warnings of another time")
@@ -478,12 +426,12 @@ func TestTheAuditLogHasEachAttemptWithoutKeys(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	w.look()
 	var said []string
-	for _, e := range w.table.entries {
+	for _, e := range w.table.Entries {
 		said = append(said, e.Changes[1].After[:12])
 		expect.That(t, !strings.Contains(fmt.Sprint(*e), "PRIVATE"), "a key is in the audit log: %v", e)
 	}
 	expect.Equal(t, strings.Join(said, ", "), "failed: the , valid until ", "entries")
-	expect.That(t, strings.Contains(w.table.entries[0].Changes[1].After, "the authority says: no A record"), "got %+v", w.table.entries[0])
+	expect.That(t, strings.Contains(w.table.Entries[0].Changes[1].After, "the authority says: no A record"), "got %+v", w.table.Entries[0])
 	expect.That(t, !strings.Contains(w.log.String(), "PRIVATE"), "a key is in the log")
 }
 

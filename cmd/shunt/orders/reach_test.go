@@ -74,7 +74,7 @@ func TestAHostIsAskedWhetherItLeadsHere(t *testing.T) {
 		}
 		expect.That(t, err == nil && strings.Join(f.ways(), " ") == c.ways, "%s: got %v by %v, want %s", name, err, f.ways(), c.ways)
 	}
-	expect.Equal(t, len(w.table.rows), 0, "rows that checks left")
+	expect.Equal(t, len(w.table.Rows), 0, "rows that checks left")
 }
 
 // TestACheckDoesNotDisturbAnAuthority checks a host while an authority asks it, many times: the order of a map's keys
