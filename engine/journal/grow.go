@@ -98,7 +98,7 @@ func (k *Keeper) grow(ctx context.Context) {
 	g.filled = nil
 	for _, r := range k.journal.Rings[k.journal.set : 2*k.journal.set] {
 		if err == nil {
-			err = k.timed(r.file, r.keep)
+			err = k.keepRing(r)
 		}
 	}
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 // the kernel and keeps its processor of Go's scheduler, so no garbage collection can finish, and
 // the process answers nobody. So the keeper, a goroutine, makes the pages writable that hits will
 // reach next. First it asks the file system, by a system call that waits for whatever such a fault
-// would wait for, but in which a thread blocks no other. While there is no answer, hits go to the
+// would wait for, but in which a thread blocks no other (see makeWritable). While there is no answer, hits go to the
 // standby rings, one for each ring on the disk. They are in the memory of the process, and in all
 // else like the others: a kill loses the records that were not flushed (Journal.AtRisk counts them),
 // and no replay sees them.
@@ -27,11 +27,12 @@ import (
 // Without hits the journal rests (Journal.Rest): nobody asks the disk and no page is made writable,
 // because both make the disk write. The first hit after that waits until the keeper has asked.
 //
-// One gap is left: the time from the disk's last answer to the switch, at most keepInterval and
+// Two gaps are left. The first is the time from the disk's last answer to the switch, at most keepInterval and
 // answerWithin. Redirects go on in that time only if the kernel does not write back the pages that hits store into,
 // which it does every 30 s, and if no more new referrers come than fit into the pages kept for them. A freeze of
-// the file system begins with such a write-back, so it does delay redirects. Only a journal in
-// memory (a tmpfs) has no such gap.
+// the file system begins with such a write-back, so it does delay redirects. The second is the time, mostly
+// microseconds, between an answer and the call that makes pages writable: see makeWritable. Only a journal in memory (a
+// tmpfs) has no such gap.
 const (
 	// keepInterval is how often pages are made writable, unless the journal rests.
 	keepInterval = 250 * time.Millisecond
@@ -39,6 +40,11 @@ const (
 	// keepHurry is how long the keeper may wait for a file when hits are about to reach pages that it
 	// has not made writable.
 	keepHurry = 200 * time.Millisecond
+
+	// An answer of the file system came at once if it took less than atOnce: a clock of a file system ticks at least
+	// every 10 ms. It is asked for at most maxAsks times.
+	atOnce  = time.Millisecond
+	maxAsks = 10
 
 	// The pages of a ring are kept writable for eight times the records that came since the last time,
 	// within these bounds.
@@ -130,16 +136,40 @@ func (k *Keeper) EndRest() {
 // keep makes those pages of each file writable that will be stored into next.
 func (k *Keeper) keep() error {
 	for _, r := range k.journal.disk() {
-		if err := k.timed(r.file, r.keep); err != nil {
+		if err := k.keepRing(r); err != nil {
 			return err
 		}
 	}
-	return k.timed(k.journal.Referrers.file, k.journal.Referrers.keep)
+	names := k.journal.Referrers
+	return k.makeWritable(names.file, names.next())
 }
 
-// timed calls keep, which makes pages of f writable, once the file system answers, and tells Watch
-// since when it waits for that.
-func (k *Keeper) timed(f *os.File, keep func() error) error {
+// keepRing makes the pages of r writable that writers use now and next.
+func (k *Keeper) keepRing(r *Ring) error {
+	head, from := r.head.Load(), r.keptFrom.Load()
+	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
+	if err := k.makeWritable(r.file, r.mapping[:ringHeaderBytes]); err != nil {
+		return err
+	}
+	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
+		slot := seq & r.mask
+		n := min(head+ahead-seq, r.size-slot)
+		if err := k.makeWritable(r.file, r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
+			return err
+		}
+		seq += n
+	}
+	r.keptFrom.Store(head)
+	r.kept.Store(head + ahead)
+	return nil
+}
+
+// makeWritable makes pages of f writable once the file system answers, and tells Watch since when it waits for that.
+// The call that makes them writable must not be the one that waits: meanwhile the kernel lets nobody map memory, so all
+// of Go waits with it, as soon as the heap grows. So it follows an answer that came at once: what the file system has
+// allowed within one tick of its clock, it allows without its log. An answer that came late, because the disk or the
+// scheduler was slow, is asked for again.
+func (k *Keeper) makeWritable(f *os.File, pages []byte) error {
 	mark := func(at time.Time) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -147,10 +177,16 @@ func (k *Keeper) timed(f *os.File, keep func() error) error {
 	}
 	mark(time.Now())
 	defer mark(time.Time{})
-	if err := k.Ask(f); err != nil {
-		return err
+	for range maxAsks {
+		asked := time.Now()
+		if err := k.Ask(f); err != nil {
+			return err
+		}
+		if time.Since(asked) < atOnce {
+			break
+		}
 	}
-	return keep()
+	return mmap.MakeWritable(pages)
 }
 
 // Watch sends hits to the standby rings if Run waits too long for a file, and wakes Run if hits
@@ -214,34 +250,11 @@ func (k *Keeper) fromStandby() {
 	k.mu.standbySince = time.Time{}
 }
 
-// keep makes the pages writable that writers use now and next.
-func (r *Ring) keep() error {
-	head, from := r.head.Load(), r.keptFrom.Load()
-	ahead := min(max(8*(head-from), minKeptRecords), maxKeptRecords, r.size)
-	if err := mmap.MakeWritable(r.mapping[:ringHeaderBytes]); err != nil {
-		return err
-	}
-	for seq := head; seq < head+ahead; { // in two parts at the end of a lap
-		slot := seq & r.mask
-		n := min(head+ahead-seq, r.size-slot)
-		if err := mmap.MakeWritable(r.mapping[ringHeaderBytes+slot*slotBytes:][:n*slotBytes]); err != nil {
-			return err
-		}
-		seq += n
-	}
-	r.keptFrom.Store(head)
-	r.kept.Store(head + ahead)
-	return nil
-}
-
 // keptShort reports whether writers have used more than half of the pages that are kept writable.
 func (r *Ring) keptShort() bool {
 	head, from, kept := r.head.Load(), r.keptFrom.Load(), r.kept.Load()
 	return 2*head > from+kept
 }
-
-// keep makes the pages of the dictionary writable that the next names are written to.
-func (r *Referrers) keep() error { return mmap.MakeWritable(r.next()) }
 
 // next returns the part of the text that the next names are written to.
 func (r *Referrers) next() []byte {
