@@ -316,3 +316,29 @@ func TestAnExportEndsWhenItsCallerIsLimited(t *testing.T) {
 	st.limitTo(u.ID, "a.test")
 	expect.Error(t, ofB(), account.ErrUnauthorized, "limited to a, for b")
 }
+
+// TestALinkIsGivenOnlyToWhoMayUseItsDomain has an admin give links to a user who is limited to b.test.
+func TestALinkIsGivenOnlyToWhoMayUseItsDomain(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	bob, eve := st.person("bob@example.com", account.RoleMember), st.person("eve@example.com", account.RoleMember)
+	st.limitTo(bob.ID, "b.test")
+	give := func(host string) reply {
+		return st.call("PATCH", "/links/x?owner=all&domain="+host, fmt.Sprintf(`{"owner":%d}`, bob.ID))
+	}
+	for _, host := range []string{"127.0.0.1", "a.test"} {
+		give(host).expect(t, host, 422, fieldsOf("owner:conflict"))
+	}
+	give("b.test").expect(t, "of his domain", 200)
+	line := func(host string) string {
+		return fmt.Sprintf(`{"code":"in","url":"https://i.example/","domain":%q}`, host)
+	}
+	r := st.call("POST", fmt.Sprintf("/import?owner=%d", bob.ID), "["+line("a.test")+","+line("b.test")+"]")
+	expect.Contains(t, r.body, `"failed":1,`)
+	expect.Contains(t, r.body, `{"field":"owner","code":"conflict","message":"is a user who may not use the domain of the link"}`)
+	expect.Slices(t, codesIn(t, st.call("GET", fmt.Sprintf("/links?owner=%d", bob.ID), "")), []string{"b.test/in", "b.test/x"}, "his links")
+	remove := fmt.Sprintf("/users/%d?move_links_to=%d", eve.ID, bob.ID)
+	st.call("DELETE", remove, "").expect(t, "the links of a user who may use all domains", 422, fieldsOf("move_links_to:conflict"))
+	st.limitTo(eve.ID, "b.test")
+	st.call("DELETE", remove, "").expect(t, "the links of a user who may use the same", 204)
+}

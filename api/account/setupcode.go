@@ -35,7 +35,7 @@ func (a *Accounts) NewSetupCode(by Caller, userID uint32) (code string, expires 
 		return "", time.Time{}, err
 	}
 	defer lock.Unlock()
-	if err := a.CheckUser(userID); err != nil {
+	if _, err := a.readUser(userID); err != nil {
 		return "", time.Time{}, err
 	}
 	dead, err := a.endedSetupCodes(userID)

@@ -188,10 +188,10 @@ func (a *Accounts) adminBut(id uint32) (User, error) {
 	return found, err
 }
 
-// CheckUser returns ErrNoUser if no user has the id.
-func (a *Accounts) CheckUser(id uint32) error {
-	_, err := a.readUser(id)
-	return err
+// DomainsOf returns the domains that a user may use, or ErrNoUser if no user has the id.
+func (a *Accounts) DomainsOf(id uint32) (Domains, error) {
+	u, err := a.readUser(id)
+	return u.Domains, err
 }
 
 // UserByName returns the user with that e-mail address, in any case, or AdminName; or ErrNoUser.

@@ -197,9 +197,8 @@ func (r *request) createRows(view *bulkView, rows []sheet.Row) (ops.Results, err
 	})
 }
 
-// itemsOf returns the rows as the items of a bulk, each with tags beside its own, in the domain of a host; empty: the
-// default one. A row that could not be read becomes
-// an item that is refused.
+// itemsOf returns the rows as the items of a bulk, each with tags beside its own. Those that name no domain are in that
+// of a host; empty: the default one. A row that could not be read becomes an item that is refused.
 func itemsOf(rows []sheet.Row, tags []string, host string) (text []byte) {
 	for i := range rows {
 		item := []byte{0xff}
@@ -208,7 +207,7 @@ func itemsOf(rows []sheet.Row, tags []string, host string) (text []byte) {
 			if own, _ := fields["tags"].([]string); len(own)+len(tags) > 0 {
 				fields["tags"] = append(own[:len(own):len(own)], tags...)
 			}
-			if host != "" {
+			if host != "" && fields["domain"] == nil {
 				fields["domain"] = host
 			}
 			item, _ = json.Marshal(fields) // texts: it cannot fail

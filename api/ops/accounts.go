@@ -160,12 +160,18 @@ func (c *Calls) moveLinks(caller account.Caller, id, to uint32) (moved uint64, e
 	if err := c.o.Accounts.MayRemoveUser(id); err != nil {
 		return 0, err
 	}
-	err = c.o.Accounts.CheckUser(to)
+	from, err := c.o.Accounts.DomainsOf(id)
+	if err != nil {
+		return 0, err
+	}
+	may, err := c.o.Accounts.DomainsOf(to)
 	switch {
 	case errors.Is(err, account.ErrNoUser):
 		return 0, jsonbody.FieldError(moveField, "unknown", "is not the id of a user")
 	case err != nil:
 		return 0, err
+	case !from.In(may):
+		return 0, jsonbody.FieldError(moveField, "conflict", "is a user who may not use all domains of the one who is deleted")
 	case to == id:
 		return 0, jsonbody.FieldError(moveField, "range", "must be another user than the one who is deleted")
 	}

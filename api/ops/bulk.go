@@ -45,18 +45,18 @@ func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) 
 		return nil, jsonbody.FieldError("owner", "range", "must be a user's id")
 	}
 	var results Results
-	err := c.o.Accounts.CheckUser(w.User)
+	may, err := c.ownersDomains(w.User)
 	if err == nil {
-		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, w.User, c.importReader(caller, w, &b))
+		results, err = c.createMany(caller, func() *engine.Request { return nil }, b, w.User, c.importReader(caller, w, may, &b))
 	}
-	if errors.Is(err, account.ErrNoUser) || errors.Is(err, engine.ErrOwnerGone) {
+	if errors.Is(err, engine.ErrOwnerGone) {
 		return nil, errUnknownOwner
 	}
 	return results, err
 }
 
-// importReader returns what reads the items of an import for w.
-func (c *Calls) importReader(caller account.Caller, w Whose, b *Bulk) itemReader {
+// importReader returns what reads the items of an import for w, whose user may own links in the domains may.
+func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains, b *Bulk) itemReader {
 	return func(r *linkReader, d *engine.Draft, item []byte) error {
 		if !r.may.Limited() {
 			r.domain = w.Domain
@@ -66,7 +66,11 @@ func (c *Calls) importReader(caller account.Caller, w Whose, b *Bulk) itemReader
 				return c.o.Domains.Add(caller, domain.Domain{Host: host}, c.o.Targets)
 			}
 		}
-		return r.readImport(d, item)
+		err := r.readImport(d, item)
+		if err == nil && !may.Has(d.Domain) {
+			err = errOwnerElsewhere
+		}
+		return err
 	}
 }
 

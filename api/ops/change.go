@@ -107,12 +107,24 @@ func (c *Calls) givenTo(caller account.Caller, code string, w Whose, p *patch) (
 	if l, err := c.Read(caller, code, w); err != nil || l.Owner == to {
 		return 0, err
 	}
-	err := c.o.Accounts.CheckUser(to)
-	if errors.Is(err, account.ErrNoUser) {
-		err = errUnknownOwner
+	may, err := c.ownersDomains(to)
+	if err == nil && !may.Has(w.Domain) {
+		err = errOwnerElsewhere
 	}
 	return engine.OwnerIn(w.Domain, to), err
 }
+
+// ownersDomains returns the domains in which user to may own links.
+func (c *Calls) ownersDomains(to uint32) (account.Domains, error) {
+	may, err := c.o.Accounts.DomainsOf(to)
+	if errors.Is(err, account.ErrNoUser) {
+		err = errUnknownOwner
+	}
+	return may, err
+}
+
+// errOwnerElsewhere is the error of a link that is given to a user who is limited to other domains.
+var errOwnerElsewhere = jsonbody.FieldError("owner", "conflict", "is a user who may not use the domain of the link")
 
 // Reset begins the figures of a link that w admits again: see engine.Reset. If versions is not empty, the link
 // must have one of them.

@@ -239,14 +239,12 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := p.draft.Owner
+	to, may := p.draft.Owner, account.Domains{}
 	switch {
 	case to != 0 && !caller.Has(account.Admin):
 		return nil, errOwnerNeedsAdmin
 	case to != 0:
-		if err := c.o.Accounts.CheckUser(to); errors.Is(err, account.ErrNoUser) {
-			return nil, errUnknownOwner
-		} else if err != nil {
+		if may, err = c.ownersDomains(to); err != nil {
 			return nil, err
 		}
 	}
@@ -257,7 +255,12 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 	case s.NoTags.Text != nil:
 		apply = func(rec *engine.Record) error { return removeTags(rec, tags) }
 	}
-	return func(k engine.Key) (bool, error) { return c.changeLink(k, guard(k), to, apply) }, nil
+	return func(k engine.Key) (bool, error) {
+		if !may.Has(k.Domain) {
+			return false, errOwnerElsewhere
+		}
+		return c.changeLink(k, guard(k), to, apply)
+	}, nil
 }
 
 // changeLink edits one of several links.

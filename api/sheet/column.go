@@ -27,6 +27,7 @@ var columns = []column{
 	{"expired_url", []string{"expiry_url", "expiration_url"}, text},
 	{"starts_at", []string{"starts", "start"}, func(cell string, zone *time.Location) any { return moment(cell, zone, when.Begin) }},
 	{"note", []string{"notes", "comment"}, text},
+	{"domain", []string{"host"}, text},
 }
 
 func text(cell string, _ *time.Location) any { return cell }

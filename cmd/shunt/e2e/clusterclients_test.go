@@ -61,9 +61,22 @@ func (m *nemesis) followHot(n *siteNode) (ok bool) {
 
 // A written is a link that one client has created, edited and deleted, and what may be so afterwards.
 type written struct {
-	alias  string
-	capped bool
-	may    []string // targets where it may lead; "" if it may be missing
+	alias, domain string // equal aliases are in all domains
+	capped        bool
+	may           []string // targets where it may lead; "" if it may be missing
+}
+
+// name returns how clients name the link.
+func (l *written) name() string {
+	if l.domain == "" {
+		return l.alias
+	}
+	return l.alias + inDomain + l.domain
+}
+
+// target returns where the link leads, which no other link does.
+func (l *written) target(edited string) string {
+	return "https://example.com/" + edited + l.domain + "/" + l.alias
 }
 
 // writes are those of all clients.
@@ -93,8 +106,9 @@ func (w *writes) length() int { return len(w.all()) }
 func (w *writes) begin() *written {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &written{alias: fmt.Sprintf("link-%d", len(w.mu.links)), may: []string{""}}
-	l.capped = len(w.mu.links)%50 == 0
+	n := len(w.mu.links)
+	l := &written{alias: fmt.Sprintf("link-%d", n/len(historyDomains)), domain: historyDomains[n%len(historyDomains)], may: []string{""}}
+	l.capped = n%50 == 0
 	w.mu.links = append(w.mu.links, l)
 	return l
 }
@@ -103,7 +117,7 @@ func (w *writes) begin() *written {
 func (w *writes) followed(l *written) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.capped = append(w.mu.capped, l.alias)
+	w.mu.capped = append(w.mu.capped, l.name())
 }
 
 // recent returns one of the newest links with a cap, "" if there is none.
@@ -122,8 +136,8 @@ func (w *writes) cappedOf(links []*written) (codes []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, l := range links {
-		if slices.Contains(w.mu.capped, l.alias) {
-			codes = append(codes, l.alias)
+		if slices.Contains(w.mu.capped, l.name()) {
+			codes = append(codes, l.name())
 		}
 	}
 	return codes
@@ -139,9 +153,9 @@ func (m *nemesis) write(rng *rand.Rand, stop <-chan struct{}) {
 			m.wrote.followed(l)
 		case l.capped || !known || l.may[0] == "":
 		case rng.IntN(3) == 0:
-			target := "https://example.com/edited-" + l.alias
-			if m.change(l, target, m.anyNode(rng).call("PATCH", "/links/"+l.alias, map[string]any{"url": target}), 200) && rng.IntN(2) == 0 {
-				m.change(l, "", m.anyNode(rng).call("DELETE", "/links/"+l.alias, nil), 204)
+			target := l.target("edited-")
+			if m.change(l, target, m.anyNode(rng).call("PATCH", "/links/"+l.name(), map[string]any{"url": target}), 200) && rng.IntN(2) == 0 {
+				m.change(l, "", m.anyNode(rng).call("DELETE", "/links/"+l.name(), nil), 204)
 			}
 		}
 	}
@@ -155,25 +169,28 @@ func (m *nemesis) anyNode(rng *rand.Rand) *siteNode {
 // create creates a link, and reports whether what became of that is known. A third of such writes has a key,
 // and is repeated elsewhere while that is not so.
 func (m *nemesis) create(l *written, rng *rand.Rand) (known bool) {
-	target := "https://example.com/" + l.alias
+	target := l.target("")
 	fields := map[string]any{"url": target, "alias": l.alias}
+	if l.domain != "" {
+		fields["domain"] = l.domain
+	}
 	if l.capped {
 		fields["max_hits"] = nemesisCap
 	}
 	if rng.IntN(3) > 0 {
 		return m.change(l, target, m.anyNode(rng).call("POST", "/shorten", fields), 201)
 	}
-	if m.change(l, target, m.anyNode(rng).call("POST", "/shorten", fields, "Idempotency-Key", l.alias), 201) {
+	if m.change(l, target, m.anyNode(rng).call("POST", "/shorten", fields, "Idempotency-Key", l.name()), 201) {
 		return true
 	}
 	for range nemesisRepeats {
-		a := m.anyNode(rng).call("POST", "/shorten", fields, "Idempotency-Key", l.alias)
+		a := m.anyNode(rng).call("POST", "/shorten", fields, "Idempotency-Key", l.name())
 		switch {
 		case a.err == nil && a.status == 201:
 			m.wrote.repeated.Add(1)
 			return m.change(l, target, a, 201)
 		case a.err == nil && a.status != 503:
-			m.failf("%s was created again with its key: %d %s", l.alias, a.status, a.text)
+			m.failf("%s was created again with its key: %d %s", l.name(), a.status, a.text)
 			return false
 		}
 	}
@@ -194,7 +211,7 @@ func (m *nemesis) change(l *written, target string, a answer, want int) (known b
 		l.may = append(l.may, target)
 		return false
 	default:
-		m.failf("a write of %s was answered with %d, want %d: %s", l.alias, a.status, want, a.text)
+		m.failf("a write of %s was answered with %d, want %d: %s", l.name(), a.status, want, a.text)
 		return false
 	}
 	return true
@@ -211,7 +228,7 @@ func (m *nemesis) judgeWrites(links []*written) {
 	for j, l := range links {
 		for i, n := range m.all() {
 			if at := found[i][j]; at != found[0][j] || !l.capped && !slices.Contains(l.may, at) {
-				m.failf("%s leads to %q at %s and to %q at %s; by the answers to its writes it may lead to %q", l.alias, at, n.name, found[0][j], m.nodes[0].name, l.may)
+				m.failf("%s leads to %q at %s and to %q at %s; by the answers to its writes it may lead to %q", l.name(), at, n.name, found[0][j], m.nodes[0].name, l.may)
 			}
 		}
 	}
@@ -223,8 +240,8 @@ func (m *nemesis) targets(n *siteNode, links []*written) (found []string) {
 		location := ""
 		if !l.capped {
 			var err error
-			if _, location, err = n.redirect(l.alias); err != nil {
-				m.failf("%s at %s: %v", l.alias, n.name, err)
+			if _, location, err = n.redirect(l.name()); err != nil {
+				m.failf("%s at %s: %v", l.name(), n.name, err)
 			}
 		}
 		found = append(found, location)

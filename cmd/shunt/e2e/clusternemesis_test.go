@@ -37,8 +37,8 @@ type nemesis struct {
 	}
 }
 
-// TestAnythingAtRandom has clients create, edit and delete links, some with caps, and follow them at three full nodes
-// and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off from each other and started at
+// TestAnythingAtRandom has clients create, edit and delete links of equal codes in three domains, some with caps, and
+// follow them at three full nodes and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off from each other and started at
 // random, at most one of each kind at a time, and what nodes and etcd say to each other is held back or lost. At the
 // end of each round, of two minutes, all is mended, and the ledger of the clients must agree with all nodes: no
 // redirect failed at a node that ran, what was answered to writes is so, hits and visitors are equal and exact, no cap
@@ -69,6 +69,7 @@ func newNemesis(t *testing.T, seed uint64) *nemesis {
 	for _, n := range m.all() {
 		m.disturbed[n] = new(disturbance)
 	}
+	m.addHistoryDomains()
 	m.shorten("hot", hotTarget)
 	m.await(func() bool { _, location, _ := m.edge.redirect("hot"); return location == hotTarget }, "the edge has the first link")
 	return m

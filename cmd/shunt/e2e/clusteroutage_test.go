@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +63,9 @@ func TestRedirectsAndCountsOutliveALostMajorityOfEtcd(t *testing.T) {
 	s.alike()
 }
 
+// inDomain is between the code and the domain of a link of another domain than the default one, where clients name it.
+const inDomain = "?domain="
+
 // hits returns the hits of a code as a node counts them.
 func (n *siteNode) hits(code string) float64 {
 	hits, _ := n.call("GET", "/links/"+code, nil).want(n.site.t, 200).body["hits"].(float64)
@@ -102,7 +106,11 @@ func (s *site) ledgers(codes []string) {
 func (s *site) figuresAgree(code string) bool {
 	figures := make(map[string]bool)
 	for _, n := range s.nodes {
-		f := n.call("GET", "/stats/"+code+"?interval=day", nil).want(s.t, 200)
+		path := "/stats/" + code + "?interval=day"
+		if name, domain, other := strings.Cut(code, inDomain); other {
+			path = "/stats/" + name + "?interval=day&domain=" + domain
+		}
+		f := n.call("GET", path, nil).want(s.t, 200)
 		figures[fmt.Sprintf("hits %v, unique %v, by day %v", f.body["hits"], f.body["unique"], f.body["buckets"])] = true
 	}
 	return len(figures) == 1

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -68,7 +69,8 @@ func (a answer) want(t *testing.T, status int) answer {
 
 // redirect follows a code at a node and returns the status and where it leads.
 func (n *siteNode) redirect(code string) (status int, location string, err error) {
-	resp, err := n.site.requests.Get(n.url + "/" + code)
+	name, domain, _ := strings.Cut(code, inDomain)
+	status, location, err = redirectOf(n.site.requests, n.url, domain, name)
 	var dialing *net.OpError
 	switch {
 	case errors.As(err, &dialing) && dialing.Op == "dial": // nobody was asked
@@ -77,15 +79,13 @@ func (n *siteNode) redirect(code string) (status int, location string, err error
 		n.site.lost(code).Add(1)
 		return 0, "", err
 	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
-	switch resp.StatusCode {
+	switch status {
 	case http.StatusFound:
 		n.site.answered(code).Add(1)
 	case http.StatusServiceUnavailable: // the node that leads may have counted a hit of a capped link, and its answer was lost
 		n.site.lost(code).Add(1)
 	}
-	return resp.StatusCode, resp.Header.Get("Location"), nil
+	return status, location, nil
 }
 
 // redirectIn asks for a code on a host; empty: on the default domain. Nobody counts it.

@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,22 +14,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/bench"
 	"shunt/engine/expect"
 )
 
 // Settings of TestPagesAreFastOnABigStore.
 const (
-	pagesVariable       = "SHUNTTEST_PAGE_TIMES"   // the data folder, made by make big-store
-	pageSecondsVariable = "SHUNTTEST_PAGE_SECONDS" // of ten people, and of each window of redirects
-	pagePairsVariable   = "SHUNTTEST_PAGE_PAIRS"   // of windows of redirects
-	pageOnlyVariable    = "SHUNTTEST_PAGE_ONLY"    // only paths that contain it
-	pageRequests        = 200                      // of each page, one after the other
-	pageDefaultSeconds  = 20
-	pageDefaultPairs    = 4
-	pageThink           = time.Second // between two pages of a person, on average
-	pagePeople          = 10
-	pageWarmUps         = 3
+	pagesVariable        = "SHUNTTEST_PAGE_TIMES"    // the data folder, made by make big-store
+	pageSecondsVariable  = "SHUNTTEST_PAGE_SECONDS"  // of ten people, and of each window of redirects
+	pagePairsVariable    = "SHUNTTEST_PAGE_PAIRS"    // of windows of redirects
+	pageOnlyVariable     = "SHUNTTEST_PAGE_ONLY"     // only paths that contain it
+	pageRequestsVariable = "SHUNTTEST_PAGE_REQUESTS" // of each page, one after the other
+	pageDefaultRequests  = 200
+	pageDefaultSeconds   = 20
+	pageDefaultPairs     = 4
+	pageThink            = time.Second // between two pages of a person, on average
+	pagePeople           = 10
+	pageWarmUps          = 3
 )
 
 // TestPagesAreFastOnABigStore measures each page on a store of make big-store: one request after
@@ -49,7 +50,7 @@ func TestPagesAreFastOnABigStore(t *testing.T) {
 	m.signIn()
 	words, only := m.words(), os.Getenv(pageOnlyVariable)
 	m.pages, m.others = chosenPages(words, "", only), chosenPages(words, "owner=1&", only)
-	m.oneByOne(pageRequests)
+	m.oneByOne(int(numberOf(t, pageRequestsVariable, pageDefaultRequests)))
 	if m.length > 0 {
 		m.restoredTabs()
 		m.besideEachOther()
@@ -116,14 +117,16 @@ type gotPage struct {
 
 // text returns the body, uncompressed.
 func (g *gotPage) text() string {
-	if g.encoding != "gzip" {
-		return string(g.body)
+	text, err := g.body, error(nil)
+	switch g.encoding {
+	case "br":
+		text, err = fasthttp.AppendUnbrotliBytes(nil, g.body)
+	case "gzip":
+		text, err = fasthttp.AppendGunzipBytes(nil, g.body)
 	}
-	r, err := gzip.NewReader(bytes.NewReader(g.body))
 	if err != nil {
 		return err.Error()
 	}
-	text, _ := io.ReadAll(r)
 	return string(text)
 }
 
