@@ -212,7 +212,7 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 func TestFormsRefuseHostileTargets(t *testing.T) {
 	long(t)
 	t.Parallel()
-	st := hostileSite(t)
+	st := hostileSite(t, "http,https")
 	st.shorten(`{"url":"https://good.example/","alias":"x"}`)
 	st.person("boss@example.com", account.RoleAdmin)
 	b := st.browse("boss@example.com")

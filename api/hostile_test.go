@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -102,8 +103,11 @@ func itemOf(r reply) reply {
 }
 
 // hostileSite returns the server that hostileFile is for.
-func hostileSite(t *testing.T) *site {
+func hostileSite(t *testing.T, schemes string) *site {
+	listed, err := engine.ParseTargetSchemes(schemes)
+	expect.OK(t, err)
 	return newSite(t, func(o *Options) {
+		o.TargetSchemes = listed
 		o.BaseURL, o.PrivateTargets = "https://xn--bcher-kva.example", "refuse"
 		blocking(t, o, "evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n")
 		o.AllowHTTP = true
@@ -112,9 +116,16 @@ func hostileSite(t *testing.T) *site {
 
 func TestNoHostileTargetIsAcceptedByAnyWayIn(t *testing.T) {
 	t.Parallel()
+	for name, schemes := range map[string]string{"http": "http,https", "schemes": "http,https,market,x-app"} {
+		t.Run(name, func(t *testing.T) { acceptsNoHostile(t, schemes) })
+	}
+}
+
+// acceptsNoHostile sends each hostile target by each way in to a server with a list of schemes.
+func acceptsNoHostile(t *testing.T, schemes string) {
 	targets := hostileTargets(t)
 	expect.MustThat(t, len(targets) >= 500, "got %d targets, want at least 500", len(targets))
-	st := hostileSite(t)
+	st := hostileSite(t, schemes)
 	st.shorten(`{"url":"https://good.example/","alias":"victim"}`)
 	for way, send := range waysIn {
 		t.Run(way, func(t *testing.T) {

@@ -44,6 +44,7 @@ type Options struct {
 	CountryHeader    string               // used only from TrustedProxies, and preferred to Countries; empty: none
 	HostHeader       string               // used only from TrustedProxies, and preferred to the host in the request; empty: none
 	Countries        *visitor.Countries   // countries of client addresses; nil: unknown
+	TargetSchemes    engine.TargetSchemes // that targets may have; nil: http and https
 	PrivateTargets   string               // allow, refuse, or auto (default): allowed if BaseURL itself is of a private network
 	RateLimits       limit.Limits         // default: none; see limit.Default
 	HSTSMaxAge       time.Duration        // for how long answers over TLS demand HTTPS; 0: they do not
@@ -143,7 +144,7 @@ func (o Options) check() (p checkedOptions, err error) {
 		p.site.SignIn = dashboard.Root
 	}
 	inOwnNetwork := engine.InOwnNetwork(origin.Host)
-	p.targets.OwnOrigins = ownOrigins(o, inOwnNetwork)
+	p.targets.OwnOrigins, p.targets.Schemes = ownOrigins(o, inOwnNetwork), o.TargetSchemes
 	if p.targets.RefusePrivate, err = refusesPrivate(o.PrivateTargets, inOwnNetwork); err != nil {
 		return p, err
 	}

@@ -371,16 +371,20 @@ func ValidateAlias(alias string) error { return index.ValidateAlias(alias) }
 
 // Which targets are valid: see engine/target.
 type (
-	TargetPolicy = target.Policy
-	BlockList    = target.BlockList
-	LineError    = target.LineError
-	Origins      = target.Origins
+	TargetPolicy  = target.Policy
+	TargetSchemes = target.Schemes
+	BlockList     = target.BlockList
+	LineError     = target.LineError
+	Origins       = target.Origins
 )
 
 const (
 	BlockedTarget = target.CodeBlocked
 	MaxBlocked    = target.MaxBlocked
 )
+
+// ParseTargetSchemes is target.ParseSchemes.
+func ParseTargetSchemes(list string) (TargetSchemes, error) { return target.ParseSchemes(list) }
 
 // ParseOrigins is target.ParseOrigins.
 func ParseOrigins(addresses ...string) Origins { return target.ParseOrigins(addresses...) }

@@ -39,23 +39,31 @@ func Body(link redirect.Peeked, created time.Time) page.Markup {
 	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// shownTarget returns a target in a form that is safe to show, and its host. After the host,
+// shownTarget returns a target in a form that is safe to show, and its host, or its scheme if it has no host. After the host,
 // characters outside ASCII are shown as browsers send them: some of them change the order in which
 // text is read, and some are invisible.
 func shownTarget(target string) (shown, host string) {
-	scheme, after, _ := strings.Cut(target, "://")
+	scheme, after, found := strings.Cut(target, "://")
+	if !found { // an address without a host, such as mailto:a@b.test
+		scheme, _, _ = strings.Cut(target, ":")
+		return percentEncoded(target), scheme
+	}
 	end := strings.IndexAny(after, "/?#")
 	if end < 0 {
 		end = len(after)
 	}
+	return scheme + "://" + after[:end] + percentEncoded(after[end:]), (&url.URL{Host: after[:end]}).Hostname()
+}
+
+// percentEncoded returns text with each byte outside ASCII percent-encoded.
+func percentEncoded(text string) string {
 	var b strings.Builder
-	b.WriteString(scheme + "://" + after[:end])
-	for _, c := range []byte(after[end:]) {
+	for _, c := range []byte(text) {
 		if c < 0x80 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
 		}
 	}
-	return b.String(), (&url.URL{Host: after[:end]}).Hostname()
+	return b.String()
 }

@@ -22,7 +22,7 @@ func splitTarget(raw string) (scheme, authority, rest string, err error) {
 	if !found || !isScheme(scheme) {
 		return "", "", "", notAbsolute(raw)
 	}
-	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+	if !isWebScheme(scheme) {
 		return "", "", "", wrongScheme(after)
 	}
 	after, found = strings.CutPrefix(after, "//")
@@ -35,6 +35,8 @@ func splitTarget(raw string) (scheme, authority, rest string, err error) {
 	}
 	return scheme, after[:end], after[end:], nil
 }
+
+const codeScheme = "scheme"
 
 var errNotAbsolute = targetError("not_absolute", "must be an absolute address, with http:// or https:// before it")
 
@@ -56,7 +58,7 @@ func wrongScheme(after string) error {
 	if port != "" && isDigits(port) {
 		return errNotAbsolute
 	}
-	return targetError("scheme", "must be http or https")
+	return targetError(codeScheme, "must be http or https")
 }
 
 // isScheme reports whether s is a scheme by RFC 3986, 3.1.

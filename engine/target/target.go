@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -25,6 +26,8 @@ type Policy struct {
 	RefusePrivate bool
 	// Blocked lists targets to refuse with code CodeBlocked; nil: none.
 	Blocked *BlockList
+	// Schemes are those that a target may have; nil: http and https.
+	Schemes Schemes
 }
 
 // CodeBlocked is the code of the FieldError for a target on the block list.
@@ -40,8 +43,11 @@ const CodeBlocked = "blocked"
 // percent-escapes, query and fragment stay byte for byte; bytes beyond ASCII are allowed there if
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
+//
+// Of a target with another scheme that the policy lists, such as mailto:a@b.test, nothing is rewritten, and it may lack a
+// host: no rule about hosts applies to it.
 func (p Policy) Parse(raw string) (target string, err error) {
-	if h, ok := plainHost(raw); ok {
+	if h, ok := plainHost(raw); ok && p.Schemes == nil {
 		return p.checked(h, raw)
 	}
 	return p.parseAny(raw)
@@ -49,8 +55,14 @@ func (p Policy) Parse(raw string) (target string, err error) {
 
 // parseAny is Parse of a target that need not be plain.
 func (p Policy) parseAny(raw string) (string, error) {
+	if p.Schemes.other(raw) {
+		if err := cmp.Or(checkOther(raw), p.checkText(raw)); err != nil {
+			return "", err
+		}
+		return raw, nil
+	}
 	target, h, err := parse(raw)
-	if err != nil {
+	if err = p.Schemes.check(raw, err); err != nil {
 		return "", err
 	}
 	return p.checked(h, target)
@@ -86,6 +98,13 @@ func (p Policy) check(h host, target string) error {
 		return targetError("private", "must not lead to a private, loopback, link-local or reserved address, unless the server is started with --private-targets allow")
 	case p.own(h):
 		return targetError("own_origin", "must not lead back to this server")
+	}
+	return p.checkText(target)
+}
+
+// checkText is the part of check that is not about the host.
+func (p Policy) checkText(target string) error {
+	switch {
 	case len(target) > limits.MaxTargetBytes:
 		return errTargetTooLong
 	case len(target) > limits.MaxTargetBytes/3 && ascii.Bytes(target) > limits.MaxTargetBytes: // a byte becomes three

@@ -14,20 +14,20 @@ import (
 // by being typed differently. An address that Parse returned stays as it is, unless it ends in an
 // invisible character.
 func (p Policy) ParseTyped(raw string) (target string, err error) {
-	if h, ok := plainHost(raw); ok { // has nothing to mend
+	if h, ok := plainHost(raw); ok && p.Schemes == nil { // has nothing to mend
 		return p.checked(h, raw)
 	}
-	return p.parseAny(tidied(raw))
+	return p.parseAny(p.tidied(raw))
 }
 
 // tidied returns the address that people mean by raw. It does not look at what Parse will refuse.
-func tidied(raw string) string {
+func (p Policy) tidied(raw string) string {
 	text := strings.TrimFunc(raw, isBlank)
 	if len(text) > limits.MaxTargetBytes { // too long in any form
 		return text
 	}
 	text = strings.ReplaceAll(text, " ", "%20")
-	if strings.IndexFunc(text, forbiddenInTarget) < 0 && lacksScheme(text) {
+	if !p.Schemes.other(text) && strings.IndexFunc(text, forbiddenInTarget) < 0 && lacksScheme(text) {
 		return "https://" + text
 	}
 	return text

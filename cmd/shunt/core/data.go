@@ -43,6 +43,7 @@ type Data struct {
 	ACMEDomain     string
 	Secure         bool // the server speaks HTTPS
 	PrivateTargets string
+	targetSchemes  engine.TargetSchemes
 }
 
 // AddFolder gives cmd the settings of commands that read the data folder.
@@ -82,6 +83,9 @@ func AddDataSettings(cmd *cobra.Command, s *Data) {
 	settings.WordVar(fs, &s.PrivateTargets, "private-targets", "WORD", "auto",
 		"targets in private networks: allow, refuse, or auto (allow if the base URL is private itself)",
 		"allow", "refuse", "auto")
+	settings.Var(fs, &s.targetSchemes, "target-schemes", "LIST", "https,http",
+		"schemes that targets may have, separated by commas, such as https,http,mailto,tel; never javascript, data and others that a browser may run",
+		engine.ParseTargetSchemes)
 }
 
 // ResolveBaseURL returns the origin of the short addresses of a server that listens on address:

@@ -39,7 +39,7 @@ func AddSettings(cmd *cobra.Command, t *Target) {
 	t.Patience = LockPatience
 	core.AddDataSettings(cmd, &t.Data)
 	fs := cmd.Flags()
-	usage.Hide(fs, "listen", "acme-domain", "private-targets", "journal-dir", "min-free-space")
+	usage.Hide(fs, "listen", "acme-domain", "private-targets", "target-schemes", "journal-dir", "min-free-space")
 	settings.Var(fs, &t.Server, "server", "URL", "", "use the server at this origin, such as https://sho.rt, with the token in SHUNT_TOKEN", t.parseServer)
 	fs.StringVar(&t.token, "token", "", "`TOKEN` for --server; others can see arguments, so prefer SHUNT_TOKEN or SHUNT_TOKEN_FILE")
 	settings.MarkSecret(fs, "token")
