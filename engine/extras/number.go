@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A link decides if it has rules or a split. Then each of its targets has a number from 1 on, by which hits are counted:
-// its own address too, which is the default of rules, and where bots go of a split. A number means one target for the
-// life of a link: it is never given to another one.
+// A link decides if it has rules or a split. Then each of its targets has a number from 1 on, by which hits are
+// counted: its own address too, which is the default of rules, and where bots go of a split. A number means one target
+// for the life of a link: it is never given to another one.
 
 // Decides reports whether a link has more targets than its own address.
 func (f *Fields) Decides() bool { return len(f.Rules) > 0 || len(f.Split) > 0 }
@@ -44,9 +44,9 @@ var alike = [...]func(a, b target) bool{
 	func(a, b target) bool { return a.url == b.url },
 }
 
-// Number gives each target of f its number: that of the same target in before, which is what the link has had so far, or
-// the next after last, the greatest that the link has given. url and urlBefore are the link's own address now and before.
-// It returns the greatest number that is given now; ok is false if one would be above 255.
+// Number gives each target of f its number: that of the same target in before, which is what the link has had so far,
+// or the next after last, the greatest that the link has given. url and urlBefore are the link's own address now and
+// before. It returns the greatest number that is given now; ok is false if one would be above 255.
 func (f *Fields) Number(url string, before *Fields, urlBefore string, last uint8) (_ uint8, ok bool) {
 	had, all := before.targets(urlBefore), f.targets(url)
 	f.Target = 0

@@ -19,7 +19,8 @@ const (
 	MaxDecidingBytes = 8 << 10
 )
 
-// A Rule sends visitors to a target of its own. Of the rules of a link the first counts of which all conditions are met.
+// A Rule sends visitors to a target of its own. Of the rules of a link the first counts of which all conditions are
+// met.
 type Rule struct {
 	URL        string
 	Conditions []Condition
@@ -100,7 +101,8 @@ func CutRule(rules []byte) (first RuleView, rest []byte, ok bool) {
 	return RuleView{rules[0], rules[ruleHeadBytes:end], rules[end:after]}, rules[after:], true
 }
 
-// CutCondition returns the first of conditions and the others. Of conditions that a blob has, ok is false after the last.
+// CutCondition returns the first of conditions and the others. Of conditions that a blob has, ok is false after the
+// last.
 func CutCondition(conditions []byte) (first ConditionView, rest []byte, ok bool) {
 	if len(conditions) < conditionHeadBytes {
 		return first, conditions, false

@@ -63,8 +63,8 @@ type Hot struct {
 	Extras      string // what few links have beside that, as package extras lays it out; empty on a tombstone
 }
 
-// fields returns what the extras say. They are always well-formed: nothing else is written, or read. Only in the course of
-// an edit targets may lack their numbers.
+// fields returns what the extras say. They are always well-formed: nothing else is written, or read. Only in the course
+// of an edit targets may lack their numbers.
 func (h *Hot) fields() extras.Fields {
 	f, _ := extras.ReadUnnumbered(h.Extras)
 	return f
