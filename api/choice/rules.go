@@ -8,7 +8,7 @@ import (
 	"shunt/engine/extras"
 )
 
-// A Request is what rules ask about. Its slices are only read.
+// A Request is what rules ask about. Its slices are only read. It is for one choice.
 type Request struct {
 	Query     []byte // what follows the first '?', without it
 	UserAgent []byte
@@ -17,22 +17,19 @@ type Request struct {
 	NowMs     int64
 	Browser   engine.Browser
 	Country   engine.Country
+
+	// What several conditions ask is found out once.
+	device    extras.Device
+	devised   bool   // device is known
+	languages []byte // see languageLines
+	lined     bool   // languages are known
 }
 
 // ByRule returns the address and the number of the first of rules that matches; nil: none does.
 func ByRule(rules []byte, q *Request) (url []byte, target uint8) {
-	var device extras.Device
-	known := false // device is
 	for rule, rest, ok := extras.CutRule(rules); ok; rule, rest, ok = extras.CutRule(rest) {
 		met := true
 		for c, more, ok := extras.CutCondition(rule.Conditions); ok && met; c, more, ok = extras.CutCondition(more) {
-			if c.Kind == extras.OnDevice {
-				if !known {
-					device, known = deviceOf(q.UserAgent), true
-				}
-				met = isDevice(device, extras.Device(c.Value[0]))
-				continue
-			}
 			met = q.meets(&c)
 		}
 		if met {
@@ -42,13 +39,21 @@ func ByRule(rules []byte, q *Request) (url []byte, target uint8) {
 	return nil, 0
 }
 
-// meets reports whether q meets a condition that is not about a device.
+// meets reports whether q meets a condition.
 func (q *Request) meets(c *extras.ConditionView) bool {
 	switch c.Kind {
+	case extras.OnDevice:
+		if !q.devised {
+			q.device, q.devised = deviceOf(q.UserAgent), true
+		}
+		return isDevice(q.device, extras.Device(c.Value[0]))
 	case extras.InBrowser:
 		return q.Browser == engine.Browser(c.Value[0])
 	case extras.InLanguage:
-		return wantsLanguage(q.Headers, c.Value)
+		if !q.lined {
+			q.languages, q.lined = languageLines(q.Headers), true
+		}
+		return wantsLanguage(q.languages, c.Value)
 	case extras.WithQuery, extras.WithAnyQuery, extras.WithValuelessQuery:
 		return hasParameter(q.Query, c)
 	case extras.FromNetwork:

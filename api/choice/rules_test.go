@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,7 @@ func TestConditionsAreMetAsShlinksAre(t *testing.T) {
 			{}, accepts("Accept-Language: de,en;q=0.8"), accepts("Accept-Language: *"), accepts("Accept-Language: end"), accepts("Accept-Language: e"), accepts("Accept-Language:"),
 			accepts("Accept-Language: de-en"), accepts("Content-Language: en"), accepts("X-Accept-Language: en"), accepts("Accept-Language: en;q=0"), accepts("Accept-Language: en;q="),
 			accepts("Accept-Language: en;level=1"), accepts("Accept-Languages: en"), accepts("Accept-Language : en"),
+			accepts("Accept-Language: " + strings.Repeat("de,", maxLanguages) + "en"),
 		}},
 		"a language with a region": {language("en-gb"),
 			[]Request{accepts("Accept-Language: en-GB,en;q=0.9"), accepts("Accept-Language: EN-gb")},
@@ -100,15 +102,16 @@ func TestConditionsAreMetAsShlinksAre(t *testing.T) {
 			[]Request{asked("a+b=c%26%C3%A4"), asked("x&a%20b=c%26\xc3\xa4"), asked("a b=1&a b=c%26ä&a b=2")},
 			[]Request{{}, asked("a+b"), asked("a+b="), asked("a+b=c&ä"), asked("A+b=c%26ä"), asked("a%2520b=c%26ä"), asked("x=a+b=c%26ä")}},
 		"an empty value": {query(extras.WithQuery, "a", ""), []Request{asked("a"), asked("a=")}, []Request{asked("a=1"), asked("b")}},
-		"any value":      {query(extras.WithAnyQuery, "a", ""), []Request{asked("a"), asked("a="), asked("b&%61=1")}, []Request{{}, asked("b=a"), asked("ab=1")}},
-		"no value":       {query(extras.WithValuelessQuery, "a", ""), []Request{asked("a"), asked("a="), asked("a=1&a")}, []Request{{}, asked("a=1"), asked("b")}},
-		"an odd escape":  {query(extras.WithQuery, "a", "%zz%4"), []Request{asked("a=%zz%4"), asked("a=%25zz%254")}, []Request{asked("a=%25zz%4x")}},
-		"a network":      {network(10, 0, 0, 0, 255, 0, 0, 0), []Request{from("10.1.2.3"), from("::ffff:10.1.2.3")}, []Request{{}, from("11.0.0.0"), from("2001:db8::1")}},
-		"wildcards":      {network(11, 0, 33, 0, 255, 0, 255, 0), []Request{from("11.22.33.44")}, []Request{from("11.22.34.44"), from("12.22.33.44")}},
-		"an IPv6 one":    {network([]byte(v6)...), []Request{from("2001:db8:1::1")}, []Request{from("2001:db9::1"), from("32.1.13.184")}},
-		"a country":      {extras.Condition{Kind: extras.InCountry, Value: "DE"}, []Request{{Country: engine.CountryOf("DE")}}, []Request{{}, {Country: engine.CountryOf("AT")}}},
-		"before a time":  {at(extras.Before, 1000), []Request{{NowMs: 999}}, []Request{{NowMs: 1000}, {NowMs: 1001}}},
-		"after a time":   {at(extras.After, 1000), []Request{{NowMs: 1000}, {NowMs: 1001}}, []Request{{NowMs: 999}}},
+		"any value": {query(extras.WithAnyQuery, "a", ""), []Request{asked("a"), asked("a="), asked("b&%61=1"), asked(strings.Repeat("&", maxParameters-1) + "a")},
+			[]Request{{}, asked("b=a"), asked("ab=1"), asked(strings.Repeat("&", maxParameters) + "a")}},
+		"no value":      {query(extras.WithValuelessQuery, "a", ""), []Request{asked("a"), asked("a="), asked("a=1&a")}, []Request{{}, asked("a=1"), asked("b")}},
+		"an odd escape": {query(extras.WithQuery, "a", "%zz%4"), []Request{asked("a=%zz%4"), asked("a=%25zz%254")}, []Request{asked("a=%25zz%4x")}},
+		"a network":     {network(10, 0, 0, 0, 255, 0, 0, 0), []Request{from("10.1.2.3"), from("::ffff:10.1.2.3")}, []Request{{}, from("11.0.0.0"), from("2001:db8::1")}},
+		"wildcards":     {network(11, 0, 33, 0, 255, 0, 255, 0), []Request{from("11.22.33.44")}, []Request{from("11.22.34.44"), from("12.22.33.44")}},
+		"an IPv6 one":   {network([]byte(v6)...), []Request{from("2001:db8:1::1")}, []Request{from("2001:db9::1"), from("32.1.13.184")}},
+		"a country":     {extras.Condition{Kind: extras.InCountry, Value: "DE"}, []Request{{Country: engine.CountryOf("DE")}}, []Request{{}, {Country: engine.CountryOf("AT")}}},
+		"before a time": {at(extras.Before, 1000), []Request{{NowMs: 999}}, []Request{{NowMs: 1000}, {NowMs: 1001}}},
+		"after a time":  {at(extras.After, 1000), []Request{{NowMs: 1000}, {NowMs: 1001}}, []Request{{NowMs: 999}}},
 	} {
 		rules := extras.Rules(blobOf(t, []extras.Rule{ruleOf(c.condition)}, nil))
 		for want, requests := range map[bool][]Request{true: c.met, false: c.not} {
@@ -156,7 +159,12 @@ func FuzzParameters(f *testing.F) {
 
 func FuzzLanguages(f *testing.F) {
 	f.Add("Accept-Language: de, en;q=0.9", "en")
-	f.Fuzz(func(t *testing.T, headers, tag string) { wantsLanguage([]byte(headers), []byte(tag)) })
+	f.Add("Host: a\r\naccept-language:en\r\nX: y\r\nAccept-Language: de", "de")
+	f.Add("x\naccept-language:e", "e")
+	f.Fuzz(func(t *testing.T, headers, tag string) {
+		all, lines := wantsLanguage([]byte(headers), []byte(tag)), wantsLanguage(languageLines([]byte(headers)), []byte(tag))
+		expect.MustThat(t, all == lines, "%q of %q: %v, of its lines %v", tag, headers, all, lines)
+	})
 }
 
 // fourRules have conditions of several kinds, none of which the request of the benchmark meets but the last.
@@ -184,11 +192,36 @@ func TestAChoiceAllocatesNothing(t *testing.T) {
 	expect.Equal(t, n, 0, "allocations")
 }
 
+// Nobody can hold up an event loop with a long header or query, whatever the rules are.
+func BenchmarkByHostileRequest(b *testing.B) {
+	for name, condition := range map[string]extras.Condition{
+		"languages": language("zz"), "query": {Kind: extras.WithQuery, Key: "aa", Value: "b"}, "device": device(extras.IOS),
+	} {
+		b.Run(name, func(b *testing.B) {
+			rules := make([]extras.Rule, extras.MaxRules)
+			for i := range rules {
+				rules[i] = ruleOf(slices.Repeat([]extras.Condition{device(extras.Linux)}, extras.MaxConditions-1)...)
+				rules[i].Conditions = append(rules[i].Conditions, condition)
+			}
+			blob := extras.Rules(blobOf(b, rules, nil))
+			q := Request{
+				Query: []byte(strings.Repeat("a&", 4<<10)), UserAgent: []byte(firefoxLinux + strings.Repeat("x", 8<<10)),
+				Headers: []byte("Accept-Language: " + strings.Repeat("z,", 4<<10) + "\r\n" + strings.Repeat("X: y\r\n", 100) + "Accept-Language: z\r\n"),
+			}
+			for b.Loop() {
+				again := q
+				ByRule(blob, &again)
+			}
+		})
+	}
+}
+
 func BenchmarkByRule(b *testing.B) {
 	blob, q := fourRules(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		ByRule(extras.Rules(blob), q)
+		again := *q
+		ByRule(extras.Rules(blob), &again)
 	}
 }
 

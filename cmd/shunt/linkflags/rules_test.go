@@ -45,17 +45,3 @@ func TestWhatIsNoRuleSaysWhatOneIs(t *testing.T) {
 		expect.That(t, value == nil && err == nil, "empty: got %v, %v", value, err)
 	}
 }
-
-// FuzzConditions holds that whatever is read is shown and read again as the same.
-func FuzzConditions(f *testing.F) {
-	f.Add("device=ios and query.x -> https://a/")
-	f.Fuzz(func(t *testing.T, text string) {
-		rule, err := readRule(text)
-		if err != nil {
-			return
-		}
-		shown := showRules(&client.Link{Rules: []client.Rule{rule}})
-		again, err := readRule(shown)
-		expect.MustThat(t, err == nil && len(again.Conditions) == len(rule.Conditions), "%q is shown as %q, which is %v, %v", text, shown, again, err)
-	})
-}
