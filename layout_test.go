@@ -90,7 +90,7 @@ var rooms = map[string]room{
 		users: []string{"engine"},
 	},
 	"engine/expect": {users: nobody},
-	"engine/extras": {knows: []string{"engine/internal/limits"}},
+	"engine/extras": {knows: []string{"engine/internal/limits", "engine/tally"}},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
 		"engine/internal/symbols", "engine/invalid",
@@ -153,6 +153,7 @@ var rooms = map[string]room{
 	"api/certificate": {knows: []string{"engine", "api/table"}, users: []string{"cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/node", "cmd/shunt/orders", "cmd/shunt/serve"}},
 	"api/table":       {knows: []string{"engine"}, users: []string{"api/account", "api/certificate", "api/domain", "api/table/tabletest"}, never: noHTTP},
 	"api/changes":     {never: noHTTP},
+	"api/choice":      {knows: []string{"engine", "engine/extras"}, users: []string{"api/redirect"}, never: noHTTP},
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
@@ -182,7 +183,7 @@ var rooms = map[string]room{
 		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/ops", "api/page", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
-	"api/ops":     {knows: []string{"api/account", "api/domain", "api/jsonbody", "api/jsontext", "api/problem", "api/turnstile", "api/when", "engine", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
+	"api/ops":     {knows: []string{"api/account", "api/domain", "api/jsonbody", "api/jsontext", "api/problem", "api/rules", "api/turnstile", "api/when", "engine", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
 	"api/naming":  {users: []string{"api/dashboard/shares"}, never: noHTTP},
 	"api/page":    {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview": {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
@@ -193,8 +194,9 @@ var rooms = map[string]room{
 	},
 	"api/qrcode":          {never: noHTTP},
 	"api/rate":            {never: noHTTP},
-	"api/redirect":        {knows: []string{"engine", "engine/extras", "engine/index", "api/turnstile", "api/visitor"}, never: noHTTP},
+	"api/redirect":        {knows: []string{"engine", "engine/extras", "engine/index", "api/choice", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/relay":           {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
+	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/ops"}, never: noHTTP},
 	"api/shed":            {never: noHTTP},
 	"api/sheet":           {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":          {never: noHTTP},

@@ -24,6 +24,8 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"soon","redirect_status":301,"expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"http://a/` + strings.Repeat("x", 8000) + `","alias":"long"}`)
 	st.shorten(`{"url":"http://a/メインページ|","alias":"encoded"}`)
+	st.shorten(linkOfRules)
+	st.shorten(linkOfSplit)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	for name, c := range map[string]struct {
 		method, agent string
@@ -42,7 +44,7 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 		"a prefetch":                    {"GET", firefox, []string{"Sec-Purpose", "prefetch", "Referer", "https://example.com/"}},
 		"a HEAD":                        {"HEAD", firefox, []string{"Referer", "https://example.com/"}},
 	} {
-		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded"} {
+		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded", "rules", "rules?utm_source=print", "split"} {
 			ctx, redirect := redirectOf(st, code, c.agent, c.lines...)
 			ctx.Request.Header.SetMethod(c.method)
 			redirect()
@@ -82,8 +84,10 @@ func TestAPlainRedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"soon","redirect_status":301,"expires_at":"2026-01-02T03:05:00Z"}`)
 	st.shorten(`{"url":"http://a/` + strings.Repeat("x", 8000) + `","alias":"long"}`)
 	st.shorten(`{"url":"http://a/メインページ|","alias":"encoded"}`)
+	st.shorten(linkOfRules)
+	st.shorten(linkOfSplit)
 	out := make([]byte, 0, 16<<10)
-	for _, path := range []string{"/query?x=1", "/capped", "/soon", "/long", "/encoded"} {
+	for _, path := range []string{"/query?x=1", "/capped", "/soon", "/long", "/encoded", "/rules", "/rules?utm_source=print", "/split"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			for _, lines := range [][]string{
 				{browser, "Referer: https://example.com/"}, {browser, "Sec-Purpose: prefetch"}, {"User-Agent: Twitterbot/1.0", "Connection: close"},

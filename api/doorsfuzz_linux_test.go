@@ -22,6 +22,7 @@ import (
 	"shunt/engine"
 	"shunt/engine/expect"
 	"shunt/engine/tally"
+	"shunt/storage"
 )
 
 // The tests of this file send any bytes, in any pieces, through every door, and compare everything
@@ -71,7 +72,17 @@ var doorLinks = []string{
 	`{"alias":"Keep","url":"http://b/keep","redirect_status":307,"domain":"b.example"}`,
 	`{"alias":"once","url":"http://b/once","domain":"b.example","forward_path":true}`,
 	`{"alias":"straße","url":"http://b/ß","domain":"b.example"}`,
+	`{"alias":"rules","url":"http://r/?a#b","redirect_status":301,"query":"override","rules":[` +
+		`{"url":"http://r/de","conditions":[{"type":"language","match_value":"de"}]},` +
+		`{"url":"http://r/fr?x=2","conditions":[{"type":"geolocation-country-code","match_value":"FR"}]},` +
+		`{"url":"http://r/é","conditions":[{"type":"ip-address","match_value":"192.0.2.*"},{"type":"device","match_value":"linux"}]},` +
+		`{"url":"http://r/q","conditions":[{"type":"query-param","match_key":"x","match_value":"A"}]}]}`,
+	`{"alias":"split","url":"http://s/","redirect_status":308,"max_hits":1000000,"forward_path":true,"split":[` +
+		`{"url":"http://s/a","weight":500},{"url":"http://s/b","weight":300},{"url":"http://s/ß","weight":200}]}`,
 }
+
+// doorsKey is the visitor key of all sites, because a split follows from it.
+var doorsKey = [16]byte{1, 2, 3}
 
 // openDoors serves a site through each door.
 func openDoors(t testing.TB) (all []*doorway) {
@@ -82,9 +93,9 @@ func openDoors(t testing.TB) (all []*doorway) {
 			continue // the same over a Unix socket as another
 		}
 		tune := func(o *engine.Options) { o.RingRecords, o.FlushInterval = 1<<16, time.Minute }
-		st := newSiteOn(t, tune, d.options(func(o *Options) {
+		st := loaded(t, unloadedSiteOn(t, storage.Options{VisitorKey: &doorsKey}, tune, d.options(func(o *Options) {
 			o.TrustedProxies, o.CountryHeader, o.HostHeader, o.AllowHTTP = someProxies.Trusted, "CF-IPCountry", "X-Forwarded-Host", true
-		}))
+		})))
 		st.addDomain(domain.Domain{Host: "b.example", Settings: domain.Settings{Folds: true, UnicodeCodes: true}})
 		for _, link := range doorLinks {
 			st.shorten(link)

@@ -29,7 +29,7 @@ func (r *recipe) oneIn(n int) bool { return r.upTo(n) == n-1 }
 var (
 	recipeMethods = []string{"GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "PATCH", "get", "BREW", "GETT", "", "CONNECT"}
 	recipeTargets = []string{
-		"/keep", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
+		"/rules", "/rules?x=%41&a=3", "/split", "/split/", "/keep", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
 		"/keep?u=https://b/c?d", "/keep+", "/keep/qr", "/keep//", "//", "/", "/_", "/_/", "/_/login", "/_/nope", "/api/v1/me", "/api/v1/links/keep", "/api/v1/links",
 		"/api/v1/nope", "/api", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "http://b/keep", "HTTP://b:80/keep/?q", "http://b", "*", "/k%65ep", "/KEEP", "/Keep",
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
@@ -39,19 +39,19 @@ var (
 		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",
 		"/a/b", "/a/b/", "/%61/b?x", "/a%2Fb", "/a/b).", "/a/b&x", "/a/b+", "/a/b.svg", "/a//b", "/a/../keep", "/v1.2", "/v1.2.", "/v1%2e2", "/dot.", "/dot..", "/dot", "/keep.svg.",
 		"/keep.PNG", "/rest/v3", "/.well-known", "/robots%2Etxt", "/yourls-api.php", "/%5F/login", "/%61pi/v1/me", "/_/x.svg", "/...",
-		"/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
+		"/split/a?b", "/rules.", "/rules+", "/split+", "/split.svg", "/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
 	}
 	recipeVersions = []string{"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/1.", ""}
 	recipeHosts    = []string{"Host: a", "Host: a", "Host: a", "Host: a", "host:b.example:8080", "HOST: [::1]:80", "Host: a:", "Host:", "Host: a b", "Host: a\r\nHost: a", "X: y", "Host:\ta", "Host: a ", "Host : a"}
 	recipeDomains  = []string{"a", "a", "b.example", "B.Example.:80"}
 	recipeHarmless = []string{
-		browser, "User-Agent: curl/8.8.0", "user-agent: Twitterbot/1.0", "Accept: text/html", "Accept: application/json", "accept-encoding: gzip", "Accept-Language: de", "X: y",
+		browser, "User-Agent: curl/8.8.0", "user-agent: Twitterbot/1.0", "Accept: text/html", "Accept: application/json", "accept-encoding: gzip", "Accept-Language: de", "X: y", "accept-language:  en, DE-at ;q=0.9", "Accept-Language: de;q=0.8",
 		"Connection: keep-alive", "Referer: https://www.example.com/a", "referer: https://t.co/", "X-Forwarded-For: 192.0.2.7", "x-forwarded-for: 203.0.113.9, 10.1.1.1", "CF-IPCountry: DE",
 		"Purpose: prefetch", "Cookie: a=b", "Authorization: Bearer " + string(tokenHere), "Expect: 100-continue", "Content-Length: 0", "Upgrade: h2c", "User-Agent:\tb", "X-Forwarded-For: 2001:db8::7", "X-Forwarded-Host: B.example:80",
 	}
 	recipeFields = []string{
 		browser, browser, "user-agent: Twitterbot/1.0", "User-Agent: curl/8.8.0", "User-Agent:", "User-Agent: a\r\nUser-Agent: b", "User-Agent: " + strings.Repeat("u", 300), "User-Agent:\tb\t",
-		"Accept: text/html", "Accept: application/json", "Accept: */*", "Accept-Encoding: gzip", "accept-encoding: br, gzip;q=0", "Accept-Language: de",
+		"Accept: text/html", "Accept: application/json", "Accept: */*", "Accept-Encoding: gzip", "accept-encoding: br, gzip;q=0", "Accept-Language: de", "Accept-Language: fr\r\nACCEPT-language:\tde", "Accept-Language: de\r\n\t,fr", "Accept-Language:", "Accept-Language: d\xe9, de ; q=1",
 		"Connection: close", "Connection: keep-alive", "connection: Keep-Alive", "Connection: Close", "CONNECTION: CLOSE", "Connection: close, TE", "Connection: TE , close,",
 		"Connection:", "Connection: upgrade", "Connection: keep-alive\r\nConnection: close", "Connection: close\r\nConnection: keep-alive", "Connection:close", "Connection:  close  ", "Connection:\tclose",
 		"Connection: closed", "Connection: clos\xe9", "Connection: \"close\"", "Proxy-Connection: close", "Keep-Alive: 5",
@@ -113,7 +113,7 @@ func (r *recipe) plain() string {
 	b.WriteString("\r\n")
 	lines := make([]string, 1+r.upTo(3)) // used in turn
 	for i := range lines {
-		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:15]) + " HTTP/1.1\r\nHost: " + r.pick(recipeDomains) + "\r\n" + b.String()
+		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:19]) + " HTTP/1.1\r\nHost: " + r.pick(recipeDomains) + "\r\n" + b.String()
 	}
 	times := []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)]
 	b.Reset()
@@ -128,7 +128,7 @@ func (r *recipe) ordinary() string {
 	var b strings.Builder
 	body := r.pick([]string{"", "abcde", strings.Repeat("x", 5000), "5\r\nabcde\r\n0\r\n\r\n", "5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n"})
 	method := r.pick([]string{"POST", "GET", "PUT", "HEAD", "OPTIONS", "DELETE"})
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, r.pick(slices.Concat(recipeTargets[:38], recipeSpoilt)), r.pick(recipeDomains))
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, r.pick(slices.Concat(recipeTargets[:42], recipeSpoilt)), r.pick(recipeDomains))
 	for range r.upTo(5) {
 		b.WriteString(r.pick(recipeHarmless) + "\r\n")
 	}

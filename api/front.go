@@ -28,7 +28,8 @@ import (
 // scratch is the memory that a redirect needs besides its RequestCtx. Scratches are kept in a pool.
 type scratch struct {
 	request redirect.Request
-	buf     []byte // of Redirector.Decide
+	memo    [2]uint64 // of the request
+	buf     []byte    // of Redirector.Decide
 }
 
 // scratchBytes is enough for all but one in a thousand locations. A longer location enlarges its
@@ -173,6 +174,8 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 	method := ctx.Method()
 	head := string(method) == fasthttp.MethodHead
 	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
+	headers := ctx.Request.Header.RawHeaders()
+	sc.memo = [2]uint64{}
 	sc.request = redirect.Request{
 		KeyView:   engine.KeyView{Domain: in, Code: as.code},
 		Fold:      fold,
@@ -180,12 +183,14 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 		Query:     as.query,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),
+		Headers:   headers,
 		Country:   f.proxies.CountryCode(ctx, peer),
 		Client:    f.proxies.ClientAddr(ctx, peer),
 		NowMs:     now.UnixMilli(),
 		Safe:      head || string(method) == fasthttp.MethodGet,
 		Head:      head,
-		Prefetch:  redirect.IsPrefetch(ctx.Request.Header.RawHeaders()),
+		Prefetch:  redirect.IsPrefetch(headers),
+		Memo:      &sc.memo,
 	}
 	d := f.decide(ctx, sc, now)
 	served = !as.orElse || !d.Outcome.IsUnknown()

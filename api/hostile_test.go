@@ -85,6 +85,24 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code} of an expired_url": func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/links/victim", `{"expired_url":`+url+`}`)
 	},
+	"POST /shorten of a rule": func(st *site, url, _ string) reply {
+		return st.call("POST", "/shorten", `{"url":"https://good.example/","rules":[{"url":`+url+`,"conditions":[`+iOS+`]}]}`)
+	},
+	"POST /import of a rule": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"r`+unique+`","url":"https://good.example/","rules":[{"url":`+url+`,"conditions":[`+iOS+`]}]}]`))
+	},
+	"PATCH /links/{code} of a rule": func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/links/victim", `{"rules":[`+someRule+`,{"url":`+url+`,"conditions":[`+iOS+`]}]}`)
+	},
+	"POST /shorten of a split": func(st *site, url, _ string) reply {
+		return st.call("POST", "/shorten", `{"url":"https://good.example/","split":[{"url":"https://good.example/a","weight":1},{"url":`+url+`,"weight":1}]}`)
+	},
+	"POST /import of a split": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"s`+unique+`","url":"https://good.example/","split":[{"url":`+url+`,"weight":1},{"url":"https://good.example/b","weight":1}]}]`))
+	},
+	"PATCH /links/{code} of a split": func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/links/victim", `{"split":[{"url":`+url+`,"weight":1},{"url":"https://good.example/b","weight":1}]}`)
+	},
 }
 
 // itemOf returns the result of the one item of a bulk, as the answer to a request.
@@ -140,11 +158,14 @@ func acceptsNoHostile(t *testing.T, schemes string) {
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
-// refusalCode returns the code of the error of the field url or expired_url, otherwise that of the problem; empty
-// if r is not a problem.
+// refusalCode returns the code of the error of the field url or expired_url, or of a url in rules or a split, otherwise
+// that of the problem; empty if r is not a problem.
 func refusalCode(r reply) string {
-	if code, found := strings.CutPrefix(strings.TrimPrefix(r.fields(), "expired_"), "url:"); found {
-		return code
+	fields := r.fields()
+	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:"} {
+		if code, found := strings.CutPrefix(fields, field); found {
+			return code
+		}
 	}
 	return r.problem()
 }

@@ -18,11 +18,14 @@ import (
 // A fieldCase has the values with which a field of a link is tested. All values are JSON.
 type fieldCase struct {
 	value, other string            // two valid values; the link object has them in this form
-	unset        string            // the value in the link object if the field was not sent; empty: the field is required
+	unset        string            // the value in the link object if the field was not sent, or leftOut; empty: the field is required
 	alike        []string          // other ways to write value
 	invalid      map[string]string // values that the field refuses, and "field:code" of the error
 	imported     []string          // those of these that an import accepts
 }
+
+// leftOut is the unset of a field that a link object leaves out then.
+const leftOut = "left out"
 
 // fieldCases has a case for each field that can be set. Most tests of fields use it.
 var fieldCases = map[string]fieldCase{
@@ -79,7 +82,47 @@ var fieldCases = map[string]fieldCase{
 	},
 	"forward_path": flagCase("forward_path"),
 	"disabled":     flagCase("disabled"),
+	"rules": {
+		value: `[{"url":"https://example.org/ios","conditions":[{"type":"device","match_key":null,"match_value":"ios"},{"type":"language","match_key":null,"match_value":"en-GB"}],"target":2}]`,
+		other: `[{"url":"https://example.org/ios","conditions":[{"type":"any-value-query-param","match_key":"a","match_value":null}],"target":2}]`,
+		unset: leftOut,
+		alike: []string{
+			`[{"url":" https://EXAMPLE.org/ios","target":9,"conditions":[{"match_value":"iOS","type":"device"},{"type":"language","match_value":"EN_gb"}]}]`,
+		},
+		invalid: map[string]string{
+			`{}`: "rules:type", `[7]`: "rules[0]:type", `[{"url":"http://a/","conditions":[]}]`: "rules[0].conditions:required", `[{"url":"http://a/"}]`: "rules[0].conditions:required",
+			`[{"conditions":[{"type":"device","match_value":"ios"}]}]`:                                                                                                                             "rules[0].url:required",
+			`[{"url":"http://127.0.0.1:8080/x","conditions":[{"type":"device","match_value":"ios"}]}]`:                                                                                             "rules[0].url:own_origin",
+			`[{"url":"http://a/","conditions":[{"type":"device","match_value":"amiga"}]}]`:                                                                                                         "rules[0].conditions[0].match_value:format",
+			`[{"url":"http://a/","conditions":[{"match_value":"ios"}]}]`:                                                                                                                           "rules[0].conditions[0].type:required",
+			`[{"url":"http://a/","conditions":[{"type":"geolocation-city-name","match_value":"Berlin"}]}]`:                                                                                         "rules[0].conditions[0].type:range",
+			`[{"url":"http://a/","conditions":[{"type":"query-param","match_value":"x"}]}]`:                                                                                                        "rules[0].conditions[0].match_key:required",
+			`[{"url":"http://a/","conditions":[{"type":"device","match_value":"ios","more":1}]}]`:                                                                                                  "rules[0].conditions[0].more:unknown",
+			`[{"url":"http://a/","conditions":[{"type":"device","match_value":"ios"}],"more":1}]`:                                                                                                  "rules[0].more:unknown",
+			`[` + strings.Repeat(someRule+",", 32) + someRule + `]`:                                                                                                                                "rules:too_many",
+			`[{"url":"http://a/","conditions":[` + strings.Repeat(iOS+",", 8) + iOS + `]}]`:                                                                                                        "rules[0].conditions:too_many",
+			`[{"url":"http://a/` + strings.Repeat("x", 8100) + `","conditions":[` + iOS + `,` + iOS + `,{"type":"query-param","match_key":"a","match_value":"` + strings.Repeat("x", 99) + `"}]}]`: "rules:too_long",
+		},
+	},
+	"split": {
+		value: `[{"url":"https://example.org/a","weight":70,"target":2},{"url":"https://example.org/b","weight":30,"target":3}]`,
+		other: `[{"url":"https://example.org/a","weight":60,"target":2},{"url":"https://example.org/b","weight":40,"target":3}]`,
+		unset: leftOut,
+		alike: []string{`[{"weight":70,"url":" https://EXAMPLE.org/a"},{"url":"https://example.org/b","weight":30}]`},
+		invalid: map[string]string{
+			`7`: "split:type", `[{"url":"http://a/","weight":1}]`: "split:range", `[{"url":"http://a/","weight":0},{"url":"http://b/","weight":1}]`: "split[0].weight:range",
+			`[{"url":"http://a/","weight":1},{"url":"http://b/","weight":1001}]`: "split[1].weight:range", `[{"url":"http://a/","weight":1},{"weight":1}]`: "split[1].url:required",
+			`[{"url":"http://a/","weight":1},{"url":"http://b/"}]`: "split[1].weight:required", `[{"url":"http://a/","weight":1},{"url":"ftp://b/","weight":1}]`: "split[1].url:scheme",
+			`[` + strings.Repeat(`{"url":"http://a/","weight":1},`, 10) + `{"url":"http://a/","weight":1}]`:                                     "split:too_many",
+			`[{"url":"http://a/` + strings.Repeat("x", 4090) + `","weight":1},{"url":"http://b/` + strings.Repeat("x", 4090) + `","weight":1}]`: "split:too_long",
+		},
+	},
 }
+
+const (
+	iOS      = `{"type":"device","match_value":"ios"}`
+	someRule = `{"url":"http://a/","conditions":[` + iOS + `]}`
+)
 
 // flagCase returns the case of a field that is true or false.
 func flagCase(name string) fieldCase {
@@ -135,7 +178,7 @@ func TestEveryFieldIsShownAsItWasSent(t *testing.T) {
 			case i >= 2 && i < 2+len(c.alike):
 				want = c.value
 			case i >= 2:
-				want = c.unset
+				want = strings.TrimPrefix(c.unset, leftOut)
 			}
 			code := fmt.Sprint("c", i)
 			made := st.call("POST", "/shorten", with("alias", code, name, value))
@@ -167,8 +210,9 @@ func TestEveryFieldIsPatchedAndResetByNull(t *testing.T) {
 		patch(c.other, c.other, 2)
 		patch(c.value, c.value, 3)
 		if c.unset != "" {
-			patch("null", c.unset, 4)
-			patch("null", c.unset, 4)
+			unset := strings.TrimPrefix(c.unset, leftOut)
+			patch("null", unset, 4)
+			patch("null", unset, 4)
 		} else if r := st.call("PATCH", "/links/x", `{"`+name+`":null}`); r.fields() != name+":required" {
 			t.Errorf("null: got %d %s, want %s:required", r.status, r.body, name)
 		}

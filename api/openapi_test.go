@@ -183,16 +183,24 @@ func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(documentText)
 	expect.OK(t, err)
 	asked := make(map[string]bool)
+	var ask func(s *openapi3.SchemaRef) // what is sent, with all that it has
+	ask = func(s *openapi3.SchemaRef) {
+		if s == nil {
+			return
+		}
+		if s.Ref != "" {
+			asked[refName(s.Ref)] = true
+		}
+		ask(s.Value.Items)
+		for _, property := range s.Value.Properties {
+			ask(property)
+		}
+	}
 	for path := range doc.Paths.Map() {
 		for _, operation := range doc.Paths.Find(path).Operations() {
-			if operation.RequestBody == nil {
-				continue
+			if operation.RequestBody != nil {
+				ask(operation.RequestBody.Value.Content.Get("application/json").Schema)
 			}
-			s := operation.RequestBody.Value.Content.Get("application/json").Schema
-			if s.Ref == "" {
-				s = s.Value.Items
-			}
-			asked[refName(s.Ref)] = true
 		}
 	}
 	for name, s := range doc.Components.Schemas {

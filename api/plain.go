@@ -32,6 +32,7 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 		Query:     r.Query,
 		UserAgent: r.UserAgent,
 		Referrer:  r.Referrer,
+		Headers:   r.Raw,
 		Country:   r.Country,
 		Client:    r.Client,
 		NowMs:     f.readAt(r),

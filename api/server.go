@@ -136,7 +136,7 @@ func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
-		Now: s.now.Time, Logger: s.log,
+		Now: s.now.Time, Countries: s.proxies.CountryHeader != "" || s.redirects.KnowsCountries(), Logger: s.log,
 	})
 }
 

@@ -35,6 +35,51 @@ const (
 	QueryKeep     Query = "keep"     // the same, without the parameters whose names the target has
 )
 
+// A Rule sends the visitors that meet all of its conditions to a target of its own. Of several rules the first that
+// matches counts.
+type Rule struct {
+	URL        string      `json:"url"`
+	Conditions []Condition `json:"conditions"`       // one to eight
+	Target     uint8       `json:"target,omitempty"` // the number of its target; the server gives it
+}
+
+// A Condition is what a Rule asks of a request. The reference at /_/docs has the types and what their values are.
+type Condition struct {
+	Type       string `json:"type"`      // such as device or language
+	MatchKey   string `json:"match_key"` // of a parameter of the query: its name
+	MatchValue string `json:"match_value"`
+}
+
+// MarshalJSON implements json.Marshaler. A text that is empty is null, as the server writes it.
+func (c Condition) MarshalJSON() ([]byte, error) {
+	fields := struct {
+		Type       string  `json:"type"`
+		MatchKey   *string `json:"match_key"`
+		MatchValue *string `json:"match_value"`
+	}{Type: c.Type}
+	if c.MatchKey != "" {
+		fields.MatchKey = &c.MatchKey
+	}
+	if c.MatchValue != "" {
+		fields.MatchValue = &c.MatchValue
+	}
+	return json.Marshal(fields)
+}
+
+// A Share is a part of a split: its target gets Weight of the sum of all weights of the visitors.
+type Share struct {
+	URL    string `json:"url"`
+	Weight int    `json:"weight"`           // 1 to 1000
+	Target uint8  `json:"target,omitempty"` // the number of its target; the server gives it
+}
+
+// A Warning is about a part of a link that has no effect.
+type Warning struct {
+	Field   string `json:"field"` // such as rules[0].conditions[1]
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
 // A Link is a short link.
 type Link struct {
 	Code           string    `json:"code"` // what follows the slash
@@ -57,6 +102,9 @@ type Link struct {
 	Query          Query     `json:"query"`
 	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
+	Rules          []Rule    `json:"rules,omitempty"` // who is sent elsewhere than to URL
+	Split          []Share   `json:"split,omitempty"` // whom no rule sends, goes to one of these; bots go to URL
+	Warnings       []Warning `json:"warnings,omitempty"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
@@ -91,6 +139,8 @@ type Draft struct {
 	Query          Query     `json:"query,omitempty"`         // empty: as ForwardQuery says
 	ForwardPath    bool      `json:"forward_path,omitempty"`  // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
+	Rules          []Rule    `json:"rules,omitempty"`         // at most 32
+	Split          []Share   `json:"split,omitempty"`         // 2 to 10
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -111,6 +161,8 @@ type Edit struct {
 	Query          Field[Query]     `json:"query,omitzero"` // with ForwardQuery, both must agree
 	ForwardPath    Field[bool]      `json:"forward_path,omitzero"`
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
+	Rules          Field[[]Rule]    `json:"rules,omitzero"` // all of them
+	Split          Field[[]Share]   `json:"split,omitzero"` // all of it
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }
 

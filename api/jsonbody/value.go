@@ -57,6 +57,21 @@ func Strings(value json.RawMessage) ([]string, error) {
 	return texts, nil
 }
 
+// Array reads an array of at most limit values, which alias value.
+func Array(value json.RawMessage, limit int) ([]json.RawMessage, error) {
+	if value[0] != '[' {
+		return nil, typeError("an array")
+	}
+	var items []json.RawMessage
+	for part := range parts(value) {
+		if len(items) == limit {
+			return nil, FieldError("", "too_many", "must be at most "+strconv.Itoa(limit))
+		}
+		items = append(items, part)
+	}
+	return items, nil
+}
+
 // Time reads when something began, to the millisecond: a time as package when reads it, or a date,
 // which is the beginning of that day in UTC.
 func Time(value json.RawMessage) (time.Time, error) { return readTime(value, when.Begin) }

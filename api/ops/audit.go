@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -314,10 +315,23 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 			continue
 		}
 		if a, b := f.write(nil, &x), f.write(nil, &y); !bytes.Equal(a, b) {
-			before, after = appendMember(before, f.name, a), appendMember(after, f.name, b)
+			before, after = appendMember(before, f.name, audited(a)), appendMember(after, f.name, audited(b))
 		}
 	}
 	return key, endObject(before, e.Before != nil), endObject(after, e.After != nil)
+}
+
+// maxAuditedBytes bounds what an entry shows of rules and of a split, so that a page of entries is not much larger than
+// one of links. All tags of a link are shorter.
+const maxAuditedBytes = 4 << 10
+
+// audited returns a value of a field as an entry shows it: of a long array only how long it is.
+func audited(value []byte) []byte {
+	if value[0] != '[' || len(value) <= maxAuditedBytes {
+		return value
+	}
+	items, _ := jsonbody.Array(value, len(value))
+	return fmt.Appendf(nil, `"%d items of %d bytes"`, len(items), len(value))
 }
 
 // auditChanges returns the fields of an account that changed. A password has no values: it is true

@@ -11,6 +11,7 @@ import (
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
+	"shunt/api/rules"
 	"shunt/engine"
 )
 
@@ -168,6 +169,25 @@ var table = withKeys([]row{
 	flagField("forward_path", (*engine.Record).SetForwardPath,
 		func(d *engine.Draft) *bool { return &d.ForwardPath },
 		func(l *engine.Detail) bool { return l.ForwardPath }),
+	{
+		name: "rules", read: readRules, imported: readImportedRules,
+		set:     func(rec *engine.Record, d *engine.Draft) { rec.SetRules(d.Rules) },
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return rules.Same(d.Rules, l.Rules) },
+		write:   func(dst []byte, l *Link) []byte { return rules.Append(dst, l.Rules) },
+		omitted: func(l *Link) bool { return len(l.Rules) == 0 },
+	},
+	{
+		name: "split", read: readSplit, imported: readImportedSplit,
+		set:     func(rec *engine.Record, d *engine.Draft) { rec.SetSplit(d.Split) },
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return rules.SameSplit(d.Split, l.Split) },
+		write:   func(dst []byte, l *Link) []byte { return rules.AppendSplit(dst, l.Split) },
+		omitted: func(l *Link) bool { return len(l.Split) == 0 },
+	},
+	{
+		name: "warnings", imported: skip, fixed: "is read-only; it follows from rules",
+		write:   func(dst []byte, l *Link) []byte { return rules.AppendWarnings(dst, l.Warnings) },
+		omitted: func(l *Link) bool { return len(l.Warnings) == 0 },
+	},
 	flagField("disabled", (*engine.Record).SetDisabled,
 		func(d *engine.Draft) *bool { return &d.Disabled },
 		func(l *engine.Detail) bool { return l.Disabled }),

@@ -1,6 +1,9 @@
 package ops
 
-import "shunt/engine"
+import (
+	"shunt/api/rules"
+	"shunt/engine"
+)
 
 // A Link is a link as its owner sees it, with the values that the engine does not know. Its State
 // may be blocked.
@@ -8,7 +11,8 @@ type Link struct {
 	engine.Detail        // but Owner is the user's number
 	Host          string // of the domain; empty: the default one
 	ShortURL      string
-	Counted       bool // Unique is known
+	Warnings      []engine.FieldError // conditions of its rules that no request meets
+	Counted       bool                // Unique is known
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those
@@ -37,6 +41,9 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
 	l.Owner = engine.UserOf(d.Owner)
+	if len(d.Rules) > 0 {
+		l.Warnings = rules.Warnings(d.Rules, c.o.Countries, c.o.Now())
+	}
 	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
 }
 

@@ -12,7 +12,7 @@ import (
 	"shunt/engine/index"
 )
 
-// Options are what Calls need. All but Logger are required.
+// Options are what Calls need. All but Countries and Logger are required.
 type Options struct {
 	Engine   *engine.Engine
 	Accounts *account.Accounts
@@ -25,6 +25,8 @@ type Options struct {
 	Missed   func(top int) Misses                         // the codes that were missed most
 	Wrote    func(op string, n int, err error)            // counts n writes of links that returned err
 	Now      func() time.Time
+
+	Countries bool // it is known where requests come from
 
 	Logger *slog.Logger // default: discards
 }

@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
+	"shunt/api/rules"
 	"shunt/engine"
 )
 
@@ -96,10 +97,36 @@ func (a *askedLink) kept(value json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return a.keptText(raw)
+}
+
+func (a *askedLink) keptText(raw string) (string, error) {
 	if url, err := a.policy.Parse(raw); err == nil {
 		return url, nil
 	}
 	return a.policy.ParseTyped(raw)
+}
+
+// Addresses of rules and of a split pass the same policy, too.
+
+func readRules(a *askedLink, value json.RawMessage) (err error) {
+	a.Rules, err = rules.Read(value, a.policy.ParseTyped)
+	return err
+}
+
+func readImportedRules(a *askedLink, value json.RawMessage) (err error) {
+	a.Rules, err = rules.Read(value, a.keptText)
+	return err
+}
+
+func readSplit(a *askedLink, value json.RawMessage) (err error) {
+	a.Split, err = rules.ReadSplit(value, a.policy.ParseTyped)
+	return err
+}
+
+func readImportedSplit(a *askedLink, value json.RawMessage) (err error) {
+	a.Split, err = rules.ReadSplit(value, a.keptText)
+	return err
 }
 
 // An expired_url passes the same policy as a target.

@@ -3,6 +3,7 @@ package preview
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,8 @@ const Title = "Where this link leads"
 
 // Body returns the HTML of a preview, below its title. The page links to the short address, so that
 // a visitor that follows it is counted. If the link has a limit of hits, only the host of its
-// target is shown: with the whole target a visitor could go there without a hit.
+// target is shown: with the whole target a visitor could go there without a hit. Of the targets that a link may choose
+// instead, only the hosts are shown.
 func Body(link redirect.Peeked, created time.Time) page.Markup {
 	shown, host := shownTarget(link.Target)
 	var b strings.Builder
@@ -25,6 +27,9 @@ func Body(link redirect.Peeked, created time.Time) page.Markup {
 		add("<p>This link can be used a limited number of times, so only the host of its target is shown.</p>")
 	} else {
 		add(`<p class="address">%s</p>`, shown)
+	}
+	if len(link.Others) > 0 {
+		add("<p>Some visitors are sent elsewhere: to %s.</p>", strings.Join(hostsOf(link.Others), ", "))
 	}
 	switch readable, doubtful := readableHost(host); {
 	case doubtful:
@@ -39,9 +44,19 @@ func Body(link redirect.Peeked, created time.Time) page.Markup {
 	return page.Markup(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// shownTarget returns a target in a form that is safe to show, and its host, or its scheme if it has no host. After the host,
-// characters outside ASCII are shown as browsers send them: some of them change the order in which
-// text is read, and some are invisible.
+// hostsOf returns the hosts of targets, each once.
+func hostsOf(targets []string) (hosts []string) {
+	for _, target := range targets {
+		if _, host := shownTarget(target); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
+// shownTarget returns a target in a form that is safe to show, and its host, or its scheme if it has no host. After the
+// host, characters outside ASCII are shown as browsers send them: some of them change the order in which text is read,
+// and some are invisible.
 func shownTarget(target string) (shown, host string) {
 	scheme, after, found := strings.Cut(target, "://")
 	if !found { // an address without a host, such as mailto:a@b.test

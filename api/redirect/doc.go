@@ -1,6 +1,6 @@
-// Package redirect is the hot path: it decides what a request for a code gets, and counts it. It
-// knows the engine, package visitor and the turnstile, and no HTTP library: bytes go in, and bytes come out. Front
-// doors call Decide and Commit for each request; previews, QR codes and link objects ask it too.
+// Package redirect is the hot path: it decides what a request for a code gets, and counts it. It knows the engine,
+// packages visitor and choice and the turnstile, and no HTTP library: bytes go in, and bytes come out. Front doors call
+// Decide and Commit for each request; previews, QR codes and link objects ask it too.
 //
 // # Terms
 //
@@ -28,9 +28,9 @@
 //
 // # The order of checks
 //
-//	not loaded · unknown code · wrong method · verdict · location too long · prefetch · Hit
-//	                                             │                                       │
-//	             blocked · disabled · expired · exhausted · not started          exhausted, exactly
+//	not loaded · unknown code · wrong method · choice of the target · verdict · location too long · prefetch · Hit
+//	                                                                     │                                       │
+//	                                     blocked · disabled · expired · exhausted · not started          exhausted, exactly
 //
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
 // The block list comes first: whatever else has become of a link, its target must not be recommended. A redirect does
@@ -56,6 +56,14 @@
 //
 // A query is put after that of the target. A link may ask instead that the visitor's parameters replace the target's of
 // the same names, or yield to them (query.go): its extras say so, and only a redirect with a query reads them.
+//
+// # Links that decide
+//
+// A link with rules or a split has several targets (choose.go, package choice). Which of them a request gets is decided
+// first, and all that follows is about that one: the block list, the query and the path that are added, the length. No
+// answer may be stored, also not a permanent redirect. A HEAD and a prefetch choose as the GET of the same visitor
+// would. A preview shows the link's own target, and of the others the hosts; a QR code and the state of a link object
+// are about its own. A usual link pays nothing: one test, which it made anyway, says that it has no extras.
 //
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.

@@ -24,6 +24,7 @@ type Request struct {
 	Query          []byte // what follows the first '?', without it
 	UserAgent      []byte
 	Referrer       []byte // the Referer header
+	Headers        []byte // the lines of the header, which rules may ask; a request line may come before them
 	Country        []byte // the country's code, if a trusted proxy says one
 	Client         netip.Addr
 	NowMs          int64
@@ -44,6 +45,7 @@ type Heads [len(Statuses)][]byte
 type Decision struct {
 	Outcome Outcome
 	Unread  bool       // with StillLoading: the store may have the link; see DecideUnread
+	target  uint8      // the number of the target that was chosen; 0: the link has only one
 	Status  int        // with Redirected
 	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
 	link    index.Link // with Redirected, Prefetched and Fallback
@@ -112,12 +114,21 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if l.Flags()&engine.FlagForwardQuery != 0 {
 		query = q.Query
 	}
+	var chosen []byte // instead of the link's own target
+	if l.Unusual() {
+		chosen, d.target = r.choose(l, q)
+	}
 	start := len(buf)
 	if q.Heads != nil {
 		buf = append(buf, q.Heads[placeOf(d.Status)]...)
 	}
 	at := len(buf)
-	if buf = l.AppendTarget(buf); q.Rest != nil {
+	if chosen != nil {
+		buf = append(buf, chosen...)
+	} else {
+		buf = l.AppendTarget(buf)
+	}
+	if q.Rest != nil {
 		buf = addPath(buf, at, q.Rest)
 	}
 	if len(query) > 0 {
@@ -126,7 +137,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
-	if (l.Encoded() || len(query) > 0 || q.Rest != nil) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
+	if (chosen != nil || l.Encoded() || len(query) > 0 || q.Rest != nil) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
 		buf = engine.ToASCII(buf, at)
 	}
 	if len(buf)-at > maxLocationBytes {
@@ -135,7 +146,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		}
 		return d.missed(LocationTooLong), buf[:start]
 	}
-	if d.maxAge = neverStored; d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
+	if d.maxAge = neverStored; d.target == 0 && d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
 		d.maxAge = maxAge(l.ExpiresAtMs(), q.NowMs)
 	}
 	if q.Prefetch && !q.Head {
@@ -205,6 +216,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 		return r.miss(d.Outcome, q.Domain)
 	}
 	visit := r.visit(q)
+	// visit.Target = d.target
 	if !r.engine.Hit(d.link, visit) {
 		if o := r.refused(d, q, visit); o != Redirected {
 			return o
@@ -241,6 +253,7 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 // must not hide that a click would be in vain.
 func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
 	visit := engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}
+	// visit.Target = d.target
 	if !r.engine.Hit(d.link, visit) {
 		return r.refused(d, q, visit)
 	}
@@ -264,7 +277,7 @@ func (r *Redirector) miss(o Outcome, in engine.Domain) Outcome {
 
 // maxAge returns for how many seconds a permanent redirect may be cached: briefly, so that an edit
 // shows and most hits are counted, and never past its expiry. A redirect that must be asked for again
-// each time, because it is temporary or each of its hits counts, is neverStored.
+// each time, because it is temporary, each of its hits counts or others get another target, is neverStored.
 func maxAge(expiresAtMs, nowMs int64) int64 {
 	if expiresAtMs == 0 {
 		return storeBrieflySeconds

@@ -140,7 +140,8 @@ func (r *Redirector) verdictOn(l index.Link, nowMs int64) Outcome {
 type Peeked struct {
 	engine.Key
 	ID     uint64
-	Target string
+	Target string   // its own
+	Others []string // targets that its rules or its split may choose instead
 	Capped bool
 }
 
@@ -193,5 +194,17 @@ func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, fold bool, nowMs 
 	case o != Redirected:
 		return Peeked{}, o
 	}
-	return Peeked{l.Key(nil).Own(), l.ID(), string(l.AppendTarget(nil)), l.Flags()&engine.FlagCapped != 0}, Redirected
+	return Peeked{l.Key(nil).Own(), l.ID(), string(l.AppendTarget(nil)), othersOf(l), l.Flags()&engine.FlagCapped != 0}, Redirected
+}
+
+// othersOf returns the targets of a link beside its own.
+func othersOf(l index.Link) (urls []string) {
+	more, _ := extras.Read(l.Extras())
+	for _, rule := range more.Rules {
+		urls = append(urls, rule.URL)
+	}
+	for _, share := range more.Split {
+		urls = append(urls, share.URL)
+	}
+	return urls
 }

@@ -54,3 +54,6 @@ func (r *Redirector) country(q *Request) engine.Country {
 	}
 	return r.countries.Of(q.Client)
 }
+
+// KnowsCountries reports whether there is a table of countries; a trusted proxy may name them without one.
+func (r *Redirector) KnowsCountries() bool { return r.countries != nil }

@@ -12,6 +12,9 @@ const (
 	startsAt = 1 + iota
 	expiredURL
 	bits
+	own
+	rules
+	split
 
 	known // parts from this number on are those of newer programs
 )
@@ -34,13 +37,17 @@ const headBytes = 3
 // MaxBytes bounds a blob.
 const MaxBytes = limits.MaxExtrasBytes
 
-// Fields is what a blob says.
+// Fields is what a blob says. Two are equal if their blobs are.
 type Fields struct {
 	StartsAtMs int64  // before it the link looks unknown; Unix milliseconds; 0: it has started
 	ExpiredURL string // where visitors are sent once the link is over; at most limits.MaxTargetBytes; empty: nowhere
 	Query      Query
 
 	ForwardPath bool // what follows the code in the path is added to the path of the target
+
+	Target uint8   // the number of the link's own address, if it decides; else 0
+	Rules  []Rule  // at most MaxRules
+	Split  []Share // MinShares to MaxShares; nil: none
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -56,6 +63,17 @@ func (f *Fields) Append(dst []byte) []byte {
 	}
 	if b := f.bits(); b != 0 {
 		dst = append(appendHead(dst, bits, 1), b)
+	}
+	if f.Target != 0 {
+		dst = append(appendHead(dst, own, 1), f.Target)
+	}
+	if len(f.Rules) > 0 {
+		b := appendRules(nil, f.Rules)
+		dst = append(appendHead(dst, rules, len(b)), b...)
+	}
+	if len(f.Split) > 0 {
+		b := appendSplit(nil, f.Split)
+		dst = append(appendHead(dst, split, len(b)), b...)
 	}
 	return dst
 }
@@ -73,6 +91,14 @@ func appendHead(dst []byte, part byte, sizeBytes int) []byte {
 
 // Read returns what a blob says. It returns ErrMalformed unless Append makes the same bytes of it.
 func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
+	if f, err = ReadUnnumbered(blob); err == nil && !f.numbered() {
+		return Fields{}, ErrMalformed
+	}
+	return f, err
+}
+
+// ReadUnnumbered is Read of the blob of a link that is being written, whose targets may lack numbers.
+func ReadUnnumbered[Bytes string | []byte](blob Bytes) (f Fields, err error) {
 	if len(blob) > MaxBytes {
 		return Fields{}, ErrMalformed
 	}
@@ -93,7 +119,7 @@ func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
 }
 
 // read takes the bytes of a part into f. It returns false if they are not what Append writes.
-func (f *Fields) read(part byte, b string) bool {
+func (f *Fields) read(part byte, b string) (ok bool) {
 	switch part {
 	case startsAt:
 		if len(b) != 8 {
@@ -110,8 +136,17 @@ func (f *Fields) read(part byte, b string) bool {
 		}
 		f.Query, f.ForwardPath = Query(b[0]&queryBits), b[0]&forwardPathBit != 0
 		return b[0] != 0 && b[0] == f.bits() && f.Query <= Keep
+	case own:
+		if len(b) == 1 {
+			f.Target = b[0]
+		}
+		return f.Target != 0
+	case rules:
+		f.Rules, ok = readRules([]byte(b))
+	case split:
+		f.Split, ok = readSplit([]byte(b))
 	}
-	return false
+	return ok
 }
 
 // The readers of a redirect. The blob must be one that Read accepts; nil has no parts.
@@ -140,6 +175,20 @@ func ForwardsPath(blob []byte) bool {
 	b := find(blob, bits)
 	return b != nil && b[0]&forwardPathBit != 0
 }
+
+// Target returns the number of the link's own address; 0: the link has no other target.
+func Target(blob []byte) uint8 {
+	if b := find(blob, own); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// Rules returns the rules of a link, for CutRule; nil: it has none.
+func Rules(blob []byte) []byte { return find(blob, rules) }
+
+// Split returns the split of a link, for CutShare; nil: it has none.
+func Split(blob []byte) []byte { return find(blob, split) }
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.
 func find(blob []byte, part byte) []byte {

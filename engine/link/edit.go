@@ -63,6 +63,9 @@ func (ls *Links) edited(old *Record, owner uint32, edit func(*Record) error) (Re
 	}
 	rec.Cold.keep(&old.Cold)
 	rec.Hot.Key, rec.Hot.ID, rec.Hot.Owner = old.Hot.Key, old.Hot.ID, cmp.Or(owner, old.Hot.Owner)
+	if err := rec.numberTargets(old); err != nil {
+		return Record{}, err
+	}
 	if err := errors.Join(rec.normalize(), index.CheckOwner(rec.Hot.View(), rec.Hot.Owner)); err != nil {
 		return Record{}, err
 	}

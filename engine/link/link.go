@@ -63,9 +63,10 @@ type Hot struct {
 	Extras      string // what few links have beside that, as package extras lays it out; empty on a tombstone
 }
 
-// fields returns what the extras say. They are always well-formed: nothing else is written, or read.
+// fields returns what the extras say. They are always well-formed: nothing else is written, or read. Only in the course
+// of an edit targets may lack their numbers.
 func (h *Hot) fields() extras.Fields {
-	f, _ := extras.Read(h.Extras)
+	f, _ := extras.ReadUnnumbered(h.Extras)
 	return f
 }
 
@@ -102,6 +103,7 @@ type Cold struct {
 	Title        string
 	Note         string
 	Tags         []string
+	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
 
@@ -152,7 +154,7 @@ func AppendSearched(dst []byte, h *Hot, c *Cold) []byte {
 // keep takes from old all that no edit may change.
 func (c *Cold) keep(old *Cold) {
 	c.Key, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Key, old.Version, old.CreatedAtMs, old.UpdatedAtMs
-	c.ImportedHits, c.ImportedAtMs, c.Newer = old.ImportedHits, old.ImportedAtMs, old.Newer
+	c.ImportedHits, c.ImportedAtMs, c.LastTarget, c.Newer = old.ImportedHits, old.ImportedAtMs, old.LastTarget, old.Newer
 }
 
 // equal reports whether c and other have the same fields; no tags are the same as nil.
@@ -252,6 +254,54 @@ func (r *Record) SetForwardPath(forward bool) {
 	r.Hot.setFields(f)
 }
 
+// SetRules sets the rules of the link. It returns false, and has changed nothing, if a link cannot have them.
+func (r *Record) SetRules(rules []extras.Rule) bool {
+	f := r.Hot.fields()
+	f.Rules = rules
+	return r.Hot.trySetFields(f)
+}
+
+// SetSplit sets the split of the link; empty: it has none. It returns false, and has changed nothing, if a link cannot
+// have it.
+func (r *Record) SetSplit(split []extras.Share) bool {
+	f := r.Hot.fields()
+	f.Split = split
+	return r.Hot.trySetFields(f)
+}
+
+// trySetFields sets what the extras say, unless they cannot say it.
+func (h *Hot) trySetFields(f extras.Fields) bool {
+	blob := string(f.Append(nil))
+	_, err := extras.ReadUnnumbered(blob)
+	if err == nil {
+		h.Extras = blob
+	}
+	return err == nil
+}
+
+// numberTargets gives each target of a link that decides its number. old is the link before the edit, nil if it is new.
+func (r *Record) numberTargets(old *Record) error {
+	f := r.Hot.fields()
+	if !f.Decides() && f.Target == 0 { // as nearly every link
+		return nil
+	}
+	var before extras.Fields
+	urlBefore := ""
+	if old != nil {
+		before, urlBefore = old.Hot.fields(), old.Hot.Target
+	}
+	var ok bool
+	if r.Cold.LastTarget, ok = f.Number(r.Hot.Target, &before, urlBefore, r.Cold.LastTarget); !ok {
+		field := "rules"
+		if len(f.Rules) == 0 {
+			field = "split"
+		}
+		return invalid.Error{{Field: field, Code: "too_many", Message: "the link has had 255 targets, and no more can be counted: make another link"}}
+	}
+	r.Hot.setFields(f)
+	return nil
+}
+
 // Detail is a link as its owner sees it.
 type Detail struct {
 	index.Key
@@ -275,6 +325,9 @@ type Detail struct {
 	Title          string
 	Note           string
 	Tags           []string
+	Number         uint8          // of its own target, if it has rules or a split; else 0
+	Rules          []extras.Rule  // with the numbers of their targets
+	Split          []extras.Share // the same
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }
@@ -298,6 +351,8 @@ type Draft struct {
 	Title          string
 	Note           string
 	Tags           []string
+	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
+	Split          []extras.Share // the same
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
@@ -341,6 +396,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
 	rec.SetExpiredURL(d.ExpiredURL)
+	if err := rec.setChoices(d); err != nil {
+		return Record{}, err
+	}
 	if i := d.Import; i != nil {
 		rec.Cold.CreatedAtMs, rec.Cold.ImportedHits = i.CreatedAt.UnixMilli(), i.Hits
 		if i.Hits > 0 {
@@ -349,6 +407,20 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()
+}
+
+// setChoices sets the rules and the split of a new link.
+func (r *Record) setChoices(d *Draft) error {
+	if len(d.Rules) == 0 && len(d.Split) == 0 {
+		return nil
+	}
+	if !r.SetRules(d.Rules) {
+		return invalid.Error{{Field: "rules", Code: "range", Message: "must be at most 32 rules of 1 to 8 conditions, and 8192 bytes"}}
+	}
+	if !r.SetSplit(d.Split) {
+		return invalid.Error{{Field: "split", Code: "range", Message: "must be 2 to 10 parts with weights of 1 to 1000, and 8192 bytes"}}
+	}
+	return r.numberTargets(nil)
 }
 
 // normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError
@@ -415,7 +487,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	more := r.Hot.fields()
-	d.ForwardPath = more.ForwardPath
+	d.ForwardPath, d.Number, d.Rules, d.Split = more.ForwardPath, more.Target, more.Rules, more.Split
 	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
 		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
 	}

@@ -226,7 +226,7 @@ func (b *Batch) addCreation(m *engine.Mutation) {
 
 // rowHeadBytes is at most what a row of a creation has in a batch besides the texts of the link: its kind,
 // two lengths, the numbers of its key, and those of its value. A cold row has the most.
-const rowHeadBytes = 76
+const rowHeadBytes = 79
 
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. textBytes is the length of
 // what is searched of the link.

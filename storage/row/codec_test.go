@@ -118,7 +118,11 @@ var (
 		Key: keyOf("code"), ID: 0x0001_0000_0000_0005, Owner: 300, Flags: engine.FlagExpires | engine.FlagCapped | 1,
 		ExpiresAtMs: 1_700_000_000_000, MaxHits: 1000, Target: "https://a.b/",
 	}
-	goldenStarting  = engine.Hot{Key: keyOf("code"), ID: 5, Owner: 7, Target: "https://a.b/", Extras: string((&extras.Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "http://c", Query: extras.Keep}).Append(nil))}
+	goldenStarting = engine.Hot{Key: keyOf("code"), ID: 5, Owner: 7, Target: "https://a.b/", Extras: string((&extras.Fields{StartsAtMs: 1_700_000_000_000, ExpiredURL: "http://c", Query: extras.Keep}).Append(nil))}
+	goldenDeciding = engine.Hot{Key: keyOf("code"), ID: 5, Owner: 7, Target: "https://a.b/", Extras: string((&extras.Fields{
+		Target: 1, Rules: []extras.Rule{{URL: "http://c", Conditions: []extras.Condition{{Kind: extras.OnDevice, Value: "\x02"}}, Target: 2}},
+		Split: []extras.Share{{URL: "http://d", Weight: 70, Target: 3}, {URL: "http://e", Weight: 30, Target: 4}},
+	}).Append(nil))}
 	goldenTombstone = engine.Hot{
 		Key: keyOf("code"), ID: 5, Owner: 7, Flags: engine.FlagTombstone, DeletedAtMs: 1_700_000_000_001,
 	}
@@ -159,8 +163,13 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"hot":                 {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
-		"hot, with a start":   {AppendHot(nil, &goldenStarting), "01 80 05 07 1a 0108000068e5cf8b010000 020800 687474703a2f2f63 03010002 68747470733a2f2f612e622f"},
+		"hot":               {AppendHot(nil, &goldenHot), "01 19 85808080808040 ac02 80a0abfef962 e807 68747470733a2f2f612e622f"},
+		"hot, with a start": {AppendHot(nil, &goldenStarting), "01 80 05 07 1a 0108000068e5cf8b010000 020800 687474703a2f2f63 03010002 68747470733a2f2f612e622f"},
+		"hot, that decides": {
+			AppendHot(nil, &goldenDeciding), "01 80 05 07 35 04010001 051100 02 0400 0800 01000102 687474703a2f2f63" +
+				"061a00 03 4600 0800 687474703a2f2f64 04 1e00 0800 687474703a2f2f65 68747470733a2f2f612e622f",
+		},
+		"cold, that decides":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42}), "01 04636f6465 02 00 00 07012a"},
 		"tombstone":           {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
@@ -258,7 +267,7 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Key:         engine.Key{Domain: genDomain.Draw(t, "domain"), Code: genText(engine.MaxCodeBytes).Draw(t, "code")},
 			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
-			ImportedHits: rapid.Uint64().Draw(t, "imported"),
+			ImportedHits: rapid.Uint64().Draw(t, "imported"), LastTarget: rapid.Uint8().Draw(t, "last target"),
 		}
 		for _, text := range coldTexts {
 			if text.Name != "" {

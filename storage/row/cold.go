@@ -20,6 +20,7 @@ const (
 	coldTags   // strings
 	coldDomain // a number, not that of the default domain
 	coldNote
+	coldLastTarget // one byte
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -57,7 +58,11 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Domain != engine.DefaultDomain {
 		dst = appendField(dst, coldDomain, binary.AppendUvarint(number[:0], uint64(c.Domain)))
 	}
-	return append(appendTexts(dst, c, coldDomain, coldKnown), c.Newer...)
+	dst = appendTexts(dst, c, coldDomain, coldLastTarget)
+	if c.LastTarget != 0 {
+		dst = appendField(dst, coldLastTarget, []byte{c.LastTarget})
+	}
+	return append(dst, c.Newer...)
 }
 
 // appendTexts appends the fields that are text and have a number between after and before.
@@ -123,6 +128,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	case coldDomain:
 		c.Domain = in.domain()
 		in.require(c.Domain != engine.DefaultDomain)
+	case coldLastTarget:
+		c.LastTarget = in.byte()
+		in.require(c.LastTarget != 0)
 	default:
 		*c.Text(coldTexts[field].Name) = string(in.remaining(coldTexts[field].Max))
 	}

@@ -56,6 +56,10 @@ var Fields = []Field{
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.ForwardPath) }},
 	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
+	{"rule", "rules", "RULE", "'CONDITION -> URL': send visitors who meet the condition there; the first of several counts, and the flag is repeated", "", "'': none",
+		readRules, showRules},
+	{"split", "split", "WEIGHT:URL", "one of 2 to 10 targets among which visitors are divided whom no rule sends elsewhere; the flag is repeated", "", "'': none",
+		readSplit, showSplit},
 }
 
 var queries = []string{string(client.QueryNone), string(client.QueryAppend), string(client.QueryOverride), string(client.QueryKeep)}

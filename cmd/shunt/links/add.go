@@ -40,9 +40,16 @@ of that day here, that of a start its beginning. Other flags hold for rows witho
 added. The results are CSV, too: code, short_url, url and error. A refused row stops no other; it is reported
 on standard error with its line, and the exit code is 1.
 
+Conditions of a --rule are device=ios (android, mobile, windows, macos, linux, chromeos, desktop),
+browser=Firefox, language=de, country=DE, ip=192.0.2.0/24, before=TIME, after=TIME, query.NAME=TEXT,
+query.NAME=* (any value) and query.NAME (no value). With " and " between them, all must be met. Bots go to
+URL, not to a target of a --split.
+
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
 		Example: `  shunt add https://example.org/a/long/address
+  shunt add https://example.org/app --rule 'device=ios and language=de -> https://example.org/ios'
+  shunt add https://example.org/shop --split 70:https://example.org/a --split 30:https://example.org/b
   shunt add https://example.org/spring --alias spring --tag campaign --expires 30d
   shunt add --csv links.csv --tag campaign > results.csv
   SHUNT_TOKEN_FILE=token.txt shunt add https://example.org --server https://sho.rt`,
