@@ -219,7 +219,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 // unless the node that leads a cluster has admitted the visit. With Fallback it does not release the decision.
 func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome {
 	o := Exhausted
-	if visit.Class == engine.ClassHit && r.engine.CapAsks(d.link) {
+	if visit.Class() == engine.ClassHit && r.engine.CapAsks(d.link) {
 		if q.Quick {
 			d.Release()
 			return MustAsk
@@ -240,7 +240,7 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 // prefetched counts a prefetch, unless the link's cap is used up: a prefetch uses nothing up, but it
 // must not hide that a click would be in vain.
 func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
-	visit := engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}
+	visit := engine.Visit{NowMs: q.NowMs, Kind: engine.Kind(engine.ClassPrefetch)}
 	if !r.engine.Hit(d.link, visit) {
 		return r.refused(d, q, visit)
 	}
