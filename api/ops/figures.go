@@ -13,24 +13,25 @@ import (
 // Figures are the figures of a link or an owner in an answer: only the first two fields, if no more
 // is asked for. A list that is asked for and empty is [].
 type Figures struct {
-	Hits       uint64         `json:"hits"`
-	Unique     uint64         `json:"unique"`
-	Imported   uint64         `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
-	From       time.Time      `json:"from,omitzero"`
-	To         time.Time      `json:"to,omitzero"`
-	Zone       string         `json:"time_zone,omitempty"` // of the days of the window and of the series
-	Series     []Bucket       `json:"series,omitzero"`
-	Bots       *BotFigures    `json:"bots,omitempty"`
-	Referrers  []ValueFigures `json:"referrers,omitzero"`
-	Countries  []ValueFigures `json:"countries,omitzero"`
-	Devices    []ValueFigures `json:"devices,omitzero"`
-	Browsers   []ValueFigures `json:"browsers,omitzero"`
-	Durability *Durability    `json:"durability,omitempty"`
-	Error      *float64       `json:"error,omitempty"`
-	Top        []LinkFigures  `json:"top,omitzero"`
-	Links      []ComparedLink `json:"links,omitzero"`
-	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
-	TopRanked  time.Time      `json:"-"` // when the links were ranked; zero: for this answer. See engine.TopLinks
+	Hits       uint64          `json:"hits"`
+	Unique     uint64          `json:"unique"`
+	Imported   uint64          `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
+	From       time.Time       `json:"from,omitzero"`
+	To         time.Time       `json:"to,omitzero"`
+	Zone       string          `json:"time_zone,omitempty"` // of the days of the window and of the series
+	Series     []Bucket        `json:"series,omitzero"`
+	Bots       *BotFigures     `json:"bots,omitempty"`
+	Referrers  []ValueFigures  `json:"referrers,omitzero"`
+	Countries  []ValueFigures  `json:"countries,omitzero"`
+	Devices    []ValueFigures  `json:"devices,omitzero"`
+	Browsers   []ValueFigures  `json:"browsers,omitzero"`
+	Durability *Durability     `json:"durability,omitempty"`
+	Error      *float64        `json:"error,omitempty"`
+	Targets    []TargetFigures `json:"targets,omitzero"`
+	Top        []LinkFigures   `json:"top,omitzero"`
+	Links      []ComparedLink  `json:"links,omitzero"`
+	TopBeyond  uint64          `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
+	TopRanked  time.Time       `json:"-"` // when the links were ranked; zero: for this answer. See engine.TopLinks
 }
 
 // A ComparedLink is one of the links whose figures were asked for together.
@@ -104,13 +105,24 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		q.useDays(c.o.Engine)
-		r, err := c.o.Engine.LinkReport(context.Background(), q.Whose.key(code), q.Query)
-		if err == nil {
-			f = q.answer(&r)
-		}
+		f, err = c.linkFigures(q.Whose.key(code), &q)
 		return err
 	})
+	return f, err
+}
+
+func (c *Calls) linkFigures(k engine.Key, q *FiguresQuery) (f Figures, err error) {
+	if err := c.wantTarget(q, k); err != nil {
+		return f, err
+	}
+	q.useDays(c.o.Engine)
+	r, err := c.o.Engine.LinkReport(context.Background(), k, q.Query)
+	if err != nil {
+		return f, err
+	}
+	if f = q.answer(&r); q.Targets {
+		f.Targets, err = c.targetFigures(k, r.Targets)
+	}
 	return f, err
 }
 
