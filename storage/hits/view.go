@@ -215,7 +215,7 @@ func (v *view) lastHits(hour uint32, fn func(id uint64, quiet bool) error) error
 		}
 		err = kv.Each(v.snapshot, row.OfLinks(row.AppendHourPrefix(nil, row.TableLinkHours, open)), func(key, _ []byte) (bool, error) {
 			id, err := row.LinkOf(key)
-			if err == nil {
+			if err == nil && !v.mark.Passed(row.StageLinks, open, id) { // else it is due, or summarised
 				err = fn(id, false)
 			}
 			return err == nil, err
