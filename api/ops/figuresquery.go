@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -198,6 +199,19 @@ func readInterval(q *FiguresQuery, value string) error {
 	}
 	return nil
 }
+
+// readTargetNumber reads the number of a target.
+func readTargetNumber(q *FiguresQuery, value string) error {
+	n, err := strconv.ParseUint(value, 10, 8)
+	if err != nil || n == 0 {
+		return jsonbody.FieldError("", "range", "must be the number of a target, 1 to "+strconv.Itoa(engine.NumTargets-1))
+	}
+	q.Target = uint8(n)
+	return nil
+}
+
+// readLinkInclude is readInclude for one link.
+func readLinkInclude(q *FiguresQuery, value string) error { return q.readInclude(value, true) }
 
 // readInclude reads a list of names of what is added to the figures of an owner.
 func readInclude(q *FiguresQuery, value string) error { return q.readInclude(value, false) }
