@@ -60,7 +60,7 @@ func TestAWindowAddsUpItsBuckets(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"x"}`) // at 03:04:05
 	st.hit("x", 2, engine.Visit{Visitor: 1})
 	st.now.Add(time.Hour.Milliseconds())
-	st.hit("x", 1, engine.Visit{Visitor: 1}, engine.Visit{Visitor: 2}, engine.Visit{Visitor: 3, Class: engine.ClassBot})
+	st.hit("x", 1, engine.Visit{Visitor: 1}, engine.Visit{Visitor: 2}, engine.Visit{Visitor: 3, Kind: engine.Kind(engine.ClassBot)})
 	st.now.Add(2 * time.Hour.Milliseconds())
 	const hours = `"series":[{"from":"2026-01-02T03:00:00Z","hits":2,"unique":1},{"from":"2026-01-02T04:00:00Z","hits":2,"unique":2},` +
 		`{"from":"2026-01-02T05:00:00Z","hits":0,"unique":0},{"from":"2026-01-02T06:00:00Z","hits":0,"unique":0}]`
@@ -92,10 +92,10 @@ func TestWhatIsIncludedIsAddedToTheFigures(t *testing.T) {
 	news := st.engine.Referrer([]byte("news.example"))
 	st.hit("x", 2,
 		engine.Visit{Visitor: 1, Values: engine.Values{Country: engine.CountryOf("DE"), Agent: engine.AgentOf(engine.Mobile, engine.Safari), Referrer: news}},
-		engine.Visit{Class: engine.ClassBot}, engine.Visit{Class: engine.ClassPrefetch}, engine.Visit{Class: engine.ClassHead})
+		engine.Visit{Kind: engine.Kind(engine.ClassBot)}, engine.Visit{Kind: engine.Kind(engine.ClassPrefetch)}, engine.Visit{Kind: engine.Kind(engine.ClassHead)})
 	st.hit("x", 1,
 		engine.Visit{Visitor: 2, Values: engine.Values{Country: engine.CountryOf("FR"), Agent: engine.AgentOf(engine.Desktop, engine.Edge)}},
-		engine.Visit{Visitor: 3}, engine.Visit{Class: engine.ClassHead},
+		engine.Visit{Visitor: 3}, engine.Visit{Kind: engine.Kind(engine.ClassHead)},
 		engine.Visit{Visitor: 4, Values: engine.Values{Referrer: st.engine.Referrer([]byte("other"))}}, engine.Visit{Visitor: 5, Values: engine.Values{Referrer: st.engine.Referrer([]byte("direct"))}})
 	st.wantStats("x", 6, 5) // folds
 	expect.NoError(t, st.engine.Flush())

@@ -215,7 +215,7 @@ func (m *bigMaker) hit(young uint64) {
 	}
 	v := m.visits.next(m.clock.Load())
 	if m.rng.Uint64N(10) == 0 {
-		v.Class = engine.ClassBot
+		v.Kind = engine.Kind(engine.ClassBot)
 	}
 	if l, ok := m.engine.Resolve(keyOf(BigCode(i)).View()); ok {
 		m.engine.Hit(l, v)

@@ -214,6 +214,8 @@ func (n nothing) LoadHits(_ context.Context, fn func(id, hits uint64)) error {
 	return nil
 }
 
+func (nothing) Targets(uint64) ([]uint8, error) { return nil, nil }
+
 func (nothing) LastHits(uint32, func(id uint64, quiet bool) error) error { return nil }
 
 func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }

@@ -34,7 +34,7 @@ func TestAHitOfAnUnknownClassCountsNothing(t *testing.T) {
 				defer func() {
 					expect.That(t, recover() != nil, "%s: class %d is taken", code, class)
 				}()
-				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Class: class})
+				e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Kind: engine.Kind(class)})
 			}()
 		}
 		s, err := e.Stats(context.Background(), keyOf(code))

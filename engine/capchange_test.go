@@ -48,7 +48,7 @@ func TestACapHoldsForRedirectsAlreadyUnderWay(t *testing.T) {
 				expect.Equal(t, capAt(t, e, "x", edit).Hits, hits, "the edit to %d says hits", edit)
 			}
 			bot := visit
-			bot.Class = engine.ClassBot
+			bot.Kind = engine.Kind(engine.ClassBot)
 			expect.Equal(t, e.Hit(stale, bot), c.want, "a bot's redirect")
 			expect.Equal(t, e.Hit(stale, visit), c.want, "a redirect")
 			counted := uint64(hits)

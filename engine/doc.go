@@ -33,9 +33,9 @@
 // the target is where a link leads. A redirect of a visitor is a hit; redirects of bots and of HEAD
 // requests are counted apart, and so are prefetches, which are not redirected. The journal is a set of rings of hit
 // records. The fold takes records out of the rings into deltas; the flush commits deltas to the store. A tally is
-// counts, a set of visitors, and hits by the values of dimensions. The roll-up adds closed hours to days and
-// to the whole life of a link. A window is a run of hours that a caller asks about; it is made of
-// spans, each of which the store can add up.
+// counts, a set of visitors, and hits by the values of dimensions: of a link, of one of its targets if it has several,
+// or of an owner. The roll-up adds closed hours to days and to the whole life of a link. A window is a run of hours
+// that a caller asks about; it is made of spans, each of which the store can add up.
 //
 // # Who talks to whom
 //

@@ -217,7 +217,7 @@ func TestCallersReadTheirOwnHits(t *testing.T) {
 	})
 	for n := uint64(1); n <= 500 || e.gate.flushed.Load() < 5; n++ {
 		e.Hit(l, engine.Visit{Visitor: hashed(n), NowMs: time.Now().UnixMilli()})
-		e.Hit(l, engine.Visit{Class: engine.ClassBot, NowMs: time.Now().UnixMilli()}) // counted nowhere but in tallies
+		e.Hit(l, engine.Visit{Kind: engine.Kind(engine.ClassBot), NowMs: time.Now().UnixMilli()}) // counted nowhere but in tallies
 		expect.MustEqual(t, e.stats(t, "own"), engine.Stats{Hits: n, Unique: n, Bots: n}, "after %d hits by as many visitors, and as many bots, the stats", n)
 	}
 	stop.Store(true)

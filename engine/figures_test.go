@@ -75,10 +75,15 @@ type figuredLink struct {
 }
 
 type figuredHour struct {
-	link  int
-	owner uint32 // at that time
-	hour  int64
+	link   int
+	owner  uint32 // at that time
+	hour   int64
+	target uint8 // the figures of that target alone; 0: of the link
 }
+
+// figuredTargets are the numbers that hits of each link have: the first link always has several targets, the last one
+// not at first.
+var figuredTargets = [][]uint8{{1, 2, 9, 255}, {0}, {0, 3, 4}}
 
 func newFigures(t *testing.T) *figures {
 	return newFiguresIn(t, nil, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
@@ -162,20 +167,29 @@ var figuredHosts = []string{"", "news.example", "a.example", "search.example"}
 func (f *figures) hit(link int, class engine.Class, visitor uint64) {
 	l, ok := f.e.Resolve(keyOf(f.links[link].code).View())
 	expect.MustThat(f.t, ok, "%s is gone", f.links[link].code)
-	host := figuredHosts[visitor%4]
+	host, numbers := figuredHosts[visitor%4], figuredTargets[min(link, 2)]
+	target := numbers[visitor%uint64(len(numbers))]
 	v := engine.Visit{
-		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Class: class, Values: engine.Values{
+		Visitor: hashed(visitor), NowMs: f.now.UnixMilli(), Kind: engine.KindOf(class, target), Values: engine.Values{
 			Agent: engine.AgentOf(engine.Device(visitor%3), engine.Browser(visitor%7)), Country: engine.Country(visitor % 200),
 			Referrer: f.e.Referrer([]byte(host)),
 		},
 	}
 	expect.MustThat(f.t, f.e.Hit(l, v), "no redirect")
 	l.Release()
-	key := figuredHour{link, f.links[link].owner, f.now.Unix() / 3600}
+	key := figuredHour{link: link, owner: f.links[link].owner, hour: f.now.Unix() / 3600}
+	f.tally(key).hit(class, visitor, host, v)
+	if key.target = target; target != 0 && class == engine.ClassHit {
+		f.tally(key).hit(class, visitor, host, v)
+	}
+}
+
+// tally returns the tally with a key.
+func (f *figures) tally(key figuredHour) *exactTally {
 	if f.hours[key] == nil {
 		f.hours[key] = newExactTally()
 	}
-	f.hours[key].hit(class, visitor, host, v)
+	return f.hours[key]
 }
 
 func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engine.Visit) {
@@ -202,10 +216,15 @@ func (t *exactTally) hit(class engine.Class, visitor uint64, host string, v engi
 
 // want adds up the tallies that pass accepts, by their link and the owner at that time, in the hours from … to.
 func (f *figures) want(pass func(l figuredLink, owner uint32) bool, from, to time.Time) *exactTally {
+	return f.wantOf(0, pass, from, to)
+}
+
+// wantOf is want for one target of each link; 0: for the links.
+func (f *figures) wantOf(target uint8, pass func(l figuredLink, owner uint32) bool, from, to time.Time) *exactTally {
 	total := newExactTally()
 	for key, t := range f.hours {
 		hour := time.Unix(key.hour*3600, 0)
-		if pass(f.links[key.link], key.owner) && !hour.Before(from) && hour.Before(to) {
+		if key.target == target && pass(f.links[key.link], key.owner) && !hour.Before(from) && hour.Before(to) {
 			total.add(t)
 		}
 	}
@@ -239,7 +258,12 @@ func (f *figures) end(r *engine.Report) time.Time {
 
 // compare compares a report with the model.
 func (f *figures) compare(rt fatal, what string, r *engine.Report, pass func(l figuredLink, owner uint32) bool) {
-	want := f.want(pass, r.From, f.end(r))
+	f.compareOf(rt, what, 0, r, pass)
+}
+
+// compareOf is compare for one target of each link; 0: for the links.
+func (f *figures) compareOf(rt fatal, what string, target uint8, r *engine.Report, pass func(l figuredLink, owner uint32) bool) {
+	want := f.wantOf(target, pass, r.From, f.end(r))
 	wantStats := engine.Stats{
 		Hits: want.hits, Unique: uint64(len(want.visitors)), Bots: want.bots, Prefetches: want.prefetches, Heads: want.heads,
 	}
@@ -262,7 +286,7 @@ func (f *figures) compare(rt fatal, what string, r *engine.Report, pass func(l f
 		if i+1 < len(r.Series) {
 			end = r.Series[i+1].From
 		}
-		in := f.want(pass, b.From, end)
+		in := f.wantOf(target, pass, b.From, end)
 		if sum += b.Hits; b.Hits != in.hits || b.Unique != uint64(len(in.visitors)) {
 			rt.Fatalf("%s, bucket %v: %d hits, %d unique, want %d, %d", what, b.From, b.Hits, b.Unique, in.hits, len(in.visitors))
 		}
@@ -298,6 +322,8 @@ func (f *figures) check(rt fatal, q engine.Query) {
 		}
 		life.To = f.now.AddDate(9, 0, 0)
 		f.compare(rt, l.code+" over all time", &life, this)
+		f.checkTargets(rt, q, i)
+		f.checkTargets(rt, engine.Query{AllTime: true, Parts: allParts}, i)
 	}
 	r, err := f.e.OwnerReport(ctx, []uint32{1}, "", q)
 	if !refused(err) && !f.farBehind(&r) {
@@ -310,6 +336,45 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	f.checkSeries(rt, q)
 	for d, value := range map[engine.Dimension]string{engine.Referrers: figuredHosts[1], engine.Devices: "\x02", engine.Countries: "\x01"} {
 		f.checkCounted(rt, q, d, value)
+	}
+}
+
+// checkTargets compares the figures of the targets of a link, in one list and each.
+func (f *figures) checkTargets(rt fatal, q engine.Query, link int) {
+	code, this := f.links[link].code, func(x figuredLink, _ uint32) bool { return x == f.links[link] }
+	report := func(q engine.Query) engine.Report {
+		r, err := f.e.LinkReport(context.Background(), keyOf(code), q)
+		if err != nil {
+			rt.Fatalf("targets of %s: %v", code, err)
+		}
+		if q.AllTime {
+			r.To = f.now.AddDate(9, 0, 0)
+		}
+		return r
+	}
+	q.Targets = true
+	r := report(q)
+	f.compare(rt, code+" with its targets", &r, this)
+	q.Targets = false
+	var want []engine.TargetHits
+	rest := r.Hits
+	for _, n := range []uint8{1, 2, 3, 4, 9, 255} {
+		one := f.wantOf(n, this, r.From, f.end(&r))
+		if rest -= one.hits; one.hits > 0 {
+			want = append(want, engine.TargetHits{Target: n, Hits: one.hits, Unique: uint64(len(one.visitors))})
+		}
+		q.Target = n
+		of := report(q)
+		f.compareOf(rt, fmt.Sprintf("target %d of %s", n, code), n, &of, this)
+		if of.ImportedHits != 0 || of.DurableHits > of.Hits {
+			rt.Fatalf("target %d of %s: %+v", n, code, of)
+		}
+	}
+	if rest > 0 {
+		want = slices.Insert(want, 0, engine.TargetHits{Hits: rest})
+	}
+	if !slices.Equal(r.Targets, want) {
+		rt.Fatalf("targets of %s from %v to %v: got %v, want %v", code, r.From, r.To, r.Targets, want)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 func hitTimes(e *testEngine, l index.Link, n int) {
 	for i := range n {
-		e.Hit(l, engine.Visit{Visitor: uint64(i), NowMs: time.Now().UnixMilli(), Class: engine.ClassHit})
+		e.Hit(l, engine.Visit{Visitor: uint64(i), NowMs: time.Now().UnixMilli(), Kind: engine.Kind(engine.ClassHit)})
 	}
 }
 
@@ -65,7 +65,7 @@ func TestFlushRecordedReturnsTheErrorOfItsFlush(t *testing.T) {
 // TestAFlushCoversHitsThatFoundNoRoom drops hits while nothing gathers: only positions are left to
 // commit then.
 func TestAFlushCoversHitsThatFoundNoRoom(t *testing.T) {
-	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, PendingEntries: 2})
+	e := newTestEngine(t, engine.Options{FlushInterval: time.Hour, PendingEntries: 3})
 	kept, dropped := e.create(t, "kept"), e.create(t, "dropped")
 	defer kept.Release()
 	defer dropped.Release()

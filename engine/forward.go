@@ -197,6 +197,7 @@ type (
 	Report       = hit.Report
 	Stats        = hit.Stats
 	LinkHits     = hit.LinkHits
+	TargetHits   = hit.TargetHits
 	TopLinks     = hit.TopLinks
 	Metrics      = hit.Metrics
 	PulledHits   = hit.PulledHits
@@ -404,6 +405,15 @@ func LoopbackHost(authority string) bool { return target.LoopbackHost(authority)
 // HostName is target.HostName.
 func HostName(authority string) (string, error) { return target.HostName(authority) }
 
+// KindOf is tally.KindOf.
+func KindOf(c Class, target uint8) Kind { return tally.KindOf(c, target) }
+
+// TargetID is tally.TargetID.
+func TargetID(link uint64, target uint8) uint64 { return tally.TargetID(link, target) }
+
+// SplitID is tally.SplitID.
+func SplitID(id uint64) (link uint64, target uint8) { return tally.SplitID(id) }
+
 // SameOrigin is target.SameOrigin.
 func SameOrigin(origin, address string) bool { return target.SameOrigin(origin, address) }
 
@@ -419,6 +429,7 @@ type (
 	Parts      = tally.Parts
 	Sketch     = tally.Sketch
 	Class      = tally.Class
+	Kind       = tally.Kind
 	Values     = tally.Values
 	Dimension  = tally.Dimension
 	Dimensions = tally.Dimensions
@@ -436,12 +447,13 @@ const (
 	Breakdowns = tally.Breakdowns
 )
 
-// Classes.
+// Classes, and how many numbers of targets there are.
 const (
 	ClassHit      = tally.ClassHit
 	ClassBot      = tally.ClassBot
 	ClassPrefetch = tally.ClassPrefetch
 	ClassHead     = tally.ClassHead
+	NumTargets    = tally.NumTargets
 )
 
 // Dimensions.

@@ -511,7 +511,7 @@ func (m *model) redirectLate(code string, class engine.Class, visitor uint64, la
 		return false
 	}
 	defer link.Release()
-	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load() - lateMs, Class: class})
+	return m.e.Hit(link, engine.Visit{Visitor: hashed(visitor), NowMs: m.nowMs.Load() - lateMs, Kind: engine.Kind(class)})
 }
 
 // count applies a redirect to the model and reports whether the link may redirect.

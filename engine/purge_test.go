@@ -128,7 +128,7 @@ func (d *deletedCodes) hitOne(rt *rapid.T) {
 	l, ok := d.e.Resolve(keyOf(code).View())
 	expect.MustEqual(rt, ok, c.live, "%s resolves", code)
 	if ok {
-		d.e.Hit(l, engine.Visit{Visitor: hashed(c.id), NowMs: d.now.UnixMilli()})
+		d.e.Hit(l, engine.Visit{Visitor: hashed(c.id), NowMs: d.now.UnixMilli(), Kind: engine.KindOf(engine.ClassHit, uint8(c.id%3))})
 		l.Release()
 	}
 }
@@ -201,14 +201,16 @@ func (quietPebble) Infof(string, ...any)              {}
 func (quietPebble) Errorf(string, ...any)             {}
 func (quietPebble) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
 
-// idOf returns the link id in a key, as storage/row/keys.go draws it. It knows hour rows only of
+// idOf returns the link id in a key, also that of a target, as storage/row/keys.go draws it. It knows hour rows only of
 // hours that are kept 31 days at most, as all are by the end of the test.
 func idOf(key []byte) (id uint64, ok bool) {
 	switch key[0] {
 	case 0x21, 0x32, 0x33: // cold, link days, link lives
-		return binary.BigEndian.Uint64(key[1:]), true
+		id, _ = engine.SplitID(binary.BigEndian.Uint64(key[1:]))
+		return id, true
 	case 0x24, 0x30: // by deletion, link hours
-		return binary.BigEndian.Uint64(key[5:]), true
+		id, _ = engine.SplitID(binary.BigEndian.Uint64(key[5:]))
+		return id, true
 	case 0x22, 0x23: // by owner, by tag
 		return ^binary.BigEndian.Uint64(key[len(key)-8:]), true
 	}

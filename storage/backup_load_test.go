@@ -76,7 +76,7 @@ func (l *load) visit() {
 			continue
 		}
 		l.sent.Add(1)
-		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: rowtest.Visitor(i % 500), Class: engine.ClassHit})
+		l.e.Hit(link, engine.Visit{NowMs: time.Now().UnixMilli(), Visitor: rowtest.Visitor(i % 500), Kind: engine.Kind(engine.ClassHit)})
 		link.Release()
 		l.did(func() { l.hits++ })
 	}

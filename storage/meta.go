@@ -72,8 +72,10 @@ func (s *Store) readMeta() error {
 		s.readFixed(row.MetaNode, node[:], "node"),
 		s.readFixed(row.MetaIDBound, bound[:], "id bound"),
 	)
-	s.identity.Node = binary.BigEndian.Uint16(node[:])
-	s.linkRows.Start(s.identity.Node, binary.BigEndian.Uint64(bound[:]))
+	s.linkRows.Start(binary.BigEndian.Uint64(bound[:]))
+	if err == nil && node != [2]byte{} { // these bits of an id are the number of a target
+		err = fmt.Errorf("%w: node %d", ErrCorrupt, binary.BigEndian.Uint16(node[:]))
+	}
 	if n := s.IDBound(); err == nil && (n == 0 || n > 1<<row.IDCounterBits) {
 		err = fmt.Errorf("%w: id bound %d", ErrCorrupt, n)
 	}

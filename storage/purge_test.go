@@ -56,7 +56,7 @@ func TestDeletionsComeOldestFirstUpToHourAndLimit(t *testing.T) {
 }
 
 // TestAPurgeRemovesAllRowsOfOneLinkOnly has links with few and with many days, and links with
-// neighbouring ids. Their rows are in hours that are rolled up and in a future hour, as a clock
+// neighbouring ids, each with two targets. Their rows are in hours that are rolled up and in a future hour, as a clock
 // that was ahead leaves them.
 func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	s := openTemp(t)
@@ -70,8 +70,10 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 		}
 		for day := range days {
 			f.Add(day*24, id, 7, rowtest.Hit(id))
+			f.AddTarget(day*24, id, 3, rowtest.Hit(id))
 		}
 		f.Add(ahead, id, 7, rowtest.Hit(id))
+		f.AddTarget(ahead, id, uint8(200+id), rowtest.Hit(id))
 	}
 	flush(t, s, 1, f)
 	rollUpAll(t, s, upTo(ahead), nil)
@@ -87,10 +89,11 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 	wantRowsOf(t, s, 0, 1, 3, 5, 6)
 	after := rowsOfLinks(t, s)
 	for _, id := range []uint64{0, 1, 3, 5, 6} {
-		if after[id] != before[id] { // the future hour was rolled up into a day
+		if after[id] != before[id]+1 { // the future hours were rolled up into days, and one target had no life before
 			t.Errorf("link %d: got %d rows, had %d", id, after[id], before[id])
 		}
 		wantTally(t, s, id, &rowtest.Model{Hits: few + 1, Visitors: map[uint64]bool{id: true}})
+		wantTally(t, s, engine.TargetID(id, 3), &rowtest.Model{Hits: few, Visitors: map[uint64]bool{id: true}})
 	}
 	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), len(owners)+1, "days of the owner, want %d and that of the hour to come", len(owners))
 }
@@ -128,6 +131,7 @@ func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 			apply(t, s, rowtest.Creation(rec))
 			f.Add(1, id, 7, rowtest.Hit(id))
 			f.Add(30, id, 7, rowtest.Hit(id))
+			f.AddTarget(30, id, uint8(id), rowtest.Hit(id))
 			if id%2 == 0 {
 				apply(t, s, deletedAt(rec, 40))
 			}

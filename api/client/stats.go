@@ -32,6 +32,7 @@ const (
 	IncludeBrowsers   Include = "browsers"
 	IncludeDurability Include = "durability"
 	IncludeError      Include = "error"
+	IncludeTargets    Include = "targets" // of one link only
 )
 
 // StatsQuery selects figures. The zero query selects the two figures over all time.
@@ -40,6 +41,7 @@ type StatsQuery struct {
 	Interval Interval  // empty: no Series
 	Include  []Include
 	Zone     string // of days, such as Europe/Berlin, as long as hours are kept; empty: the server's
+	Target   uint8  // of one link: only the hits of this target, by its number; 0: all
 }
 
 // OwnerStatsQuery selects figures of all links of an owner.
@@ -69,6 +71,7 @@ type Stats struct {
 	Browsers   []ValueHits  `json:"browsers,omitempty"`
 	Durability *DurableHits `json:"durability,omitempty"`
 	Error      *float64     `json:"error,omitempty"` // relative standard error of Unique
+	Targets    []TargetHits `json:"targets,omitempty"`
 	Top        []TopLink    `json:"top,omitempty"`
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
@@ -97,6 +100,14 @@ type ValueHits struct {
 type DurableHits struct {
 	Hits      uint64    `json:"durable_hits"`
 	FlushedAt time.Time `json:"flushed_at"`
+}
+
+// TargetHits are the figures of a target of a link. Those of all targets have the hits of the link.
+type TargetHits struct {
+	Target  uint8  `json:"target"`           // its number; 0: hits of the time when the link had one target, and imported ones
+	URL     string `json:"url,omitempty"`    // empty: the link no longer has this target
+	Weight  int    `json:"weight,omitempty"` // in the split; 0: it is in none
+	Figures        // Unique is unknown, and 0, for Target 0
 }
 
 // A TopLink is a link with its figures.
@@ -136,6 +147,9 @@ func (q *StatsQuery) parameters() url.Values {
 	setTime(query, "to", q.To)
 	setGiven(query, "interval", string(q.Interval))
 	setGiven(query, "time_zone", q.Zone)
+	if q.Target != 0 {
+		query.Set("target", strconv.Itoa(int(q.Target)))
+	}
 	names := make([]string, len(q.Include))
 	for i, name := range q.Include {
 		names[i] = string(name)

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"shunt/api/account"
@@ -13,24 +14,25 @@ import (
 // Figures are the figures of a link or an owner in an answer: only the first two fields, if no more
 // is asked for. A list that is asked for and empty is [].
 type Figures struct {
-	Hits       uint64         `json:"hits"`
-	Unique     uint64         `json:"unique"`
-	Imported   uint64         `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
-	From       time.Time      `json:"from,omitzero"`
-	To         time.Time      `json:"to,omitzero"`
-	Zone       string         `json:"time_zone,omitempty"` // of the days of the window and of the series
-	Series     []Bucket       `json:"series,omitzero"`
-	Bots       *BotFigures    `json:"bots,omitempty"`
-	Referrers  []ValueFigures `json:"referrers,omitzero"`
-	Countries  []ValueFigures `json:"countries,omitzero"`
-	Devices    []ValueFigures `json:"devices,omitzero"`
-	Browsers   []ValueFigures `json:"browsers,omitzero"`
-	Durability *Durability    `json:"durability,omitempty"`
-	Error      *float64       `json:"error,omitempty"`
-	Top        []LinkFigures  `json:"top,omitzero"`
-	Links      []ComparedLink `json:"links,omitzero"`
-	TopBeyond  uint64         `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
-	TopRanked  time.Time      `json:"-"` // when the links were ranked; zero: for this answer. See engine.TopLinks
+	Hits       uint64          `json:"hits"`
+	Unique     uint64          `json:"unique"`
+	Imported   uint64          `json:"imported_hits,omitempty"` // not in Hits: hits that were imported, which no window has
+	From       time.Time       `json:"from,omitzero"`
+	To         time.Time       `json:"to,omitzero"`
+	Zone       string          `json:"time_zone,omitempty"` // of the days of the window and of the series
+	Series     []Bucket        `json:"series,omitzero"`
+	Bots       *BotFigures     `json:"bots,omitempty"`
+	Referrers  []ValueFigures  `json:"referrers,omitzero"`
+	Countries  []ValueFigures  `json:"countries,omitzero"`
+	Devices    []ValueFigures  `json:"devices,omitzero"`
+	Browsers   []ValueFigures  `json:"browsers,omitzero"`
+	Durability *Durability     `json:"durability,omitempty"`
+	Error      *float64        `json:"error,omitempty"`
+	Targets    []TargetFigures `json:"targets,omitzero"`
+	Top        []LinkFigures   `json:"top,omitzero"`
+	Links      []ComparedLink  `json:"links,omitzero"`
+	TopBeyond  uint64          `json:"-"` // links that are not in Top have at most that many hits, if MaxLinks left some out
+	TopRanked  time.Time       `json:"-"` // when the links were ranked; zero: for this answer. See engine.TopLinks
 }
 
 // A ComparedLink is one of the links whose figures were asked for together.
@@ -73,6 +75,15 @@ type LinkFigures struct {
 	Unique uint64 `json:"unique"`
 }
 
+// TargetFigures are the figures of one target of a link.
+type TargetFigures struct {
+	Target uint8   `json:"target"`           // its number; 0: hits of the time when the link had one target, and imported ones
+	URL    string  `json:"url,omitempty"`    // absent: the link no longer has this target
+	Weight uint16  `json:"weight,omitempty"` // in the split; absent: it is in none
+	Hits   uint64  `json:"hits"`
+	Unique *uint64 `json:"unique,omitempty"` // absent for Target 0, of which it is not known
+}
+
 // Find returns the id of the live link that code names, if w admits it. It reads only the index in
 // memory.
 func (c *Calls) Find(caller account.Caller, code string, w Whose) (id uint64, err error) {
@@ -104,14 +115,89 @@ func (c *Calls) Figures(caller account.Caller, code string, q FiguresQuery) (f F
 	}
 	err = c.inSteps(caller, func(pause func() error) error {
 		q.Pause = pause
-		q.useDays(c.o.Engine)
-		r, err := c.o.Engine.LinkReport(context.Background(), q.Whose.key(code), q.Query)
-		if err == nil {
-			f = q.answer(&r)
-		}
+		f, err = c.linkFigures(q.Whose.key(code), &q)
 		return err
 	})
 	return f, err
+}
+
+func (c *Calls) linkFigures(k engine.Key, q *FiguresQuery) (f Figures, err error) {
+	if err := c.wantTarget(q, k); err != nil {
+		return f, err
+	}
+	q.useDays(c.o.Engine)
+	r, err := c.o.Engine.LinkReport(context.Background(), k, q.Query)
+	if err != nil {
+		return f, err
+	}
+	if f = q.answer(&r); q.Targets {
+		f.Targets, err = c.targetFigures(k, r.Targets)
+	}
+	return f, err
+}
+
+// givenTarget is what a link says of a target to which it has given a number.
+type givenTarget struct {
+	url    string
+	weight uint16
+}
+
+// givenTargets returns the targets of a link by their numbers: those that it has, and those that it has no longer and
+// that were hit.
+func (c *Calls) givenTargets(k engine.Key) (map[uint8]givenTarget, error) {
+	numbers, err := c.o.Engine.TargetsHit(context.Background(), k)
+	if err != nil {
+		return nil, err
+	}
+	given := make(map[uint8]givenTarget, len(numbers))
+	for _, n := range numbers {
+		given[n] = givenTarget{}
+	}
+	d, err := c.o.Engine.Read(k)
+	if d.Number != 0 {
+		given[d.Number] = givenTarget{url: d.Target}
+	}
+	for _, rule := range d.Rules {
+		given[rule.Target] = givenTarget{url: rule.URL}
+	}
+	for _, share := range d.Split {
+		given[share.Target] = givenTarget{share.URL, share.Weight}
+	}
+	return given, err
+}
+
+// wantTarget refuses a query for a target to which the link has given no such number.
+func (c *Calls) wantTarget(q *FiguresQuery, k engine.Key) error {
+	if q.Target == 0 {
+		return nil
+	}
+	given, err := c.givenTargets(k)
+	if _, known := given[q.Target]; err == nil && !known {
+		err = jsonbody.FieldError("target", "unknown", "is not the number of a target of this link")
+	}
+	return err
+}
+
+// targetFigures returns the figures of all targets of a link, also of those without hits in the window.
+func (c *Calls) targetFigures(k engine.Key, hit []engine.TargetHits) ([]TargetFigures, error) {
+	given, err := c.givenTargets(k)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]TargetFigures, 0, len(given)+1)
+	for _, t := range hit {
+		f := TargetFigures{Target: t.Target, Hits: t.Hits, URL: given[t.Target].url, Weight: given[t.Target].weight}
+		if t.Target != 0 {
+			f.Unique = &t.Unique
+		}
+		delete(given, t.Target)
+		all = append(all, f)
+	}
+	for n, t := range given {
+		all = append(all, TargetFigures{Target: n, URL: t.url, Weight: t.weight, Unique: new(uint64)})
+	}
+	slices.SortFunc(all, func(a, b TargetFigures) int { return int(a.Target) - int(b.Target) })
+	return all, nil
 }
 
 // HitsByDay returns the hits of listed links in each of the last days, with the present one. It counts in turns with

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"shunt/engine/zone"
 )
 
-// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value is a tag, but for codes.
-const maxFiguresValueBytes = engine.MaxTagBytes
+// maxFiguresValueBytes is the limit of a parameter's value; the longest valid value has all parts, but for codes.
+const maxFiguresValueBytes = len("bots,referrers,countries,devices,browsers,durability,error,targets")
 
 // maxCompared is how many links can be compared in one answer.
 const maxCompared = 5
@@ -56,7 +57,7 @@ var listNames = [engine.NumDimensions]string{
 // both have owner, too.
 var (
 	linkParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readLinkInclude, "time_zone": readZone, "target": readTargetNumber,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, codesName: readCodes,
@@ -65,7 +66,11 @@ var (
 
 // ParseFigures reads the parameters of the figures of a link.
 func (c *Calls) ParseFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
-	return parseFiguresQuery(c, caller, p, linkParameters)
+	q, err := parseFiguresQuery(c, caller, p, linkParameters)
+	if err == nil && q.Targets && q.Target != 0 {
+		err = jsonbody.FieldError("target", codeConflict, "cannot be combined with include=targets")
+	}
+	return q, err
 }
 
 // ParseOwnerFigures reads the parameters of the figures of an owner.
@@ -88,7 +93,7 @@ func parseFiguresQuery(
 }
 
 // Heavy reports whether the query asks for more than the two counts of a link.
-func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any }
+func (q *FiguresQuery) Heavy() bool { return q.windowed || q.include.any || q.Target != 0 }
 
 func readFrom(q *FiguresQuery, value string) (err error) {
 	q.windowed = true
@@ -195,8 +200,24 @@ func readInterval(q *FiguresQuery, value string) error {
 	return nil
 }
 
+// readTargetNumber reads the number of a target.
+func readTargetNumber(q *FiguresQuery, value string) error {
+	n, err := strconv.ParseUint(value, 10, 8)
+	if err != nil || n == 0 {
+		return jsonbody.FieldError("", "range", "must be the number of a target, 1 to "+strconv.Itoa(engine.NumTargets-1))
+	}
+	q.Target = uint8(n)
+	return nil
+}
+
+// readLinkInclude is readInclude for one link.
+func readLinkInclude(q *FiguresQuery, value string) error { return q.readInclude(value, true) }
+
+// readInclude reads a list of names of what is added to the figures of an owner.
+func readInclude(q *FiguresQuery, value string) error { return q.readInclude(value, false) }
+
 // readInclude reads a list of names; a repeated name has no effect.
-func readInclude(q *FiguresQuery, value string) error {
+func (q *FiguresQuery) readInclude(value string, ofLink bool) error {
 	q.include.any = true
 	for name := range strings.SplitSeq(value, ",") {
 		switch name {
@@ -206,9 +227,13 @@ func readInclude(q *FiguresQuery, value string) error {
 			q.include.durability = true
 		case "error":
 			q.include.uncertain = true
+		case "targets":
+			if q.Targets = ofLink; !ofLink {
+				return jsonbody.FieldError("", "range", "can be targets for one link only")
+			}
 		default:
 			if !q.include.list(name) {
-				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error")
+				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error, targets")
 			}
 		}
 	}

@@ -216,7 +216,9 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 		return r.miss(d.Outcome, q.Domain)
 	}
 	visit := r.visit(q)
-	// visit.Target = d.target
+	if d.target != 0 && visit.Class() == engine.ClassHit {
+		visit.Kind = engine.KindOf(engine.ClassHit, d.target)
+	}
 	if !r.engine.Hit(d.link, visit) {
 		if o := r.refused(d, q, visit); o != Redirected {
 			return o
@@ -231,7 +233,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 // unless the node that leads a cluster has admitted the visit. With Fallback it does not release the decision.
 func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome {
 	o := Exhausted
-	if visit.Class == engine.ClassHit && r.engine.CapAsks(d.link) {
+	if visit.Class() == engine.ClassHit && r.engine.CapAsks(d.link) {
 		if q.Quick {
 			d.Release()
 			return MustAsk
@@ -252,8 +254,7 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 // prefetched counts a prefetch, unless the link's cap is used up: a prefetch uses nothing up, but it
 // must not hide that a click would be in vain.
 func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
-	visit := engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}
-	// visit.Target = d.target
+	visit := engine.Visit{NowMs: q.NowMs, Kind: engine.Kind(engine.ClassPrefetch)}
 	if !r.engine.Hit(d.link, visit) {
 		return r.refused(d, q, visit)
 	}

@@ -14,12 +14,12 @@ import (
 func (r *Redirector) visit(q *Request) engine.Visit {
 	v := engine.Visit{NowMs: q.NowMs}
 	if q.Head {
-		v.Class = engine.ClassHead
+		v.Kind = engine.Kind(engine.ClassHead)
 		return v
 	}
 	who, agent, country := r.asks(q)
 	if agent.IsBot() {
-		v.Class = engine.ClassBot
+		v.Kind = engine.Kind(engine.ClassBot)
 		return v
 	}
 	v.Visitor = who

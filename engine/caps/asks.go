@@ -22,7 +22,8 @@ type Ask struct {
 
 // Visit is a hit, as another machine can record it.
 type Visit struct {
-	Visitor  uint64 `json:"visitor"` // under the key of visitors that both have
+	Visitor  uint64 `json:"visitor"`          // under the key of visitors that both have
+	Target   uint8  `json:"target,omitempty"` // the number of the one that it was sent to, of several
 	Agent    uint16 `json:"agent,omitempty"`
 	Country  uint8  `json:"country,omitempty"`
 	Referrer string `json:"referrer,omitempty"` // a host

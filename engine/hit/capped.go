@@ -18,7 +18,7 @@ func (hs *Hits) admit(l index.Link, raise bool) bool {
 
 // hitShared is hitAtOnce in a cluster.
 func (hs *Hits) hitShared(l index.Link, v journal.Visit) bool {
-	raise := v.Class == tally.ClassHit
+	raise := v.Class() == tally.ClassHit
 	if l.Flags()&index.FlagCapped != 0 && (raise || hs.UsedUp(l)) {
 		return false // without a void record in the journal
 	}
@@ -76,7 +76,9 @@ func (hs *Hits) HitAsked(l index.Link, v journal.Visit) (admitted, decided bool)
 // told returns a visit as a writer can record it.
 func (hs *Hits) told(v journal.Visit) *caps.Visit {
 	host, named := hs.journal.Referrers.Name(v.Referrer)
-	return &caps.Visit{Visitor: v.Visitor, Agent: uint16(v.Agent), Country: uint8(v.Country), Referrer: host, Other: !named}
+	return &caps.Visit{
+		Visitor: v.Visitor, Target: v.Target(), Agent: uint16(v.Agent), Country: uint8(v.Country), Referrer: host, Other: !named,
+	}
 }
 
 // RecordTold records hits of l at a writer whose edge asks for them, one after the other, until the cap is used up.
@@ -84,7 +86,7 @@ func (hs *Hits) told(v journal.Visit) *caps.Visit {
 func (hs *Hits) RecordTold(l index.Link, visits []caps.Visit) (recorded uint64) {
 	for i := range visits {
 		told := &visits[i]
-		v := journal.Visit{Visitor: told.Visitor, NowMs: hs.clock.InUse().UnixMilli(), Class: tally.ClassHit}
+		v := journal.Visit{Visitor: told.Visitor, NowMs: hs.clock.InUse().UnixMilli(), Kind: tally.KindOf(tally.ClassHit, told.Target)}
 		v.Agent, v.Country, v.Referrer = tally.Agent(told.Agent)&tally.AgentMask, tally.Country(told.Country), tally.OtherReferrer
 		if !told.Other {
 			v.Referrer = hs.Referrer([]byte(told.Referrer))

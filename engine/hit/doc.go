@@ -142,6 +142,8 @@
 // referrer is a number of the journal's dictionary (engine/journal). Rows in the store hold the
 // names.
 //
+// A hit of a link with several targets has the number of one of them, and counts in (hour, target) as well: targets.go.
+//
 // A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days are those of the
 // store's time zone (engine/zone), which is fixed at the first start; a series by day may have those of another zone as
 // long as its hours are kept, which is why they are for 8 days by default. Days
@@ -174,5 +176,5 @@
 //     is half full.
 //
 // Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, pulled.go, query.go, ranking.go, record.go,
-// capped.go, stats.go, report.go, epoch.go, metrics.go, journalcheck.go, top.go, totals.go.
+// capped.go, stats.go, targets.go, spans.go, report.go, epoch.go, metrics.go, journalcheck.go, top.go, totals.go.
 package hit

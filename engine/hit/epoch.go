@@ -176,7 +176,7 @@ func (hs *Hits) commitLast(p *Positions, rings int) (err error) {
 	named := map[uint16]uint64{} // hits by the number of their referrer
 	seq := p.FlushSeq
 	hs.replayed.Replayed, err = hs.folder.Replay(p.journal(), func(passed []uint64, r *journal.Record) error {
-		if left.full() { // an earlier run may have had larger rings
+		if left.full(r) { // an earlier run may have had larger rings
 			seq++
 			if err := hs.commitPair(&left, Positions{Epoch: p.Epoch, FlushSeq: seq, OpenHour: p.OpenHour, Rings: passed}, names(), nil); err != nil {
 				return err

@@ -54,11 +54,11 @@ type pending struct {
 	missing atomic.Uint64                   // records that found no room; see Metrics.HitsMissing
 }
 
-// pair holds the deltas of the same records by link and by owner.
+// pair holds the deltas of the same records by link, or target of a link, and by owner.
 type pair struct {
-	links, owners tally.Deltas
-	limit         int         // of entries
-	left          tally.Parts // parts that the flush has left out already, because it was too large
+	links, owners tally.Deltas // by tally.TargetID; by owner
+	limit         int          // of entries
+	left          tally.Parts  // parts that the flush has left out already, because it was too large
 }
 
 // countedHours says in which hour a record counts: in its own, unless that is before all days that are
@@ -72,24 +72,37 @@ func (h countedHours) of(hour uint32) uint32 {
 	return hour
 }
 
-// add counts a record. kept is false if links, owners or both had no room for an entry that it
-// needs.
+// add counts a record. A hit of a link with several targets counts for its target as well. kept is false if there was
+// no room for an entry that it needs.
 func (p *pair) add(r *journal.Record, hours countedHours) (kept bool) {
 	if r.Void {
 		return true
 	}
 	hour := hours.of(r.Hour)
-	full := p.full()
+	full := p.full(r)
 	p.links.Closed, p.owners.Closed = full, full
 	ofLink := p.links.Add(hour, r.LinkID, r.Class, r.Visitor, r.Values)
 	ofOwner := p.owners.Add(hour, uint64(r.Owner), r.Class, r.Visitor, r.Values)
-	return ofLink && ofOwner
+	if !ofTarget(r) {
+		return ofLink && ofOwner
+	}
+	kept = p.links.Add(hour, tally.TargetID(r.LinkID, r.Target), r.Class, r.Visitor, r.Values)
+	return ofLink && ofOwner && kept
 }
+
+// ofTarget reports whether a record counts for a target, too.
+func ofTarget(r *journal.Record) bool { return r.Target != 0 && r.Class == tally.ClassHit }
 
 func (p *pair) entries() int { return p.links.Count() + p.owners.Count() }
 
-// full reports whether there is no room for a new link of a new owner.
-func (p *pair) full() bool { return p.entries()+2 > p.limit }
+// full reports whether there is no room for a record of a new link of a new owner.
+func (p *pair) full(r *journal.Record) bool {
+	needed := 2
+	if ofTarget(r) {
+		needed++
+	}
+	return p.entries()+needed > p.limit
+}
 
 func (p *pair) empty() bool { return p.entries() == 0 }
 

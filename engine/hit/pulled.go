@@ -6,7 +6,8 @@ import (
 	"shunt/engine/internal/errs"
 )
 
-// PulledHits is a number of hits of a link that another node of the cluster has counted.
+// PulledHits is a number of hits of a link that another node of the cluster has counted: those of its targets are among
+// them.
 type PulledHits struct{ ID, Hits uint64 }
 
 // Pulled has apply commit hits that another node of the cluster has counted, and shows those that it

@@ -36,6 +36,11 @@ type Query struct {
 	AllTime  bool        // the whole life of a link (for LinkReport only); From, To and Interval are ignored
 	Parts    tally.Parts // Visitors for Unique, Breakdowns for Dimensions
 
+	// Target is the number of a target of a link: the report is of that one alone, not of the link; 0: of the link.
+	// Targets asks for Report.Targets. Both are for LinkReport only, and one at a time.
+	Target  uint8
+	Targets bool
+
 	// Counted, if set, returns how many hits of a tally count: those of a value of a dimension, say, with Parts
 	// Breakdowns. The series is of these alone and without visitors, who are not kept by value. It may be too low, as a
 	// Breakdown is.

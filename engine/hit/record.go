@@ -14,8 +14,8 @@ import (
 // present cap is used up: then the caller must not redirect. It takes no lock and allocates
 // nothing, unless the journal's ring is full: then it waits for room, see appendSlow.
 func (hs *Hits) Hit(l index.Link, v journal.Visit) bool {
-	if v.Class >= tally.NumClasses || l.CountsAtOnce() {
-		return hs.hitAtOnce(l, v)
+	if v.Kind >= tally.Kind(tally.NumClasses) || l.CountsAtOnce() {
+		return hs.hitUnusual(l, v)
 	}
 	id, owner, class := l.ID(), v.PackOwner(l.Owner()), v.PackClass()
 	r := hs.journal.RingOf(id)
@@ -31,7 +31,20 @@ func (hs *Hits) Hit(l index.Link, v journal.Visit) bool {
 	return true
 }
 
-// hitBusy is Hit for an uncapped link whose ring is full, or in which another writer was faster.
+// hitUnusual is Hit for a link whose hits raise its counter themselves, and for a visit with the number of a target, so
+// that others need not look for one. It panics if the class is unknown.
+func (hs *Hits) hitUnusual(l index.Link, v journal.Visit) bool {
+	if v.Class() >= tally.NumClasses {
+		panic("engine: unknown class of visit") // such a record would be taken for another
+	}
+	if l.CountsAtOnce() {
+		return hs.hitAtOnce(l, v)
+	}
+	return hs.hitBusy(l, v)
+}
+
+// hitBusy is Hit for an uncapped link whose ring is full, or in which another writer was faster, or whose record has
+// the number of a target.
 func (hs *Hits) hitBusy(l index.Link, v journal.Visit) bool {
 	r := hs.journal.RingOf(l.ID())
 	for {
@@ -52,7 +65,7 @@ func (hs *Hits) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq ui
 	w := v.Words(l.ID(), l.Owner())
 	admitted = true
 	if r.LookAgain() && hs.index.CountsAtOnce(l) {
-		if admitted = hs.admit(l, v.Class == tally.ClassHit); admitted {
+		if admitted = hs.admit(l, v.Class() == tally.ClassHit); admitted {
 			w.SetCounted()
 		} else {
 			w = journal.Void()
@@ -62,17 +75,13 @@ func (hs *Hits) hitUnsure(l index.Link, v journal.Visit, r *journal.Ring, seq ui
 	return admitted
 }
 
-// hitAtOnce is Hit for a link whose hits raise its counter themselves. It panics if the class is
-// unknown.
+// hitAtOnce is Hit for a link whose hits raise its counter themselves.
 func (hs *Hits) hitAtOnce(l index.Link, v journal.Visit) bool {
-	if v.Class >= tally.NumClasses {
-		panic("engine: unknown class of visit") // such a record would be taken for another
-	}
 	if hs.caps.Exists {
 		return hs.hitShared(l, v)
 	}
 	id := l.ID()
-	if !hs.index.Admit(l, id, v.Class == tally.ClassHit) {
+	if !hs.index.Admit(l, id, v.Class() == tally.ClassHit) {
 		return false
 	}
 	return hs.recordCounted(l, v)

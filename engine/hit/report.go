@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
 	"shunt/engine/internal/seams"
-	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
 
@@ -24,13 +22,14 @@ type Bucket struct {
 
 // Report is the answer to a Query.
 type Report struct {
-	From, To     time.Time // as used; zero with AllTime
-	Zone         string    // the zone of days in this window and its series; "" with AllTime
-	Stats                  // of the window
-	ImportedHits uint64    // not in Hits; see importedHits
-	Counted      uint64    // the hits that Query.Counted counts
-	UniqueError  float64   // relative standard error of Unique; 0: exact
-	Series       []Bucket  // empty buckets included; nil without Interval
+	From, To     time.Time    // as used; zero with AllTime
+	Zone         string       // the zone of days in this window and its series; "" with AllTime
+	Stats                     // of the window
+	ImportedHits uint64       // not in Hits; see importedHits
+	Counted      uint64       // the hits that Query.Counted counts
+	UniqueError  float64      // relative standard error of Unique; 0: exact
+	Series       []Bucket     // empty buckets included; nil without Interval
+	Targets      []TargetHits // with hits, by number; together they have Hits; nil: not asked for
 	Dimensions   tally.Dimensions
 	DurableHits  uint64    // the part of Hits that the store has
 	FlushedAt    time.Time // the last time at which all folded records were durable
@@ -65,14 +64,16 @@ func (hs *Hits) LinkReport(ctx context.Context, k index.Key, q Query) (Report, e
 
 func (hs *Hits) linkReport(ctx context.Context, k index.Key, id uint64, q Query) (Report, error) {
 	if q.AllTime {
-		return hs.lifeReport(ctx, id, q.Parts)
+		return hs.lifeReport(ctx, id, &q)
 	}
 	o, err := hs.links.Origin(k, id)
 	if err != nil {
 		return Report{}, err
 	}
-	r, err := hs.windowReport(ctx, q, o.CreatedAt, linkSource(id))
-	if err == nil {
+	s := linkSource(tally.TargetID(id, q.Target))
+	s.targets = q.Targets
+	r, err := hs.windowReport(ctx, q, o.CreatedAt, s)
+	if err == nil && q.Target == 0 {
 		r.ImportedHits = o.importedSince(r.From)
 	}
 	return r, err
@@ -127,13 +128,24 @@ func (hs *Hits) importedHits(ctx context.Context, q *Query, s *source, from time
 // importsAtOnce is how many records of links are read between two calls of pause: less than a millisecond.
 const importsAtOnce = 64
 
-func (hs *Hits) lifeReport(ctx context.Context, id uint64, wanted tally.Parts) (Report, error) {
-	t, durableHits, err := hs.life(ctx, id, wanted)
+func (hs *Hits) lifeReport(ctx context.Context, id uint64, q *Query) (r Report, err error) {
+	var t tally.Tally
+	var durableHits uint64
+	switch {
+	case q.Targets:
+		var sums targetSums
+		sums, t, durableHits, err = hs.targetLives(ctx, id, q.Parts)
+		r.Targets = sums.list(t.Hits) // which may be a moment older than the counter
+	case q.Target != 0:
+		t, durableHits, err = hs.life(ctx, tally.TargetID(id, q.Target), q.Parts)
+	default:
+		t, durableHits, err = hs.life(ctx, id, q.Parts)
+		t.Hits = hs.index.Hits(id)
+	}
 	if err != nil {
 		return Report{}, err
 	}
-	t.Hits = hs.index.Hits(id)
-	r := Report{DurableHits: min(durableHits, t.Hits), FlushedAt: hs.flusher.last()}
+	r.DurableHits, r.FlushedAt = min(durableHits, t.Hits), hs.flusher.last()
 	r.set(&t)
 	return r, nil
 }
@@ -252,8 +264,12 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 	}
 	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), Zone: w.days.Name(), FlushedAt: hs.flusher.last()}
 	var total tally.Tally
-	buckets := make([]bucket, len(w.spans))
-	add := func(_, j int, t *tally.Tally, durable bool) {
+	buckets, targets := make([]bucket, len(w.spans)), make(targetSums)
+	add := func(i, j int, t *tally.Tally, durable bool) {
+		if s.targets && i > 0 {
+			targets.add(uint8(i), t)
+			return
+		}
 		total.Add(t)
 		hits := t.Hits
 		if q.Counted != nil {
@@ -287,14 +303,11 @@ func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s 
 			r.Series = append(r.Series, Bucket{clock.HourTime(w.spans[j].FromHour), b.hits, min(b.visitors.Count(), b.hits)})
 		}
 	}
+	if s.targets {
+		r.Targets = targets.list(total.Hits)
+	}
 	r.set(&total)
 	return r, nil
-}
-
-// bucket is the part of a Tally that a bucket of a series shows.
-type bucket struct {
-	hits     uint64
-	visitors tally.Sketch
 }
 
 // set copies the figures of the window from t.
@@ -307,79 +320,4 @@ func (r *Report) set(t *tally.Tally) {
 		r.UniqueError = tally.DenseError
 	}
 	r.Dimensions = t.Dimensions
-}
-
-// source is the subject of figures: links, or owners; with a tag, those of their links that have it.
-type source struct {
-	links  []uint64
-	keys   []index.Key // of links, if their imported hits count
-	owners []uint32
-	tag    string
-}
-
-func linkSource(ids ...uint64) source { return source{links: ids} }
-
-// pendingSpan is the pending tally of links[i], or owners[i], in spans[j].
-type pendingSpan struct {
-	i, j  int
-	tally tally.Tally
-}
-
-// readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
-// for each i and j, to be added up. durable says whether the tally is the store's. The tally is
-// valid only during the call. Of q it only pauses.
-func (hs *Hits) readSpans(
-	ctx context.Context, q *Query, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
-) (err error) {
-	view, beyond, err := openView(ctx, hs, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, hs.journal.Referrers) })
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, view.Close()) }()
-	for i, owner := range s.owners {
-		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *tally.Tally) error {
-			add(i, j, t, true)
-			return q.pause(ctx)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	err = view.ReadSpans(s.links, spans, wanted, func(i, j int, t *tally.Tally) error {
-		add(i, j, t, true)
-		return q.pause(ctx)
-	})
-	if err != nil {
-		return err
-	}
-	for _, part := range beyond {
-		for i := range part {
-			add(part[i].i, part[i].j, &part[i].tally, false)
-		}
-	}
-	return nil
-}
-
-// pending returns the tallies that p has of s.
-func (s *source) pending(p *pair, spans []Span, wanted tally.Parts, names *journal.Referrers) (found []pendingSpan) {
-	d, ids := &p.links, s.links
-	if len(s.owners) > 0 {
-		d, ids = &p.owners, make([]uint64, len(s.owners))
-		for i, owner := range s.owners {
-			ids[i] = uint64(owner)
-		}
-	}
-	for _, hour := range d.Hours() {
-		j := slices.IndexFunc(spans, func(x Span) bool { return x.FromHour <= hour && hour < x.ToHour })
-		if j < 0 {
-			continue
-		}
-		for i, id := range ids {
-			var t tally.Tally
-			if d.AddHourTo(hour, id, wanted, names, &t) {
-				found = append(found, pendingSpan{i, j, t})
-			}
-		}
-	}
-	return found
 }

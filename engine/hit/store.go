@@ -90,12 +90,16 @@ type View interface {
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
 	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
 
+	// Targets returns the numbers of the targets of a link that have tallies, ascending. ReadLife and ReadSpans take
+	// the ids of these (tally.TargetID), too.
+	Targets(link uint64) ([]uint8, error)
+
 	// LastHits calls fn with links that have no hit in hour or later, as far as hits are summarised, and then with
 	// those that have some which are not: what is said last of a link is true. A link that it does not name may have
 	// any. It reads a small row for each link that was ever hit, and keys of hours since hour that are not rolled up.
 	LastHits(hour uint32, fn func(id uint64, quiet bool) error) error
 
-	// LoadHits calls fn with (id, hits) for all links, on several goroutines at once; an id may come
+	// LoadHits calls fn with (id, hits) for all links, not their targets, on several goroutines at once; an id may come
 	// many times, and its total is the sum.
 	LoadHits(ctx context.Context, fn func(id, hits uint64)) error
 
@@ -120,8 +124,9 @@ type Positions struct {
 type FlushBatch struct {
 	Positions Positions
 	Clock     *seen.Clock // the time that the store has seen passing, by now; nil: it is left as it is
-	// Links and Owners call yield once for each row: the delta of (hour, link id) and of (hour,
-	// owner). The tally is valid only during the call.
+	// Links and Owners call yield once for each row: the delta of (hour, link id), or (hour, target) with an id of
+	// tally.TargetID, and of (hour, owner). In an hour, links come before targets. The tally is valid only during
+	// the call.
 	Links  func(yield func(hour uint32, id uint64, t *tally.Tally) error) error
 	Owners func(yield func(hour uint32, owner uint32, t *tally.Tally) error) error
 }

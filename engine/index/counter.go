@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	counterBits = 48 // of an id; the 16 above are the node
-	counterMask = 1<<counterBits - 1
-
 	slabBits = 18 // 262,144 counters, 2 MiB: one huge page
 	maxSlabs = 1 << 20
 )
@@ -31,8 +28,8 @@ const (
 // slab is a run of counters, outside the Go heap.
 type slab [1 << slabBits]atomic.Uint64
 
-// counters are the hit counters of all links of one node, addressed by the counter part of the
-// link's id. Ids are never reused and slabs never move, so no hit is lost to an edit, to growth or
+// counters are the hit counters of all links, addressed by the link's id. No tally of a target has one: its id is
+// beyond those of all counters. Ids are never reused and slabs never move, so no hit is lost to an edit, to growth or
 // to a rewrite of the shard. at takes no lock. The slabs stay mapped, and the pointers that at
 // returns stay valid, as long as the counters are reachable.
 type counters struct {
@@ -42,16 +39,14 @@ type counters struct {
 
 // at returns the counter of a published link, whose slab exists.
 func (c *counters) at(id uint64) *atomic.Uint64 {
-	i := id & counterMask
-	return &(*c.dir.Load())[i>>slabBits][i&(1<<slabBits-1)]
+	return &(*c.dir.Load())[id>>slabBits][id&(1<<slabBits-1)]
 }
 
 // find returns the counter of an id that may not belong to a link; nil if there is no slab for it.
 func (c *counters) find(id uint64) *atomic.Uint64 {
-	i := id & counterMask
-	if dir := c.dir.Load(); dir != nil && i>>slabBits < uint64(len(*dir)) {
-		if s := (*dir)[i>>slabBits]; s != nil {
-			return &s[i&(1<<slabBits-1)]
+	if dir := c.dir.Load(); dir != nil && id>>slabBits < uint64(len(*dir)) {
+		if s := (*dir)[id>>slabBits]; s != nil {
+			return &s[id&(1<<slabBits-1)]
 		}
 	}
 	return nil
@@ -64,7 +59,7 @@ func (c *counters) ensure(id uint64) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	k := (id & counterMask) >> slabBits
+	k := id >> slabBits
 	if k >= maxSlabs {
 		return fmt.Errorf("link id %#x is beyond the limit of %d links", id, uint64(maxSlabs)<<slabBits)
 	}

@@ -2,9 +2,6 @@ package index
 
 import "shunt/engine/internal/limits"
 
-// NodeOf returns the node that made id: its high 16 bits.
-func NodeOf(id uint64) uint16 { return uint16(id >> counterBits) }
-
 // Admit reports whether link l, whose id is id, may have another hit, and counts that hit if raise
 // is set. It returns false if the cap is used up: the cap in force now, not the cap that the link
 // had when it was resolved.

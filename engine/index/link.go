@@ -78,7 +78,7 @@ func (l Link) Owner() uint32 {
 	return owner
 }
 
-// ID returns the link's id: 16 bits node, 48 bits counter; never reused.
+// ID returns the link's id: 48 bits; never reused.
 func (l Link) ID() uint64 {
 	if l.wide() {
 		return *(*uint64)(unsafe.Add(l.record, 8))

@@ -8,9 +8,9 @@ import (
 // Visit describes one redirect. It has few fields, so that it is passed in registers: the compiler
 // keeps structs of at most four fields there, and amd64 has nine registers for all arguments.
 type Visit struct {
-	Visitor uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is a valid value
-	NowMs   int64  // Unix ms, not before 1970
-	Class   tally.Class
+	Visitor    uint64 // SipHash-2-4 of address and User-Agent under the store's key; 0 is a valid value
+	NowMs      int64  // Unix ms, not before 1970
+	tally.Kind        // one field for class and target, because there is no register for another
 	tally.Values
 }
 
@@ -20,6 +20,9 @@ type Visit struct {
 //	┌───────────┬──────────────┬───────┬─────┬─────────┬──────────────┬───────┬───────────┐
 //	│ link id   │ visitor hash │ owner │hour │ country │ class,device │referrer│ checksum │
 //	└───────────┴──────────────┴───────┴─────┴─────────┴──────────────┴───────┴───────────┘
+//
+// The link id has 48 bits; the 8 above them are the number of the target that the visitor was sent to (tally.TargetID),
+// 0 if the link has one target, and the highest 8 are 0.
 //
 // The two bytes of class and device: bits 0 and 1 the class, 2 counted, 3 void, 4 to 7 the device,
 // 8 to 15 the browser.
@@ -41,6 +44,7 @@ type Record struct {
 	Visitor uint64
 	Owner   uint32
 	Hour    uint32 // Unix time / 3600, 24 bits: until the year 3883
+	Target  uint8  // its number, of a hit of a link with several targets; else 0
 	Class   tally.Class
 	Counted bool // the link's counter was raised when this was recorded, so the reader must not raise it
 	Void    bool // not a hit: the visit was refused after its slot was reserved
@@ -54,12 +58,12 @@ func (v Visit) PackOwner(owner uint32) uint64 {
 
 // PackClass returns the fourth word, without its checksum: class, device, browser and referrer.
 func (v Visit) PackClass() uint64 {
-	return uint64(v.Class) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
+	return uint64(v.Class()) | uint64(v.Agent&tally.AgentMask)<<agentShift | uint64(v.Referrer)<<referrerShift
 }
 
 // Words returns the words of a visit's record.
 func (v Visit) Words(linkID uint64, owner uint32) Words {
-	return Words{linkID, v.Visitor, v.PackOwner(owner), v.PackClass()}
+	return Words{tally.TargetID(linkID, v.Target()), v.Visitor, v.PackOwner(owner), v.PackClass()}
 }
 
 // Void returns the words of a void record.
@@ -69,7 +73,8 @@ func Void() Words { return Words{recordWords - 1: voidBit} }
 func (w *Words) SetCounted() { w[recordWords-1] |= countedBit }
 
 func (r *Record) unpack(w *Words) {
-	r.LinkID, r.Visitor = w[0], w[1]
+	r.LinkID, r.Target = tally.SplitID(w[0])
+	r.Visitor = w[1]
 	r.Owner, r.Hour, r.Country = uint32(w[2]), uint32(w[2]>>32)&0xffffff, tally.Country(w[2]>>56)
 	r.Class, r.Counted, r.Void = tally.Class(w[3]&classMask), w[3]&countedBit != 0, w[3]&voidBit != 0
 	r.Agent, r.Referrer = tally.Agent(w[3]>>agentShift)&tally.AgentMask, uint16(w[3]>>referrerShift)

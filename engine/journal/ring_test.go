@@ -21,19 +21,19 @@ func testRing(t *testing.T, records int) *Ring {
 }
 
 func record(i uint64) *Record {
-	return &Record{LinkID: i, Visitor: i * 3, Owner: uint32(i), Hour: 495000, Class: tally.ClassBot, Values: tally.Values{Agent: tally.AgentOf(5, 0), Country: 49, Referrer: 513}}
+	return &Record{LinkID: i, Target: uint8(i), Visitor: i * 3, Owner: uint32(i), Hour: 495000, Class: tally.ClassBot, Values: tally.Values{Agent: tally.AgentOf(5, 0), Country: 49, Referrer: 513}}
 }
 
 func TestJournalRecordsHaveTheDocumentedBytes(t *testing.T) {
 	r := testRing(t, 256)
 	w := (&Record{
-		LinkID: 0x0102030405060708, Visitor: 0x1112131415161718, Owner: 0x21222324, Hour: 0x313233,
+		LinkID: 0x030405060708, Target: 0x02, Visitor: 0x1112131415161718, Owner: 0x21222324, Hour: 0x313233,
 		Class: tally.ClassHead, Counted: true, Values: tally.Values{Agent: tally.AgentOf(0x5, 0x71), Country: 0x41, Referrer: 0x6162},
 	}).words()
 	expect.MustThat(t, r.Append(&w), "append to an empty ring failed")
 	b := make([]byte, 32)
 	copy(b, r.mapping[ringHeaderBytes:])
-	const want = "0807060504030201" + "1817161514131211" + "24232221" + "333231" + "41" + "5771" + "6261" + "06790f3a"
+	const want = "0807060504030200" + "1817161514131211" + "24232221" + "333231" + "41" + "5771" + "6261" + "ecdce6b5"
 	expect.Equal(t, hex.EncodeToString(b), want)
 }
 
@@ -165,7 +165,7 @@ func TestARingInUseIsNotReplaced(t *testing.T) {
 
 // words returns the words of the record, without its checksum.
 func (r *Record) words() Words {
-	v := Visit{Visitor: r.Visitor, NowMs: int64(r.Hour) * 3600_000, Class: r.Class, Values: r.Values}
+	v := Visit{Visitor: r.Visitor, NowMs: int64(r.Hour) * 3600_000, Kind: tally.KindOf(r.Class, r.Target), Values: r.Values}
 	w := v.Words(r.LinkID, r.Owner)
 	if r.Counted {
 		w.SetCounted()

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -34,7 +33,6 @@ type Links struct {
 	store   Store
 	hits    Hits
 	clock   *clock.Clock
-	node    uint16 // of all ids
 	options settings.Options
 	log     *slog.Logger
 	now     func() time.Time
@@ -70,7 +68,7 @@ type Hits interface {
 // Open makes ls the links of store, and returns their index, which has none yet. The options have
 // their defaults. hits and clock are not used before Open has returned.
 func (ls *Links) Open(store Store, id settings.Identity, o *settings.Options, c *clock.Clock, hits Hits, shared *caps.Shared) *index.Index {
-	ls.store, ls.hits, ls.clock, ls.node = store, hits, c, id.Node
+	ls.store, ls.hits, ls.clock = store, hits, c
 	ls.options, ls.log, ls.now, ls.random = *o, o.Logger, c.InUse, o.Random
 	ls.index.Init()
 	if o.PlainTargets {
@@ -107,17 +105,7 @@ func (ls *Links) ResolveFolded(k index.KeyView) (l index.Link, ok bool) {
 
 // publish makes h the state of its key in the index.
 func (ls *Links) publish(h *index.HotView) error {
-	if err := ls.checkNode(h); err != nil {
-		return err
-	}
 	return ls.index.Put(h)
-}
-
-func (ls *Links) checkNode(h *index.HotView) error {
-	if node := index.NodeOf(h.ID); node != ls.node {
-		return fmt.Errorf("link %q: id of node %d in a store of node %d", h.Code, node, ls.node)
-	}
-	return nil
 }
 
 // ReadOnly reports whether links cannot be written at present because there is too little space.

@@ -38,6 +38,40 @@ const (
 	NumClasses                 // the number of classes
 )
 
+// Kind is the class of a visit and, of a hit of a link with several targets, the number of the target that the visitor
+// was sent to. A Class is the Kind without a number.
+type Kind uint16
+
+const kindTargetShift = 8
+
+// KindOf returns the kind of a visit of a class that was sent to a target.
+func KindOf(c Class, target uint8) Kind { return Kind(c) | Kind(target)<<kindTargetShift }
+
+// Class returns the class.
+func (k Kind) Class() Class { return Class(k) }
+
+// Target returns the number of the target; 0: there is none.
+func (k Kind) Target() uint8 { return uint8(k >> kindTargetShift) }
+
+// The tally of a link has the id of the link, and the tallies of its targets have ids beyond those of all links: the
+// number of the target is above the 48 bits of the link. So tallies of targets are rows like those of links, and
+// come after them.
+const (
+	targetShift = 48
+
+	// NumTargets is the number of target numbers, with 0, which no target has.
+	NumTargets = 1 << 8
+)
+
+// TargetID returns the id of the tally of a target of a link; with number 0 the id of the link.
+func TargetID(link uint64, target uint8) uint64 { return link | uint64(target)<<targetShift }
+
+// SplitID returns the link of a tally, and the number of its target, 0 if the tally is of the whole link. No link has
+// bits above those of the number, so they are left in link, which then names none.
+func SplitID(id uint64) (link uint64, target uint8) {
+	return id &^ ((NumTargets - 1) << targetShift), uint8(id >> targetShift)
+}
+
 // Values are the values of a hit, one for each dimension; 0 is unknown.
 type Values struct {
 	Agent    Agent

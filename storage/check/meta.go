@@ -22,11 +22,11 @@ func (c *Run) meta() Subject {
 			{row.MetaStoreID, "store id", true, func(v []byte) error { return Length(v, 16) }},
 			{row.MetaVisitorKey, "visitor key", true, func(v []byte) error { return Length(v, 16) }},
 			{row.MetaNode, "node", true, func(v []byte) error {
-				if err := Length(v, 2); err != nil {
-					return err
+				err := Length(v, 2)
+				if err == nil && binary.BigEndian.Uint16(v) != 0 {
+					err = errors.New("it is not 0")
 				}
-				c.Node = binary.BigEndian.Uint16(v)
-				return nil
+				return err
 			}},
 			{row.MetaIDBound, "id bound", true, func(v []byte) error {
 				if err := Length(v, 8); err != nil {
@@ -140,13 +140,9 @@ func (c *Run) checkWrites() {
 	}
 }
 
-// IDProblem returns the reason why an id cannot have been given, or "" if it can.
+// IDProblem returns the reason why an id cannot have been given to a link, or "" if it can.
 func (f *Facts) IDProblem(id uint64) string {
-	counter := id & (1<<row.IDCounterBits - 1)
-	switch node := uint16(id >> row.IDCounterBits); {
-	case node != f.Node:
-		return fmt.Sprintf("id %d is of node %d, and the store of node %d", id, node, f.Node)
-	case counter == 0 || counter >= f.IDBound:
+	if id == 0 || id >= f.IDBound {
 		return fmt.Sprintf("id %d was never given: the bound is %d", id, f.IDBound)
 	}
 	return ""

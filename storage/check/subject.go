@@ -26,7 +26,6 @@ type Source struct {
 
 // Facts are what all subjects need to know of the store, as far as it could be read.
 type Facts struct {
-	Node    uint16
 	IDBound uint64
 	Edge    bool // the store is that of an edge, which has links only
 

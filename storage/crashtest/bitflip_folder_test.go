@@ -130,7 +130,7 @@ func (b *builder) hits(code string, n int) {
 			},
 		}
 		if b.n%9 == 0 {
-			v.Class = engine.ClassBot
+			v.Kind = engine.Kind(engine.ClassBot)
 		}
 		b.s.e.Hit(l, v)
 	}

@@ -256,7 +256,9 @@ func (w *worker) hit() {
 		}
 		visitor := w.rng.IntN(6)
 		last.hits.hit(visitor, func() bool {
-			return w.s.e.Hit(l, engine.Visit{Visitor: spread(uint64(visitor)), NowMs: w.h.nowMs.Load()})
+			return w.s.e.Hit(l, engine.Visit{
+				Visitor: spread(uint64(visitor)), NowMs: w.h.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor)),
+			})
 		})
 		l.Release()
 	}

@@ -178,7 +178,8 @@ func (p *player) play(s *step) (acked string, err error) {
 func (p *player) hit(code string) (answered int) {
 	for visitor := range hitsAStep {
 		l, ok := p.s.e.Resolve(keyOf(code).View())
-		if ok && p.s.e.Hit(l, engine.Visit{Visitor: spread(uint64(visitor)), NowMs: p.nowMs.Load()}) {
+		v := engine.Visit{Visitor: spread(uint64(visitor)), NowMs: p.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor))}
+		if ok && p.s.e.Hit(l, v) {
 			answered++
 		}
 	}

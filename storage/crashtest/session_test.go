@@ -150,7 +150,20 @@ func (s *session) read(code string) (f found, err error) {
 		err = fmt.Errorf("%s has %d hits and %d", code, stats.Hits, detail.Hits)
 	}
 	f.counted, f.unique = stats.Hits, stats.Unique
-	return f, err
+	return f, errors.Join(err, s.checkTargets(code, stats.Hits))
+}
+
+// checkTargets checks that the targets of a link have its hits.
+func (s *session) checkTargets(code string, hits uint64) error {
+	r, err := s.e.LinkReport(context.Background(), keyOf(code), engine.Query{AllTime: true, Targets: true})
+	sum := uint64(0)
+	for _, t := range r.Targets {
+		sum += t.Hits
+	}
+	if err == nil && sum != hits {
+		err = fmt.Errorf("%s has %d hits, and its targets %v", code, hits, r.Targets)
+	}
+	return err
 }
 
 // codes returns every live code in the hot rows, with its owner.

@@ -3,6 +3,7 @@ package hits
 import (
 	"github.com/cockroachdb/pebble/v2"
 
+	"shunt/engine"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 )
@@ -54,8 +55,12 @@ func (h *Hits) mergeLate(b *pebble.Batch, stage row.Stage, hour uint32, id uint6
 	return hour >= h.firstHour.Load()
 }
 
-// noteDue notes that a link has hits in an hour which is added to its life, so that its summary is made again.
+// noteDue notes that a link has hits in an hour which is added to its life, so that its summary is made again. Targets
+// have no summary.
 func noteDue(b *pebble.Batch, hour uint32, id uint64, tally []byte) {
+	if _, target := engine.SplitID(id); target != 0 {
+		return
+	}
 	if hits, err := row.DecodeTallyHits(tally); err != nil || hits == 0 { // bots alone, of which lists do not know
 		return
 	}

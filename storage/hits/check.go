@@ -3,8 +3,8 @@ package hits
 import (
 	"errors"
 	"fmt"
-	"sync"
 
+	"shunt/engine"
 	"shunt/engine/plural"
 	"shunt/engine/zone"
 	"shunt/storage/check"
@@ -25,20 +25,20 @@ type checks struct {
 // Check returns how the rows of hits are checked.
 func Check(run *check.Run) check.Subject {
 	c := &checks{Run: run, sweep: row.Sweep{Stage: row.StageDone}, totals: checkedTotals{all: map[totalKey]*counts{}}}
-	hoursOf := func(name string, ofLinks bool, days byte) func() (check.Part, error) {
+	hoursOf := func(name string, table, days byte) func() (check.Part, error) {
 		return func() (check.Part, error) {
-			p, err := c.begin(name, ofLinks, days)
+			p, err := c.begin(name, table, days)
 			return &hours{p}, err
 		}
 	}
-	daysOf := func(name string, ofLinks bool, lives byte) func() (check.Part, error) {
+	daysOf := func(name string, table, lives byte) func() (check.Part, error) {
 		return func() (check.Part, error) {
-			p, err := c.begin(name, ofLinks, lives)
+			p, err := c.begin(name, table, lives)
 			return &days{p}, err
 		}
 	}
 	livesOf := func() (check.Part, error) {
-		p, err := c.begin("link lives", true, 0)
+		p, err := c.begin("link lives", row.TableLinkLives, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -47,11 +47,11 @@ func Check(run *check.Run) check.Subject {
 	}
 	return check.Subject{
 		Tables: []check.Table{
-			{Table: row.TableLinkHours, Name: "link hours", Begin: hoursOf("link hours", true, row.TableLinkDays), Rows: func(r *check.Report) *uint64 { return &r.LinkHours }},
-			{Table: row.TableOwnerHours, Name: "owner hours", Begin: hoursOf("owner hours", false, row.TableOwnerDays), Rows: func(r *check.Report) *uint64 { return &r.OwnerHours }},
-			{Table: row.TableLinkDays, Name: "link days", Begin: daysOf("link days", true, row.TableLinkLives), Rows: func(r *check.Report) *uint64 { return &r.LinkDays }},
+			{Table: row.TableLinkHours, Name: "link hours", Begin: hoursOf("link hours", row.TableLinkHours, row.TableLinkDays), Rows: func(r *check.Report) *uint64 { return &r.LinkHours }},
+			{Table: row.TableOwnerHours, Name: "owner hours", Begin: hoursOf("owner hours", row.TableOwnerHours, row.TableOwnerDays), Rows: func(r *check.Report) *uint64 { return &r.OwnerHours }},
+			{Table: row.TableLinkDays, Name: "link days", Begin: daysOf("link days", row.TableLinkDays, row.TableLinkLives), Rows: func(r *check.Report) *uint64 { return &r.LinkDays }},
 			{Table: row.TableLinkLives, Name: "link lives", Begin: livesOf, Rows: func(r *check.Report) *uint64 { return &r.LinkLives }},
-			{Table: row.TableOwnerDays, Name: "owner days", Begin: daysOf("owner days", false, 0), Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
+			{Table: row.TableOwnerDays, Name: "owner days", Begin: daysOf("owner days", row.TableOwnerDays, 0), Rows: func(r *check.Report) *uint64 { return &r.OwnerDays }},
 			{Table: row.TableImports, Name: "imports", Begin: check.Each(c.imports), Rows: func(r *check.Report) *uint64 { return &r.Imports }},
 			{Table: row.TableSummaries, Name: "summaries", Begin: check.Each(c.summary), Rows: func(r *check.Report) *uint64 { return &r.Summaries }},
 			{Table: row.TableSummariesDue, Name: "summaries due", Begin: check.Each(c.summaryDue), Rows: func(r *check.Report) *uint64 { return &r.SummariesDue }},
@@ -98,89 +98,12 @@ func (c *checks) positions(v []byte) error {
 
 func inWords(n uint64) string { return plural.Of(n, "hit", "hits") }
 
-// counts are sums of tally rows. They may overflow, but then both sides of a comparison overflow
-// alike.
-type counts struct{ hits, bots, prefetches, heads uint64 }
-
-func (s *counts) add(t *row.RawTally) {
-	s.hits += t.Hits
-	s.bots += t.Bots
-	s.prefetches += t.Prefetches
-	s.heads += t.Heads
-}
-
-// checkedTotals are the sums of each hour and each day, over all links and over all owners: every
-// hit counts for both. There is one for each hour and day that is kept, some 5,000 at most unless
-// clocks were wrong.
-type checkedTotals struct {
-	mu  sync.Mutex
-	all map[totalKey]*counts
-}
-
-type totalKey struct {
-	table byte
-	when  uint32 // hour or day
-}
-
-func (t *checkedTotals) add(key totalKey, s *counts) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all[key] == nil {
-		t.all[key] = new(counts)
-	}
-	sum := t.all[key]
-	sum.hits += s.hits
-	sum.bots += s.bots
-	sum.prefetches += s.prefetches
-	sum.heads += s.heads
-}
-
-// compareTotals compares the sums of links with those of owners, hour by hour and day by day. A hit
-// counts for both. A purge removes the rows of a link and keeps those of its owner, so links never
-// have more.
-func (c *checks) compareTotals() {
-	for key := range c.totals.all {
-		switch key.table {
-		case row.TableLinkHours:
-			c.compareTotal(key, totalKey{row.TableOwnerHours, key.when})
-		case row.TableLinkDays:
-			c.compareTotal(key, totalKey{row.TableOwnerDays, key.when})
-		}
-	}
-}
-
-// compareTotal skips days that are being swept, and the day that is being rolled up, since in those
-// links may be ahead of owners.
-func (c *checks) compareTotal(linkKey, ownerKey totalKey) {
-	what, m := "hour", c
-	if linkKey.table == row.TableLinkDays {
-		what = "day"
-		between := m.mark.Begun()
-		if linkKey.when < m.sweep.FirstDay || between && linkKey.when == m.zone.Day(m.mark.Hour) {
-			return
-		}
-	}
-	links, owners := *c.totals.all[linkKey], counts{}
-	if s := c.totals.all[ownerKey]; s != nil {
-		owners = *s
-	}
-	if links.exceeds(&owners) {
-		c.Fault(fmt.Sprintf("tallies of %s %d", what, linkKey.when), "all links have %s, and all owners %d (with bots, prefetches and HEAD: %d and %d)",
-			inWords(links.hits), owners.hits, links.all(), owners.all())
-	}
-}
-
-func (s *counts) exceeds(o *counts) bool {
-	return s.hits > o.hits || s.bots > o.bots || s.prefetches > o.prefetches || s.heads > o.heads
-}
-
-func (s *counts) all() uint64 { return s.hits + s.bots + s.prefetches + s.heads }
-
 // tallyPart is the shared part of the checks of all five tables of tallies.
 type tallyPart struct {
 	c       *checks
 	name    string
 	cold    *check.Join // of link tallies; nil: they are of owners
+	links   *check.Join // the rows of links, for those of their targets; nil: they are of owners
 	sums    *check.Join // the rows that have the sums of these: days of hours, lives of days; nil: none
 	sumsOf  byte        // their table
 	stage   row.Stage   // in which an hour is added to its day
@@ -192,11 +115,13 @@ type tallyPart struct {
 }
 
 // begin begins the check of a table of tallies, whose rows are summed up in those of sumsOf; 0: in none.
-func (c *checks) begin(name string, ofLinks bool, sumsOf byte) (p tallyPart, err error) {
+func (c *checks) begin(name string, table, sumsOf byte) (p tallyPart, err error) {
 	p = tallyPart{c: c, name: name, sumsOf: sumsOf, stage: row.StageOwners}
-	if ofLinks {
+	if table != row.TableOwnerHours && table != row.TableOwnerDays {
 		p.stage = row.StageLinks
-		p.cold, err = c.NewJoin(row.TableCold)
+		if p.cold, err = c.NewJoin(row.TableCold); err == nil {
+			p.links, err = c.NewJoin(table)
+		}
 	}
 	if err == nil && sumsOf != 0 {
 		p.sums, err = c.NewJoin(sumsOf)
@@ -206,6 +131,7 @@ func (c *checks) begin(name string, ofLinks bool, sumsOf byte) (p tallyPart, err
 
 func (p *tallyPart) End() error {
 	p.cold.End()
+	p.links.End()
 	p.sums.End()
 	p.flush()
 	return nil
@@ -218,12 +144,16 @@ func (p *tallyPart) flush() {
 	p.sum = counts{}
 }
 
-// tally checks a value and adds it to the sums of its hour or day.
-func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok bool) {
+// tally checks a value and adds it to the sums of its hour or day, unless it is of a target, whose hits are among those
+// of its link.
+func (p *tallyPart) tally(key, value []byte, id uint64, total totalKey) (t row.RawTally, ok bool) {
 	t, err := checkedTally(value)
 	if err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return t, false
+	}
+	if _, isTarget := p.linkOf(id); isTarget {
+		return t, true
 	}
 	if total != p.total {
 		p.flush()
@@ -233,11 +163,23 @@ func (p *tallyPart) tally(key, value []byte, total totalKey) (t row.RawTally, ok
 	return t, true
 }
 
-// wantSubject checks that the link, or the owner, of a row is there.
+// wantLink checks that the row of a target has hits alone, and not more than that of its link in the same table.
+func (p *tallyPart) wantLink(key []byte, target *row.RawTally, ofLink []byte) {
+	if target.Bots+target.Prefetches+target.Heads > 0 {
+		p.c.Fault(check.Where(p.name, key), "the row of a target has bots, prefetches or HEAD requests")
+	}
+	v, found := p.links.Find(ofLink)
+	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < target.Hits {
+		p.c.Fault(check.Where(p.name, key), "a target has %s, and its link %d", inWords(target.Hits), in.Hits)
+	}
+}
+
+// wantSubject checks that the link, also that of a target, or the owner, of a row is there.
 func (p *tallyPart) wantSubject(key []byte, id uint64) error {
 	if p.cold == nil {
 		return p.c.WantOwner(uint32(id), p.name, key)
 	}
+	id, _ = engine.SplitID(id)
 	p.key = row.AppendColdKey(p.key[:0], id)
 	if why := p.c.IDProblem(id); why != "" {
 		p.c.Fault(check.Where(p.name, key), "%s", why)
@@ -245,6 +187,21 @@ func (p *tallyPart) wantSubject(key []byte, id uint64) error {
 		p.c.Fault(check.Where(p.name, key), "no link, not even a deleted one, has id %d", id)
 	}
 	return nil
+}
+
+// linkOf returns the link of a tally of a target.
+func (p *tallyPart) linkOf(id uint64) (link uint64, isTarget bool) {
+	link, target := engine.SplitID(id)
+	return link, target != 0 && p.cold != nil
+}
+
+// named names the link or the target of a tally.
+func named(id uint64) string {
+	link, target := engine.SplitID(id)
+	if target != 0 {
+		return fmt.Sprintf("target %d of link %d", target, link)
+	}
+	return fmt.Sprintf("link %d", link)
 }
 
 // checkedTally accepts a tally row in its one encoding, with no more visitors than hits. The
@@ -277,7 +234,10 @@ func (p *hours) Row(key, value []byte) error {
 		return err
 	}
 	m, hour := p.c, row.HourOf(key)
-	t, ok := p.tally(key, value, totalKey{key[0], hour})
+	t, ok := p.tally(key, value, id, totalKey{key[0], hour})
+	if link, isTarget := p.linkOf(id); ok && isTarget && hour >= m.firstHour {
+		p.wantLink(key, &t, row.AppendLinkHourKey(nil, hour, link))
+	}
 	day := m.zone.Day(hour)
 	switch {
 	case !ok:
@@ -310,7 +270,10 @@ func (p *days) Row(key, value []byte) error {
 			return err
 		}
 	}
-	t, ok := p.tally(key, value, totalKey{key[0], day})
+	t, ok := p.tally(key, value, id, totalKey{key[0], day})
+	if link, isTarget := p.linkOf(id); ok && isTarget && day >= p.c.sweep.FirstDay { // those before are being swept
+		p.wantLink(key, &t, row.AppendLinkDayKey(nil, link, day))
+	}
 	if last := p.c.mark.Last(); ok && day > p.c.zone.Day(last) {
 		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
@@ -331,7 +294,7 @@ func (p *days) wantLife() {
 	key := row.AppendLinkLifeKey(nil, p.subject)
 	v, found := p.sums.Find(key)
 	if in, err := row.ParseTally(v); !found || err == nil && in.Hits < p.hits {
-		p.c.Fault(check.Where("link lives", key), "the life of link %d has %s, and its days %d", p.subject, inWords(in.Hits), p.hits)
+		p.c.Fault(check.Where("link lives", key), "the life of %s has %s, and its days %d", named(p.subject), inWords(in.Hits), p.hits)
 	}
 	p.hits = 0
 }
@@ -351,11 +314,14 @@ func (p *lives) Row(key, value []byte) error {
 	if err := p.wantSubject(key, id); err != nil {
 		return err
 	}
-	if _, err := checkedTally(value); err != nil {
+	t, err := checkedTally(value)
+	if err != nil {
 		p.c.Fault(check.Where(p.name, key), "%v", err)
 		return nil
 	}
-	if p.summarised {
+	if link, isTarget := p.linkOf(id); isTarget {
+		p.wantLink(key, &t, row.AppendLinkLifeKey(nil, link))
+	} else if p.summarised {
 		p.wantSummary(id, value)
 	}
 	return nil

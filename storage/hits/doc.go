@@ -51,6 +51,17 @@
 // Rejected: to count while the hour is added up, in one batch. The life is a merge that nothing has read yet, and a
 // late hit in a batch with another one of the link would not see it.
 //
+// # Targets
+//
+// A hit of a link with several targets is in a second row, of (hour, target): engine.TargetID puts the number of the
+// target above the id of the link. Roll-up, sweeps, the outbox and views take these rows for what they look like, rows
+// of links that come after all others; whatever is about links alone stops before them (row.OfLinks). A target never
+// has more hits than its link in the same hour, day or life: rows of links come first, in a flush, in the outbox and in
+// an hour that is rolled up. A purge finds the rows of targets by their keys (targets.go).
+//
+// Rejected: the number behind the id, so that the rows of a link are neighbours, which makes every key of a tally and
+// every id in an outbox longer, for the sake of a few links.
+//
 // # Views
 //
 // A view is one Pebble snapshot and the set of hours that have rows. The set is kept in memory, so
@@ -83,6 +94,6 @@
 // once, cost 3.4 times the CPU, and compaction could not keep up (measured for the design). Roll-up
 // pays for days and lives once an hour instead of once a second.
 //
-// Files, leaves first: hours.go, state.go, adder.go, plan.go, hourrows.go, days.go, read.go, flush.go, summarise.go,
-// sweep.go, rollup.go, view.go, owners.go, zone.go, check.go.
+// Files, leaves first: hours.go, state.go, adder.go, plan.go, hourrows.go, days.go, targets.go, read.go, flush.go,
+// summarise.go, sweep.go, rollup.go, view.go, owners.go, zone.go, checktotals.go, check.go.
 package hits

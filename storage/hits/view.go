@@ -213,9 +213,9 @@ func (v *view) lastHits(hour uint32, fn func(id uint64, quiet bool) error) error
 		if err != nil || open < hour {
 			continue
 		}
-		err = kv.Each(v.snapshot, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, open)), func(key, _ []byte) (bool, error) {
+		err = kv.Each(v.snapshot, row.OfLinks(row.AppendHourPrefix(nil, row.TableLinkHours, open)), func(key, _ []byte) (bool, error) {
 			id, err := row.LinkOf(key)
-			if err == nil {
+			if err == nil && !v.mark.Passed(row.StageLinks, open, id) { // else it is due, or summarised
 				err = fn(id, false)
 			}
 			return err == nil, err
@@ -233,9 +233,9 @@ func (v *view) LoadHits(ctx context.Context, fn func(id, hits uint64)) error {
 }
 
 func (v *view) loadHits(ctx context.Context, fn func(id, hits uint64)) error {
-	ranges := []row.Range{row.TableRange(row.TableLinkLives)}
+	ranges := []row.Range{row.OfLinks([]byte{row.TableLinkLives})}
 	for _, hour := range v.mark.Open(v.hours) {
-		ranges = append(ranges, row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
+		ranges = append(ranges, row.OfLinks(row.AppendHourPrefix(nil, row.TableLinkHours, hour)))
 	}
 	return kv.Scan(ctx, v.snapshot, ranges, v.progress, kv.EachRow(func(key, value []byte) error {
 		id, err := row.LinkOf(key)

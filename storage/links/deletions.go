@@ -53,27 +53,44 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	return engine.Deletion{Hour: hour, ID: id, Key: key}, nil
 }
 
-func (l *Links) rowsToPurge(id uint64) (_ *purgedRows, err error) {
-	if l.clustered {
-		return &purgedRows{manyDays: true}, nil // each node has other rows, and finds those of hours itself
+func (l *Links) rowsToPurge(id uint64) (*purgedRows, error) {
+	if l.clustered { // each node has other rows, and finds those of hours and of targets itself
+		return &purgedRows{tallies: []purgedTally{{id: id, manyDays: true}}}, nil
 	}
-	p := &purgedRows{hours: l.hits.Hours(l.hits.Mark().Hour)}
-	keys := row.DaysOfLink(id)
-	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	targets, err := l.hits.Targets(id)
 	if err != nil {
 		return nil, err
 	}
+	p := &purgedRows{hours: l.hits.Hours(l.hits.Mark().Hour)}
+	for _, id := range append([]uint64{id}, targets...) {
+		t, err := l.tallyToPurge(id)
+		if err != nil {
+			return nil, err
+		}
+		p.tallies = append(p.tallies, t)
+	}
+	return p, nil
+}
+
+// tallyToPurge returns the days of a tally.
+func (l *Links) tallyToPurge(id uint64) (t purgedTally, err error) {
+	t.id = id
+	keys := row.DaysOfLink(id)
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return t, err
+	}
 	defer func() { err = errors.Join(err, it.Close()) }()
 	for valid := it.First(); valid; valid = it.Next() {
-		if len(p.days) == MaxDaysByKey {
-			p.manyDays = true
+		if len(t.days) == MaxDaysByKey {
+			t.manyDays = true
 			break
 		}
 		day, err := row.DayOf(it.Key())
 		if err != nil {
-			return nil, err
+			return t, err
 		}
-		p.days = append(p.days, day)
+		t.days = append(t.days, day)
 	}
-	return p, it.Error()
+	return t, it.Error()
 }

@@ -41,12 +41,12 @@
 // little as other rows of owners.
 //
 // A purge is a mutation like any other, so it is ordered with creations under the same code. Its
-// batch removes all rows of the id, including the row by deletion, so a purge happens whole or not
-// at all. It removes the hot record only if that is the link's own: if the owner has used the code
+// batch removes all rows of the id and of the link's targets, including the row by deletion, so a purge
+// happens whole or not at all. It removes the hot record only if that is the link's own: if the owner has used the code
 // again, the record belongs to another link. A reset of figures gives a link another id, with rows
 // as a creation writes them but for its times, and adds a row by deletion of the old id, which is
 // then purged like that of a deleted link whose code was used again. Hour rows that the roll-up has passed are deleted
-// later with their hour. Day rows are found when the purge is requested, by the only goroutine that
+// later with their hour. Day rows, and targets, are found when the purge is requested, by the only goroutine that
 // writes such rows, and are deleted by their keys. If there are more than 64, one range deletion is
 // cheaper to write, although every reader must consider it until it is compacted. Rows of owners
 // stay.

@@ -9,10 +9,10 @@ import (
 	"shunt/storage/row"
 )
 
-// ErrNoIDs: the node has given all of its 2^48 − 1 link ids.
+// ErrNoIDs: all of the 2^48 − 1 link ids were given.
 var ErrNoIDs = errors.New("no link ids left")
 
-// AllocateIDs implements engine.Store. Counters start at 1. It commits a batch of its own. Errors:
+// AllocateIDs implements engine.Store. Ids start at 1. It commits a batch of its own. Errors:
 // ErrNoIDs.
 func (l *Links) AllocateIDs(n uint64) (first uint64, err error) {
 	l.ids.Lock()
@@ -28,14 +28,11 @@ func (l *Links) AllocateIDs(n uint64) (first uint64, err error) {
 		return 0, err
 	}
 	l.ids.bound.Store(bound + n)
-	return uint64(l.node)<<row.IDCounterBits | bound, nil
+	return bound, nil
 }
 
 // Given reports whether a link may have an id.
-func (l *Links) Given(id uint64) bool {
-	counter := id & (1<<row.IDCounterBits - 1)
-	return uint16(id>>row.IDCounterBits) == l.node && counter != 0 && counter < l.ids.bound.Load()
-}
+func (l *Links) Given(id uint64) bool { return id != 0 && id < l.ids.bound.Load() }
 
 // IDBound returns the bound of ids: every id below it may have been given.
 func (l *Links) IDBound() uint64 { return l.ids.bound.Load() }

@@ -5,7 +5,7 @@ import "testing"
 // Whoever allocates ids holds the lock while it waits for the cluster's log.
 func TestTheBoundOfIDsIsRaisedWithoutTheLockOfThoseWhoAllocate(t *testing.T) {
 	var l Links
-	l.Start(0, 10)
+	l.Start(10)
 	l.ids.Lock()
 	defer l.ids.Unlock()
 	for _, c := range []struct{ to, want uint64 }{{20, 20}, {15, 20}, {21, 21}} {

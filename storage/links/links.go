@@ -26,7 +26,6 @@ type Links struct {
 	commits     committer
 	nextReceipt []byte // where the sweep of receipts continues; nil: at the first
 	clustered   bool   // other nodes have the same links, and other rows of hits
-	node        uint16
 	ids         struct {
 		sync.Mutex
 		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Start is over
@@ -48,11 +47,8 @@ func (l *Links) Init(db *pebble.DB, w *kv.Writer, o Options) {
 	l.commits.init(db, o.Share, o.Log)
 }
 
-// Start sets the node whose links these are, and the bound of ids.
-func (l *Links) Start(node uint16, bound uint64) {
-	l.node = node
-	l.ids.bound.Store(bound)
-}
+// Start sets the bound of ids.
+func (l *Links) Start(bound uint64) { l.ids.bound.Store(bound) }
 
 // Cluster says whether other nodes have the same links. Then a batch is committed at batchBytes; 0: there are none.
 func (l *Links) Cluster(batchBytes int) {

@@ -15,9 +15,15 @@ const MaxDaysByKey = 64
 // it alone writes such rows, and it does nothing else until the purge is committed. In a cluster nobody
 // reads them: see rowsToPurge.
 type purgedRows struct {
+	tallies []purgedTally // of the link, and of its targets
+	hours   []uint32      // those from the mark on: a row in one that is open would create day and life rows again
+}
+
+// purgedTally is the tally of a purged link, or of one of its targets.
+type purgedTally struct {
+	id       uint64
 	days     []uint32
-	manyDays bool     // there are more than days holds
-	hours    []uint32 // those from the mark on: a row in one that is open would create day and life rows again
+	manyDays bool // there are more than days holds
 }
 
 // purge removes every row of a deleted link, except hour rows that roll-up has passed: without a
@@ -28,21 +34,27 @@ func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 		b.remove(row.AppendHotKey(b.key[:0], p.Key))
 	}
 	b.remove(row.AppendColdKey(b.key[:0], p.ID))
-	b.remove(row.AppendLinkLifeKey(b.key[:0], p.ID))
 	b.remove(row.AppendSummaryKey(b.key[:0], p.ID))
 	b.remove(row.AppendCapKey(b.key[:0], p.ID))
-	if rows.manyDays {
-		keys := row.DaysOfLink(p.ID)
-		kv.Must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
-	} else {
-		for _, day := range rows.days {
-			b.remove(row.AppendLinkDayKey(b.key[:0], p.ID, day))
-		}
-	}
-	for _, hour := range rows.hours {
-		b.remove(row.AppendLinkHourKey(b.key[:0], hour, p.ID))
+	for i := range rows.tallies {
+		b.purgeTally(&rows.tallies[i], rows.hours)
 	}
 	b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
+}
+
+func (b *Batch) purgeTally(t *purgedTally, hours []uint32) {
+	b.remove(row.AppendLinkLifeKey(b.key[:0], t.id))
+	if t.manyDays {
+		keys := row.DaysOfLink(t.id)
+		kv.Must(b.batch.DeleteRange(keys.Lower, keys.Upper, nil))
+	} else {
+		for _, day := range t.days {
+			b.remove(row.AppendLinkDayKey(b.key[:0], t.id, day))
+		}
+	}
+	for _, hour := range hours {
+		b.remove(row.AppendLinkHourKey(b.key[:0], hour, t.id))
+	}
 }
 
 // remove deletes a row whose key was made in b.key.

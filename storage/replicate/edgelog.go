@@ -148,7 +148,9 @@ func (s *Rows) shareLogged(b *pebble.Batch, doing string) error {
 	if len(purged) > 0 { // nothing else may make rows of these links again: ApplyEdge looks for them from now on
 		s.hits.Turn().Lock()
 		defer s.hits.Turn().Unlock()
-		s.removeTallies(b, purged)
+		if err := s.removeTallies(b, purged); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
 		s.pulls.purged = at.Sequence
 	}
 	if err := s.writer.Sync(b, doing); err != nil {
@@ -161,15 +163,14 @@ func (s *Rows) shareLogged(b *pebble.Batch, doing string) error {
 
 // removeTallies adds to b what removes the tallies of purged links that came after their purge was prepared. The caller
 // has hits.Turn.
-func (s *Rows) removeTallies(b *pebble.Batch, purged []uint64) {
+func (s *Rows) removeTallies(b *pebble.Batch, purged []uint64) error {
 	for _, id := range purged {
-		days := row.DaysOfLink(id)
-		kv.Must(b.DeleteRange(days.Lower, days.Upper, nil))
-		kv.Remove(b, row.AppendLinkLifeKey(nil, id))
-		for _, hour := range s.hits.Hours(s.hits.Mark().Hour) {
-			kv.Remove(b, row.AppendLinkHourKey(nil, hour, id))
+		s.hits.RemoveTally(b, id)
+		if err := s.hits.RemoveTargets(b, id); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // tell wakes those who wait for entries.

@@ -93,7 +93,7 @@ func (m *mirror) purgeHours(ctx context.Context) error {
 	}
 	err := kv.Each(m.rows.db, row.TableRange(row.TableLinkHours), func(key, _ []byte) (bool, error) {
 		id, err := row.HourSuffix(key)
-		if err != nil || !gone[id] {
+		if link, _ := engine.SplitID(id); err != nil || !gone[link] {
 			return err == nil, err
 		}
 		if kv.Remove(m.batch, key); m.batch.Len() >= learnBytes {
@@ -109,11 +109,13 @@ func (m *mirror) purgeLinks(ids []uint64) error {
 	s := m.rows
 	s.hits.Turn().Lock()
 	defer s.hits.Turn().Unlock()
-	s.removeTallies(m.batch, ids)
+	defer m.batch.Reset()
+	if err := s.removeTallies(m.batch, ids); err != nil {
+		return err
+	}
 	for _, id := range ids {
 		kv.Remove(m.batch, row.AppendSummaryKey(nil, id))
 		kv.Remove(m.batch, row.AppendColdKey(nil, id))
 	}
-	defer m.batch.Reset()
 	return s.writer.Commit(m.batch)
 }

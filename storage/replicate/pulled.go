@@ -156,12 +156,13 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 			a.merge(&r)
 			continue
 		}
-		given := a.store.links.Given(r.ID)
+		link, target := engine.SplitID(r.ID)
+		given := a.store.links.Given(link)
 		if !given && !a.edge {
-			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, r.ID)
+			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, link)
 		}
 		if doubtful || !given {
-			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], r.ID))
+			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], link))
 			if err != nil {
 				return err
 			}
@@ -175,8 +176,8 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 		if err != nil {
 			return err
 		}
-		if hits > 0 {
-			a.hits = append(a.hits, engine.PulledHits{ID: r.ID, Hits: hits})
+		if hits > 0 && target == 0 { // those of targets are among those of their link
+			a.hits = append(a.hits, engine.PulledHits{ID: link, Hits: hits})
 		}
 	}
 	return rows.Err()

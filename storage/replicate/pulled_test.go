@@ -197,6 +197,10 @@ func (n *pulledNode) flush() {
 		}
 		n.pending.Add(hour, id, clusterOwner(id), m)
 		n.c.ledger.Add(hour, id, clusterOwner(id), m)
+		if target := uint8(rng.IntN(4)); target > 1 && m.Hits > 0 {
+			n.pending.AddTarget(hour, id, target, m)
+			n.c.ledger.AddTarget(hour, id, target, m)
+		}
 	}
 	n.commit()
 }
@@ -255,7 +259,7 @@ func (n *pulledNode) pull(from *pulledNode) {
 func (c *pulledCluster) compareHits(when string) {
 	want := map[uint64]uint64{}
 	for key, m := range c.ledger.Links {
-		if m.Hits > 0 {
+		if _, target := engine.SplitID(key.ID); m.Hits > 0 && target == 0 {
 			want[key.ID] += m.Hits
 		}
 	}
@@ -444,8 +448,8 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 		return bytes.Clone(o.End())
 	}
 	one := row.OutboxRow{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(rowtest.Hit(1))}
-	never, ofNode := one, one
-	never.ID, ofNode.ID = 500, 1<<row.IDCounterBits|1
+	never, neverTarget, ofNothing := one, one, one
+	never.ID, neverTarget.ID, ofNothing.ID = 500, engine.TargetID(500, 2), 1<<56|1
 	flipped := bytes.Clone(p.Records[1])
 	flipped[len(flipped)/2] ^= 4
 	for name, c := range map[string]struct {
@@ -460,7 +464,8 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 		"a record that is cut off":          {2, [][]byte{good, p.Records[1][:20]}, ErrCorrupt},
 		"an empty record":                   {2, [][]byte{good, {}}, ErrCorrupt},
 		"a link that was never made":        {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, never)}, ErrCorrupt},
-		"a link of another node":            {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, ofNode)}, ErrCorrupt},
+		"a target of a link never made":     {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, neverTarget)}, ErrCorrupt},
+		"an id with bits of nothing":        {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, ofNothing)}, ErrCorrupt},
 		"one from beyond the log":           {2, [][]byte{record(row.OutboxHead{Position: 2, Sequence: log.head.Sequence + 1}, one)}, ErrOutboxEarly},
 		"a tally that is none":              {2, [][]byte{good, record(row.OutboxHead{Position: 3}, row.OutboxRow{Table: row.TableLinkHours, ID: 1, Tally: []byte{1, 1}})}, ErrCorrupt},
 		"no records, and others missing":    {9, nil, ErrOutboxGap},
@@ -519,6 +524,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	leader.Lead(log)
 	f := rowtest.NewFlush()
 	f.Add(100, 1, 2, rowtest.Hit(1))
+	f.AddTarget(100, 1, 3, rowtest.Hit(1))
 	f.Add(100, 2, 3, rowtest.Hit(1))
 	flush(t, maker, 1, f)
 	flush(t, s, 1, f)
@@ -531,6 +537,8 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 		t.Helper()
 		tally, _, err := readLife(t, s, 1)
 		expect.That(t, err == nil && tally.Hits == 0, "%s: the purged link has %d hits, %v", when, tally.Hits, err)
+		tally, _, err = readLife(t, s, engine.TargetID(1, 3))
+		expect.That(t, err == nil && tally.Hits == 0, "%s: its target has %d hits, %v", when, tally.Hits, err)
 		if tally, _, err := readLife(t, s, 2); err != nil || tally.Hits != 2 && s != leader {
 			t.Errorf("%s: the other one has %d hits, %v", when, tally.Hits, err)
 		}
@@ -540,7 +548,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	for when, s := range map[string]*Store{"at once": s, "after a restart": crashed} {
 		expect.Equal(t, pull(t, s, maker), 1, "%s hits", when)
 		m := s.Rows.Metrics()
-		expect.That(t, m.PulledRowsDropped == 1 && m.PulledRows == 3, "%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
+		expect.That(t, m.PulledRowsDropped == 2 && m.PulledRows == 3, "%s: %d rows applied, %d dropped", when, m.PulledRows, m.PulledRowsDropped)
 		owner := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true}}
 		got, err := s.writer.Get(row.AppendOwnerHourKey(nil, 100, 2))
 		expect.That(t, err == nil && bytes.Equal(got, rowOf(owner)), "%s: the owner has %x, %v", when, got, err)

@@ -99,8 +99,9 @@ func (s *Rows) commitShared(b *pebble.Batch, own own) error {
 		s.hits.Turn().Lock()
 		defer s.hits.Turn().Unlock()
 		for _, id := range own.purged {
-			for _, hour := range s.hits.Hours(s.hits.Mark().Hour) {
-				kv.Remove(b, row.AppendLinkHourKey(nil, hour, id))
+			s.hits.RemoveHours(b, id)
+			if err := s.hits.RemoveTargets(b, id); err != nil {
+				return err
 			}
 		}
 		s.pulls.purged = s.shared.whole.Sequence

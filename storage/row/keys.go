@@ -51,6 +51,9 @@ const LayoutVersion = 3
 //	│ 73 │ edges       │ name 1…63                                     │ outboxes                 │
 //	└────┴─────────────┴───────────────────────────────────────────────┴──────────────────────────┘
 //
+// In the tables of hours, days and lives, link id is the id of a tally: of a link, or of one of its targets
+// (engine.TargetID), which come after all links.
+//
 // Hours are Unix time / 3600, days those of the store's time zone (engine/zone). The complement ^link id makes the
 // newest link come first. Hour rows begin with the hour, not the link, so that an hour is rolled up by one
 // sequential scan, and old hours are deleted by one range deletion. A tag is folded (engine.FoldTag), so
@@ -105,8 +108,8 @@ const (
 //	f  layout version            4 bytes big-endian
 //	s  store id                  16 random bytes
 //	v  visitor key               16 random bytes, secret: of the visitor hash
-//	n  node                      2 bytes big-endian: the high 16 bits of the ids that are made here
-//	i  id bound                  8 bytes big-endian: every id below it, of this node, may have been given
+//	n  node                      2 bytes big-endian: 0, as the high 16 bits of all ids of links
+//	i  id bound                  8 bytes big-endian: every id below it may have been given
 //	p  positions                 epoch, flush sequence number, open hour, rings: see AppendPositions
 //	m  roll-up mark              see AppendMark
 //	d  sweep mark                see AppendSweep
@@ -147,7 +150,8 @@ const (
 	EdgeRevoked   = 2 // its writer has refused it
 )
 
-// IDCounterBits is the width of a link id's counter. The bits above it are the node.
+// IDCounterBits is the width of a link id. In the id of a tally, the 8 bits above it are the number of a target, 0 for
+// the link itself (engine.TargetID).
 const IDCounterBits = 48
 
 // MetaKey returns the key of a meta row.
@@ -403,6 +407,12 @@ func PrefixRange(prefix []byte) Range {
 	}
 	upper[len(upper)-1]++
 	return Range{Lower: prefix, Upper: upper}
+}
+
+// OfLinks returns the range of the rows with a prefix, of an hour of links or of all lives, that are of links and not
+// of targets.
+func OfLinks(prefix []byte) Range {
+	return Range{Lower: prefix, Upper: binary.BigEndian.AppendUint64(bytes.Clone(prefix), 1<<IDCounterBits)}
 }
 
 // TableRange returns the range of a table.

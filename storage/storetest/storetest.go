@@ -214,7 +214,8 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 			if table == row.TableLinkHours && row.HourOf([]byte(key)) < mark {
 				continue
 			}
-			found[binary.BigEndian.Uint64([]byte(key[at:]))]++
+			link, _ := engine.SplitID(binary.BigEndian.Uint64([]byte(key[at:])))
+			found[link]++
 		}
 	}
 	for key := range Rows(t, from, row.TableSummaries) {

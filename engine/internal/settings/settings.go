@@ -52,8 +52,8 @@ type Options struct {
 	ClockSettles  time.Duration // how long the clock must run evenly before it closes hours; default 10 min; negative: 0, and Now is trusted in all
 	CloseTimeout  time.Duration // how long Run's end and Close each wait for a store that hangs; default 10 s
 
-	// PendingEntries bounds the (hour, link) and (hour, owner) entries that wait in memory for the
-	// store; at least 2, at most the default. Redirects beyond it are only in live counters: see
+	// PendingEntries bounds the (hour, link), (hour, target) and (hour, owner) entries that wait in memory for the
+	// store; at least 3, at most the default. Redirects beyond it are only in live counters: see
 	// Metrics.HitsMissing.
 	PendingEntries int
 
@@ -132,8 +132,8 @@ func (o *Options) check() error {
 	if o.CloseTimeout < 0 {
 		return fmt.Errorf("close timeout %v is negative", o.CloseTimeout)
 	}
-	if n := o.PendingEntries; n < 2 || n > DefaultPendingEntries {
-		return fmt.Errorf("%d pending entries: not 2 to %d", n, DefaultPendingEntries)
+	if n := o.PendingEntries; n < 3 || n > DefaultPendingEntries {
+		return fmt.Errorf("%d pending entries: not 3 to %d", n, DefaultPendingEntries)
 	}
 	if n := o.Rings; n < 1 || n > journal.MaxRings || n&(n-1) != 0 {
 		return fmt.Errorf("%d rings: not a power of two up to %d", n, journal.MaxRings)
@@ -148,5 +148,4 @@ func (o *Options) check() error {
 type Identity struct {
 	StoreID    [16]byte
 	VisitorKey [16]byte // secret key of the visitor hash
-	Node       uint16   // high 16 bits of the ids made here
 }

@@ -66,6 +66,15 @@ func (f *Flush) Add(hour uint32, id uint64, owner uint32, m *Model) {
 	}
 }
 
+// AddTarget counts for a target of a link, whose hit Add has counted.
+func (f *Flush) AddTarget(hour uint32, link uint64, target uint8, m *Model) {
+	key := LinkHour{hour, engine.TargetID(link, target)}
+	if f.Links[key] == nil {
+		f.Links[key] = &Model{}
+	}
+	f.Links[key].Add(m)
+}
+
 func (f *Flush) Batch(p engine.Positions) engine.FlushBatch {
 	return engine.FlushBatch{
 		Positions: p,
