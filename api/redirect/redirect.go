@@ -216,7 +216,7 @@ func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 		return r.miss(d.Outcome, q.Domain)
 	}
 	visit := r.visit(q)
-	// visit.Target = d.target
+	// visit.Kind = engine.KindOf(visit.Class(), d.target)
 	if !r.engine.Hit(d.link, visit) {
 		if o := r.refused(d, q, visit); o != Redirected {
 			return o
@@ -253,7 +253,6 @@ func (r *Redirector) refused(d Decision, q *Request, visit engine.Visit) Outcome
 // must not hide that a click would be in vain.
 func (r *Redirector) prefetched(d Decision, q *Request) Outcome {
 	visit := engine.Visit{NowMs: q.NowMs, Class: engine.ClassPrefetch}
-	// visit.Target = d.target
 	if !r.engine.Hit(d.link, visit) {
 		return r.refused(d, q, visit)
 	}
