@@ -157,10 +157,11 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
+	"api/dashboard/targets": {knows: []string{"api/ops", "api/rules", "api/ruletext"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/span":    {knows: []string{"engine/zone"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
@@ -196,7 +197,8 @@ var rooms = map[string]room{
 	"api/rate":            {never: noHTTP},
 	"api/redirect":        {knows: []string{"engine", "engine/extras", "engine/index", "api/choice", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/relay":           {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
-	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/ops"}, never: noHTTP},
+	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/dashboard/targets", "api/ops"}, never: noHTTP},
+	"api/ruletext":        {knows: []string{"api/client"}, never: noHTTP},
 	"api/shed":            {never: noHTTP},
 	"api/sheet":           {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
 	"api/source":          {never: noHTTP},
@@ -241,7 +243,7 @@ var rooms = map[string]room{
 	"cmd/shunt/identity":       {never: []string{cobra}},
 	"cmd/shunt/node":           {knows: []string{"api/absent", "api/account", "api/admin", "api/certificate", "api/cluster", "api/domain", "api/problem", "cmd/shunt/certs", "cmd/shunt/settings", "engine", "engine/plural", "storage", "storage/clusterlog", "storage/etcdlog", "storage/replica", "storage/replicate"}, users: []string{"cmd/shunt/cluster"}},
 	"cmd/shunt/importer":       {knows: []string{"api/client", "api/source", "cmd/shunt/console", "engine/plural"}, never: []string{cobra}},
-	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
+	"cmd/shunt/linkflags":      {knows: []string{"api/client", "api/ruletext", "api/tagtext", "cmd/shunt/console", "cmd/shunt/settings"}, never: []string{cobra}},
 	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
 	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/targets"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/qrcode"
@@ -26,6 +27,7 @@ type linkView struct {
 	Changes   string // address of the changes of the link in the audit log; empty: the visitor is no admin
 	Duplicate string // address of the form for a link like it
 	Compare   string // address of the comparison with others
+	Targets   []targets.Row
 	Site      string // the host of the target
 	Alike     string // address of the list of links to that host
 	List      string // address of the list of links
@@ -146,9 +148,14 @@ func (r *request) readLink(view *linkView, code string) error {
 	if view.Span == nil {
 		return nil
 	}
-	if err := r.readLinkWindows(code, view.Whose, view.windows("include", allLists)...); err != nil {
+	include := allLists
+	if view.Link.Number != 0 {
+		include += ",targets"
+	}
+	if err := r.readLinkWindows(code, view.Whose, view.windows("include", include)...); err != nil {
 		return err
 	}
+	view.Targets = targets.Rows(&view.Link, view.Window.Targets)
 	return r.fillFigures(&view.figuresView)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"shunt/api/dashboard/targets"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -24,7 +25,7 @@ type linkField struct {
 	name  string
 	fixed bool                     // it cannot be edited
 	shown func(l *ops.Link) string // the text of the field for a link
-	value func(text string) any    // the JSON value of what was typed, without spaces at its ends; nil: the default
+	value func(text string) any    // the JSON value of what was typed, without spaces at its ends; nil: the default; an error: of the field
 }
 
 // linkFields are the fields of the forms, in the order of the pages.
@@ -39,6 +40,8 @@ var linkFields = []linkField{
 	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
 	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
 	{"max_hits", false, shownMaxHits, numberValue},
+	{"rules", false, targets.Rules, targets.RulesValue},
+	{"split", false, targets.Split, targets.SplitValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
 	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
@@ -106,6 +109,11 @@ func timeValue(text string) any {
 
 func checkValue(text string) any { return text != "" }
 
+func isError(value any) bool {
+	_, is := value.(error)
+	return is
+}
+
 func tagsValue(text string) any {
 	if tags := tagtext.Split(text); len(tags) > 0 {
 		return tags
@@ -137,6 +145,9 @@ var hints = map[string]string{
 	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
+
+	"rules": "A line each, the first that fits counts: device=ios and language=de -> https://example.org/app",
+	"split": "A line each, for visitors whom no rule sends elsewhere: 70:https://example.org/a",
 
 	"expired_url": "Where visitors are sent once the link has expired or its limit is reached. Empty: they see a page that says so.",
 
@@ -304,6 +315,8 @@ func (f *linkForm) body(patch bool, has func(name string) bool) (jsonbody.Body, 
 			return jsonbody.Body{}, jsonbody.FieldError(of.name, "characters", "must be UTF-8")
 		}
 		switch value := of.value(text); {
+		case isError(value):
+			return jsonbody.Body{}, jsonbody.FieldError(of.name, "format", value.(error).Error())
 		case value != nil:
 			values[of.name] = value
 		case patch && of.name == "url":
@@ -336,7 +349,7 @@ func (f *linkForm) refuse(err error) (status int, ok bool) {
 			f.Error = visit.Sentence(e.Error())
 		case at.Error != "": // the first is enough
 		case inList:
-			at.Error = "Tag " + ordinal(index) + ": " + e.Message + "."
+			at.Error = itemNames[name] + " " + ordinal(index) + ": " + e.Message + "."
 		default:
 			at.Error = text
 		}
@@ -368,9 +381,13 @@ func (f *linkForm) focus() {
 	}
 }
 
-// ordinal returns the number that people give to the place "0]" of a list.
+// itemNames are what people call the items of fields that are lists.
+var itemNames = map[string]string{"tags": "Tag", "rules": "Rule", "split": "Part"}
+
+// ordinal returns the number that people give to the place "0]" of a list, after which more may follow.
 func ordinal(index string) string {
-	n, _ := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	index, _, _ = strings.Cut(index, "]")
+	n, _ := strconv.Atoi(index)
 	return strconv.Itoa(n + 1)
 }
 

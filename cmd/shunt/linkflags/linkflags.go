@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"shunt/api/client"
+	"shunt/api/ruletext"
 	"shunt/api/tagtext"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/settings"
@@ -57,9 +58,9 @@ var Fields = []Field{
 	{"disable", "disabled", "bool", "answer 410 instead of redirecting", "", "--disable=false: redirect again",
 		last(readYes), func(l *client.Link) string { return strconv.FormatBool(l.Disabled) }},
 	{"rule", "rules", "RULE", "'CONDITION -> URL': send visitors who meet the condition there; the first of several counts, and the flag is repeated", "", "'': none",
-		readRules, showRules},
+		lines(ruletext.ReadRules), func(l *client.Link) string { return cmp.Or(strings.Join(ruletext.Rules(l.Rules), "; "), "-") }},
 	{"split", "split", "WEIGHT:URL", "one of 2 to 10 targets among which visitors are divided whom no rule sends elsewhere; the flag is repeated", "", "'': none",
-		readSplit, showSplit},
+		lines(ruletext.ReadSplit), func(l *client.Link) string { return cmp.Or(strings.Join(ruletext.Split(l.Split), "; "), "-") }},
 }
 
 var queries = []string{string(client.QueryNone), string(client.QueryAppend), string(client.QueryOverride), string(client.QueryKeep)}
@@ -112,6 +113,16 @@ func (f *linkFlag) Set(text string) (err error) {
 
 func (f *linkFlag) String() string { return strings.Join(f.texts, ",") }
 func (f *linkFlag) Type() string   { return f.field.Kind }
+
+// lines makes a reader of a flag that is repeated of one of its values. An empty one alone resets the field.
+func lines[T any](read func(texts []string) ([]T, error)) func(texts []string) (any, error) {
+	return func(texts []string) (any, error) {
+		if len(texts) == 1 && strings.TrimSpace(texts[0]) == "" {
+			return nil, nil
+		}
+		return read(texts)
+	}
+}
 
 // last makes a reader of a flag's values of a reader of one: the last counts.
 func last(read func(text string) (any, error)) func(texts []string) (any, error) {

@@ -1,4 +1,10 @@
-package linkflags
+// Package ruletext has rules and splits as people type and read them, in flags of the command and in forms: a line each.
+// What the words mean is the server's: here they only get the types of the API. The package knows api/client, whose
+// types it makes.
+//
+//	device=ios and language=de -> https://example.org/app
+//	70:https://example.org/a
+package ruletext
 
 import (
 	"errors"
@@ -8,8 +14,6 @@ import (
 
 	"shunt/api/client"
 )
-
-// Rules and splits as people type and read them. What the words mean is the server's: here they only get their types.
 
 // conditionNames are the names of conditions beside query.NAME, and their types in the API.
 var conditionNames = [...]struct{ name, kind string }{
@@ -24,16 +28,20 @@ const (
 	conditionAnd = " and "
 )
 
-// readRules reads each text as a rule. An empty one alone resets the field.
-func readRules(texts []string) (any, error) {
-	if len(texts) == 1 && strings.TrimSpace(texts[0]) == "" {
-		return nil, nil
-	}
-	var rules []client.Rule
-	for _, text := range texts {
+// A LineError is an error of one of several lines, from 0 on.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e LineError) Error() string { return e.Err.Error() }
+
+// ReadRules reads each line as a rule. An error is a LineError.
+func ReadRules(lines []string) (rules []client.Rule, err error) {
+	for i, text := range lines {
 		rule, err := readRule(text)
 		if err != nil {
-			return nil, err
+			return nil, LineError{i, err}
 		}
 		rules = append(rules, rule)
 	}
@@ -79,20 +87,17 @@ func readCondition(text string) (c client.Condition, err error) {
 	return c, fmt.Errorf("the condition %q must be one of %s, query.NAME=…", text, strings.Join(names, ", "))
 }
 
-// showRules returns rules as --rule takes them, one after the other.
-func showRules(l *client.Link) string {
-	if len(l.Rules) == 0 {
-		return "-"
-	}
-	lines := make([]string, len(l.Rules))
-	for i, rule := range l.Rules {
+// Rules returns the line of each rule, as ReadRules takes it.
+func Rules(rules []client.Rule) []string {
+	lines := make([]string, len(rules))
+	for i, rule := range rules {
 		conditions := make([]string, len(rule.Conditions))
 		for j, c := range rule.Conditions {
 			conditions[j] = showCondition(c)
 		}
 		lines[i] = strings.Join(conditions, conditionAnd) + " " + ruleArrow + " " + rule.URL
 	}
-	return strings.Join(lines, "; ")
+	return lines
 }
 
 func showCondition(c client.Condition) string {
@@ -112,30 +117,24 @@ func showCondition(c client.Condition) string {
 	return c.Type + "=" + c.MatchValue // of a newer server
 }
 
-// readSplit reads each text as a weight and an address. An empty one alone resets the field.
-func readSplit(texts []string) (any, error) {
-	if len(texts) == 1 && strings.TrimSpace(texts[0]) == "" {
-		return nil, nil
-	}
-	var split []client.Share
-	for _, text := range texts {
+// ReadSplit reads each line as a weight and an address. An error is a LineError.
+func ReadSplit(lines []string) (split []client.Share, err error) {
+	for i, text := range lines {
 		weight, url, found := strings.Cut(text, ":")
 		n, err := strconv.Atoi(strings.TrimSpace(weight))
 		if !found || err != nil {
-			return nil, errors.New("must be WEIGHT:URL, such as 70:https://example.org/a")
+			return nil, LineError{i, errors.New("must be WEIGHT:URL, such as 70:https://example.org/a")}
 		}
 		split = append(split, client.Share{URL: strings.TrimSpace(url), Weight: n})
 	}
 	return split, nil
 }
 
-func showSplit(l *client.Link) string {
-	if len(l.Split) == 0 {
-		return "-"
+// Split returns the line of each share, as ReadSplit takes it.
+func Split(split []client.Share) []string {
+	lines := make([]string, len(split))
+	for i, s := range split {
+		lines[i] = strconv.Itoa(s.Weight) + ":" + s.URL
 	}
-	parts := make([]string, len(l.Split))
-	for i, s := range l.Split {
-		parts[i] = strconv.Itoa(s.Weight) + ":" + s.URL
-	}
-	return strings.Join(parts, "; ")
+	return lines
 }

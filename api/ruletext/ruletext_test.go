@@ -1,4 +1,4 @@
-package linkflags
+package ruletext
 
 import (
 	"encoding/json"
@@ -15,33 +15,30 @@ func TestRulesAndSplitsAreReadAsTheyAreShown(t *testing.T) {
 		"query.x=* and query.y -> https://a/", "ip=10.0.0.0/8 and country=DE and browser=Samsung Internet -> https://a/",
 		"before=2030-01-01 and after=2026-01-01T08:00:00Z -> https://a/", "query.x= -> https://a/", "query.a=b -> c -> https://a/",
 	} {
-		value, err := readRules([]string{text})
+		rules, err := ReadRules([]string{text})
 		expect.OK(t, err, text)
-		sent, err := json.Marshal(map[string]any{"rules": value})
+		sent, err := json.Marshal(rules)
 		expect.OK(t, err)
-		var l client.Link
-		expect.OK(t, json.Unmarshal(sent, &l))
-		expect.Equal(t, showRules(&l), text)
+		var read []client.Rule
+		expect.OK(t, json.Unmarshal(sent, &read))
+		expect.Slices(t, Rules(read), []string{text}, "shown")
 	}
-	value, err := readSplit([]string{"70:https://example.org:8080/a", " 30 : b "})
-	split, _ := value.([]client.Share)
+	split, err := ReadSplit([]string{"70:https://example.org:8080/a", " 30 : b "})
 	expect.That(t, err == nil, "%v", err)
-	expect.Equal(t, showSplit(&client.Link{Split: split}), "70:https://example.org:8080/a; 30:b")
+	expect.Slices(t, Split(split), []string{"70:https://example.org:8080/a", "30:b"}, "shown")
 }
 
 func TestWhatIsNoRuleSaysWhatOneIs(t *testing.T) {
 	for text, want := range map[string]string{
 		"device=ios": "'CONDITION -> URL'", "-> https://a/": "must be one of device=", "city=Berlin -> https://a/": `"city=Berlin"`, "device -> https://a/": `"device"`,
 	} {
-		_, err := readRules([]string{text})
-		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v, want %s", text, err, want)
+		_, err := ReadRules([]string{"device=ios -> https://a/", text})
+		wrong, ok := err.(LineError)
+		expect.That(t, ok && wrong.Line == 1 && strings.Contains(err.Error(), want), "%s: got %v, want %s", text, err, want)
 	}
 	for _, text := range []string{"https://a/", "70", "x:https://a/"} {
-		_, err := readSplit([]string{text})
-		expect.That(t, err != nil && strings.Contains(err.Error(), "WEIGHT:URL"), "%s: got %v", text, err)
-	}
-	for _, read := range []func([]string) (any, error){readRules, readSplit} {
-		value, err := read([]string{""})
-		expect.That(t, value == nil && err == nil, "empty: got %v, %v", value, err)
+		_, err := ReadSplit([]string{text})
+		wrong, ok := err.(LineError)
+		expect.That(t, ok && wrong.Line == 0 && strings.Contains(err.Error(), "WEIGHT:URL"), "%s: got %v", text, err)
 	}
 }
