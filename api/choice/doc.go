@@ -20,6 +20,6 @@
 // move to shares whose part has grown. A visitor is an address with a User-Agent. A share whose address is edited is
 // another share, and a link whose figures are reset has another id: both divide visitors anew.
 //
-// Nothing here allocates. Four rules take some 0.1 to 0.5 µs, a split of two shares some 50 ns (BenchmarkByRule,
-// BenchmarkByWeight).
+// Nothing here allocates. On two busy cores of an AMD EPYC (go test -bench . ./api/choice) four rules
+// of five conditions take 0.41 µs, a split of two shares 0.06 µs, one of ten 0.27 µs.
 package choice
