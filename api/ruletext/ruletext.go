@@ -1,6 +1,6 @@
-// Package ruletext has rules and splits as people type and read them, in flags of the command and in forms: a line each.
-// What the words mean is the server's: here they only get the types of the API. The package knows api/client, whose
-// types it makes.
+// Package ruletext has rules and splits as people type and read them, in flags of the command and in forms: a line
+// each. What the words mean is the server's: here they only get the types of the API. The package knows api/client,
+// whose types it makes.
 //
 //	device=ios and language=de -> https://example.org/app
 //	70:https://example.org/a

@@ -17,8 +17,8 @@
 // carries an IPv4 one (privatehost.go). Only the host of a target is rewritten before it is stored;
 // clients are sent it in ASCII (engine/internal/ascii), of which policies and lists say the same.
 //
-// An operator may list other schemes than http and https (scheme.go). Such a target may have no host, so only its bytes,
-// its length and the block list decide.
+// An operator may list other schemes than http and https (scheme.go). Such a target may have no host, so only its
+// bytes, its length and the block list decide.
 //
 // People type addresses without a scheme and paste them with blanks around them. ParseTyped mends
 // the text first (typed.go), and then reads it like any other, so policies judge what is stored.
@@ -38,5 +38,6 @@
 // A Policy is read-only while it is used. A BlockList is replaced by one atomic store; Blocks takes
 // no lock and allocates nothing, because every redirect may call it.
 //
-// Files, leaves first: host.go, scheme.go, plain.go, privatehost.go, ownorigin.go, origin.go, blocklist.go, target.go, typed.go.
+// Files, leaves first: host.go, scheme.go, plain.go, privatehost.go, ownorigin.go, origin.go, blocklist.go, target.go,
+// typed.go.
 package target

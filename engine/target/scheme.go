@@ -14,8 +14,8 @@ type Schemes []string
 // refusedSchemes can never be listed: browsers run what such an address says, show it as a page, or read files with it.
 var refusedSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
 
-// ParseSchemes reads the names of schemes (RFC 3986, section 3.1), without colons and separated by commas. It returns an
-// error if there is none, or one that no target may have.
+// ParseSchemes reads the names of schemes (RFC 3986, section 3.1), without colons and separated by commas. It returns
+// an error if there is none, or one that no target may have.
 func ParseSchemes(list string) (s Schemes, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.ToLower(strings.TrimSpace(name))

@@ -44,8 +44,8 @@ const CodeBlocked = "blocked"
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 //
-// Of a target with another scheme that the policy lists, such as mailto:a@b.test, nothing is rewritten, and it may lack a
-// host: no rule about hosts applies to it.
+// Of a target with another scheme that the policy lists, such as mailto:a@b.test, nothing is rewritten, and it may lack
+// a host: no rule about hosts applies to it.
 func (p Policy) Parse(raw string) (target string, err error) {
 	if h, ok := plainHost(raw); ok && p.Schemes == nil {
 		return p.checked(h, raw)

@@ -38,11 +38,12 @@ type nemesis struct {
 }
 
 // TestAnythingAtRandom has clients create, edit and delete links of equal codes in three domains, some with caps, and
-// follow them at three full nodes and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off from each other and started at
-// random, at most one of each kind at a time, and what nodes and etcd say to each other is held back or lost. At the
-// end of each round, of two minutes, all is mended, and the ledger of the clients must agree with all nodes: no
-// redirect failed at a node that ran, what was answered to writes is so, hits and visitors are equal and exact, no cap
-// is exceeded. Then an accident happens, and all that must be so again. At the end the nodes must have the same data.
+// follow them at three full nodes and an edge. Meanwhile nodes and servers of etcd are killed, stopped, paused, cut off
+// from each other and started at random, at most one of each kind at a time, and what nodes and etcd say to each other
+// is held back or lost. At the end of each round, of two minutes, all is mended, and the ledger of the clients must
+// agree with all nodes: no redirect failed at a node that ran, what was answered to writes is so, hits and visitors are
+// equal and exact, no cap is exceeded. Then an accident happens, and all that must be so again. At the end the nodes
+// must have the same data.
 //
 // SHUNTTEST_NEMESIS is the number of seconds, SHUNTTEST_SEED that of the faults: the same seed, the same faults in the
 // same order. A run that fails says when, and leaves its logs and data in a folder.
