@@ -1,0 +1,51 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/engine/expect"
+)
+
+// TestFormsEditRulesAndSplits makes a link that decides with a form, follows it, and edits it: as lines of text, without
+// script.
+func TestFormsEditRulesAndSplits(t *testing.T) {
+	st, b := withAnn(t, nil)
+	const (
+		rules = "device=ios and language=de -> https://a.example/app\r\n\r\nquery.x -> https://a.example/x"
+		split = "70:https://a.example/a\r\n30:https://a.example/b"
+	)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "s", "rules", rules, "split", split)).want("The link is ready.")
+	object := func() string { return st.call("GET", "/links/s?owner=all", "").body }
+	made := object()
+	for _, part := range []string{
+		`{"url":"https://a.example/app","conditions":[{"type":"device","match_key":null,"match_value":"ios"},{"type":"language","match_key":null,"match_value":"de"}],"target":2}`,
+		`"split":[{"url":"https://a.example/a","weight":70,"target":4},{"url":"https://a.example/b","weight":30,"target":5}]`,
+	} {
+		expect.Contains(t, made, part)
+	}
+	st.get("/s?x", browser)
+	st.get("/s", "User-Agent: Googlebot")
+	page := b.open("/_/link/s")
+	page.want("Targets, 30 days", "https://a.example/x query.x 1 1 100.0 %", "https://a.example/a 70 of 100 0 0 0.0 %", "https://a.example/ bots 0 0 0.0 %")
+
+	edit := b.open("/_/link/s/edit").form("/_/link/s/edit")
+	b.follow(edit).want("Nothing was changed.")
+	b.follow(edit.with("title", "T")).want("The link is saved.")
+	expect.That(t, strings.Contains(object(), made[strings.Index(made, `"rules"`):strings.Index(made, `"disabled"`)]), "an edit of the title changed the targets: %s", object())
+
+	for field, typed := range map[string][2]string{
+		"rules": {"query.x -> https://a.example/\n\nos=ios -> https://a.example/", `Line 2: the condition "os=ios" must be one of`},
+		"split": {"70 https://a.example/", "Line 1: must be WEIGHT:URL, such as 70:https://example.org/a."},
+	} {
+		got := b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with(field, typed[0]))
+		expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-"+field+"-error"), typed[1]), "%s: got %d %q", field, got.status, got.at("link-"+field+"-error"))
+	}
+	got := b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "query.x -> https://a.example/\ncountry=Bayern -> ftp://a.example/"))
+	expect.Equal(t, got.at("link-rules-error"), "Rule 2: must be http or https.")
+	got = b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with("split", "70:https://a.example/a\n3000:https://a.example/b"))
+	expect.That(t, strings.HasPrefix(got.at("link-split-error"), "Part 2: "), "got %q", got.at("link-split-error"))
+
+	b.follow(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "", "split", " ")).want("The link is saved.")
+	expect.That(t, !strings.Contains(object(), `"rules"`) && !strings.Contains(object(), `"split"`), "got %s", object())
+}
