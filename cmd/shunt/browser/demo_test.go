@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"shunt/api/client"
 )
 
 // Codes of the demo, for rows of the table of pages.
@@ -51,6 +53,15 @@ var demoLinks = []struct {
 	{usedUpCode, "https://example.org/guests/first", "For the first ten guests", []string{"events"}, 10},
 	{demoCode, "https://shop.example.com/sale/spring?utm_source=poster&utm_campaign=spring", "Spring sale", []string{"shop", "poster"}, 64},
 }
+
+// demoRules and demoSplit are the targets of demoCode beside its own.
+var (
+	demoRules = []client.Rule{{
+		URL:        "https://apps.example.com/store?from=spring-sale&campaign=a-long-name-of-a-campaign-that-does-not-end",
+		Conditions: []client.Condition{{Type: "device", MatchValue: "ios"}, {Type: "query-param", MatchKey: "utm_source", MatchValue: "poster"}},
+	}}
+	demoSplit = []client.Share{{URL: "https://shop.example.com/sale/spring?page=a", Weight: 70}, {URL: "https://shop.example.com/sale/spring?page=b", Weight: 30}}
+)
 
 // demoVisitors follow the demo's links in turn.
 var demoVisitors = []visitor{
@@ -101,6 +112,9 @@ func (d *demo) fillLinks(token string) {
 			fallthrough
 		default:
 			fields["alias"] = l.alias
+		}
+		if l.alias == demoCode {
+			fields["rules"], fields["split"] = demoRules, demoSplit
 		}
 		if l.alias == "tickets" {
 			fields["expires_at"] = time.Now().Add(30 * 24 * time.Hour).UTC().Format(time.RFC3339)
