@@ -209,7 +209,7 @@ func idOf(key []byte) (id uint64, ok bool) {
 		return binary.BigEndian.Uint64(key[1:]), true
 	case 0x24, 0x30: // by deletion, link hours
 		return binary.BigEndian.Uint64(key[5:]), true
-	case 0x22, 0x23: // by owner, by tag
+	case 0x22, 0x23, 0x26: // by owner, by tag, to reuse
 		return ^binary.BigEndian.Uint64(key[len(key)-8:]), true
 	}
 	return 0, false

@@ -137,6 +137,10 @@ type Listing interface {
 	// whether there are more rows.
 	CountTags(s *TagScan, rows int, fn func(TagCount) bool) (more bool, err error)
 
+	// Reusable calls fn for the live links of an owner that were made with Draft.Reuse and lead to a target of that hash
+	// (HashTarget), newest first, until fn returns false or limit rows were read. fn may keep what the record has.
+	Reusable(owner uint32, hash uint64, limit int, fn func(*Record) bool) error
+
 	// ReadRecord is Store.ReadRecord for this moment.
 	ReadRecord(k index.Key) (Record, error)
 

@@ -35,23 +35,33 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 	if err != nil {
 		return Detail{}, false, err
 	}
-	if d.Alias != "" {
-		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o)
+	switch {
+	case d.Alias != "":
+		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o, nil)
+	case d.Reuse:
+		return ls.createReusing(ctx, rec, &d, o)
 	}
+	detail, err = ls.createDrawn(ctx, rec, &d, o, nil)
+	return detail, false, err
+}
+
+// createDrawn makes a link with a code that is drawn; reuse is as for createAs.
+func (ls *Links) createDrawn(ctx context.Context, rec Record, d *Draft, o *once, reuse *reuseLock) (Detail, error) {
 	for range drawAttempts {
 		code, err := index.DrawCode(ls.random, d.LowerCode)
 		if err != nil {
-			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
+			return Detail{}, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = ls.createAs(ctx, d.key(code), rec, &d, o); !errors.Is(err, errs.ErrTaken) {
-			return detail, false, err
+		if detail, _, err := ls.createAs(ctx, d.key(code), rec, d, o, reuse); !errors.Is(err, errs.ErrTaken) {
+			return detail, err
 		}
 	}
-	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
+	return Detail{}, fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
+// createAs makes a link of k. reuse, if it is not nil, is passed on to the commit if there is one.
 func (ls *Links) createAs(
-	ctx context.Context, k index.Key, rec Record, d *Draft, o *once,
+	ctx context.Context, k index.Key, rec Record, d *Draft, o *once, reuse *reuseLock,
 ) (_ Detail, existed bool, err error) {
 	l, err := ls.lockCodeFor(ctx, d.Owner, k)
 	if err != nil {
@@ -73,6 +83,9 @@ func (ls *Links) createAs(
 	}
 	m.Receipt = o.receipt(existed, detail.Hits, n.now)
 	committing = true
+	if l.reuse = reuse; reuse != nil {
+		reuse.passedOn = true
+	}
 	if err := ls.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
@@ -127,15 +140,30 @@ func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation
 	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
 		return Mutation{}, Detail{}, takenError(exact, d)
 	}
-	old, err := ls.store.ReadRecord(exact.Key)
-	if err != nil {
-		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
+	m, detail, err = ls.existingAs(ctx, exact.Key, func(l *Detail) bool { return d.Same(*l) })
+	if errors.Is(err, errs.ErrTaken) {
+		err = takenError(exact, d)
+	}
+	return m, detail, err
+}
+
+// existingAs returns the live link of k and the mutation that writes it again, if it is the same as a caller asks for.
+// Otherwise it returns ErrTaken. The caller has the lock of the code.
+func (ls *Links) existingAs(
+	ctx context.Context, k index.Key, same func(*Detail) bool,
+) (m Mutation, detail Detail, err error) {
+	old, err := ls.store.ReadRecord(k)
+	switch {
+	case errors.Is(err, errs.ErrNotFound), err == nil && old.Hot.Flags&index.FlagTombstone != 0:
+		return Mutation{}, Detail{}, errs.ErrTaken
+	case err != nil:
+		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", k.Code, err)
 	}
 	if err := ls.hits.FoldNow(ctx); err != nil {
 		return Mutation{}, Detail{}, err
 	}
-	if detail = ls.detail(&old); !d.Same(detail) {
-		return Mutation{}, Detail{}, takenError(exact, d)
+	if detail = ls.detail(&old); !same(&detail) {
+		return Mutation{}, Detail{}, errs.ErrTaken
 	}
 	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
 }
