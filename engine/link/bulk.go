@@ -64,10 +64,10 @@ func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 	return results, nil
 }
 
-// bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each takes the locks of targets
-// whose links it reuses in their order (reuse.go), enters its owners in ascending order, and then takes the locks of its aliases in the order of their domains and
-// folded codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
-// holds all locks until its commit has ended.
+// bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each takes the locks of what it
+// reuses in their order (reuse.go), enters its owners in ascending order, and then takes the locks of its aliases in
+// the order of their domains and folded codes. It takes the lock of a code that it draws only if it is free, and does
+// not wait for it. It holds all locks until its commit has ended.
 type bulk struct {
 	links    *Links
 	items    []BulkItem

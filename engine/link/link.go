@@ -358,8 +358,9 @@ type Draft struct {
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
-	// Reuse asks for the newest active link that was itself made with Reuse, has the same Owner and Target, and of
-	// which Same, which must be set, returns true; only without one a link is made. Neither Alias nor Import go with it.
+	// Reuse asks for the newest active link that was itself made with Reuse, has the same Owner and Target,
+	// and of which Same, which must be set, returns true; only without one a link is made. Neither Alias nor
+	// Import go with it.
 	Reuse bool
 
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns

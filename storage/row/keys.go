@@ -62,8 +62,8 @@ const LayoutVersion = 3
 // link that still has other rows, even if its code belongs to another link by now. An unknown hour
 // is 0.
 //
-// A link that was made to be reused has a row by which the next create finds it: see engine/link. The hash has no key, so
-// nodes and restores agree on it.
+// A link that was made to be reused has a row by which the next create finds it: see engine/link. The hash has no key,
+// so that nodes and restores agree on it.
 //
 // Imports have the hits that an owner's links brought along when they were imported. They have no time, so
 // they are in no row of an hour or a day.
