@@ -92,7 +92,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	linkflags.Add(fs, given, true)
 	fs.StringVar(&csvFile, "csv", "", "make a link of each row of `FILE`")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "alias", "domain", "json", "csv")
+	settings.MarkArguments(fs, "alias", "domain", "json", "csv", "reuse")
 	return cmd
 }
 
