@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -195,6 +196,40 @@ func (ls *Links) reusableIn(ctx context.Context, listing Listing, d *Draft) (fou
 // reuses reports whether d asks for the link l, of its owner, or one like it.
 func (d *Draft) reuses(l *Detail) bool {
 	return l.State == StateActive && l.Owner == d.Owner && l.Target == d.Target && d.Same != nil && d.Same(*l)
+}
+
+// existing returns the live link exact and the mutation that writes it again, if d asks for that
+// link. Otherwise it returns ErrTaken.
+func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
+	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
+		return Mutation{}, Detail{}, takenError(exact, d)
+	}
+	m, detail, err = ls.existingAs(ctx, exact.Key, func(l *Detail) bool { return d.Same(*l) })
+	if errors.Is(err, errs.ErrTaken) {
+		err = takenError(exact, d)
+	}
+	return m, detail, err
+}
+
+// existingAs returns the live link of k and the mutation that writes it again, if it is the same as a caller asks for.
+// Otherwise it returns ErrTaken. The caller has the lock of the code.
+func (ls *Links) existingAs(
+	ctx context.Context, k index.Key, same func(*Detail) bool,
+) (m Mutation, detail Detail, err error) {
+	old, err := ls.store.ReadRecord(k)
+	switch {
+	case errors.Is(err, errs.ErrNotFound), err == nil && old.Hot.Flags&index.FlagTombstone != 0:
+		return Mutation{}, Detail{}, errs.ErrTaken
+	case err != nil:
+		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", k.Code, err)
+	}
+	if err := ls.hits.FoldNow(ctx); err != nil {
+		return Mutation{}, Detail{}, err
+	}
+	if detail = ls.detail(&old); !same(&detail) {
+		return Mutation{}, Detail{}, errs.ErrTaken
+	}
+	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
 }
 
 // bulkReuse is what a bulk has if items of it reuse links.

@@ -134,40 +134,6 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
 }
 
-// existing returns the live link exact and the mutation that writes it again, if d asks for that
-// link. Otherwise it returns ErrTaken.
-func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
-	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
-		return Mutation{}, Detail{}, takenError(exact, d)
-	}
-	m, detail, err = ls.existingAs(ctx, exact.Key, func(l *Detail) bool { return d.Same(*l) })
-	if errors.Is(err, errs.ErrTaken) {
-		err = takenError(exact, d)
-	}
-	return m, detail, err
-}
-
-// existingAs returns the live link of k and the mutation that writes it again, if it is the same as a caller asks for.
-// Otherwise it returns ErrTaken. The caller has the lock of the code.
-func (ls *Links) existingAs(
-	ctx context.Context, k index.Key, same func(*Detail) bool,
-) (m Mutation, detail Detail, err error) {
-	old, err := ls.store.ReadRecord(k)
-	switch {
-	case errors.Is(err, errs.ErrNotFound), err == nil && old.Hot.Flags&index.FlagTombstone != 0:
-		return Mutation{}, Detail{}, errs.ErrTaken
-	case err != nil:
-		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", k.Code, err)
-	}
-	if err := ls.hits.FoldNow(ctx); err != nil {
-		return Mutation{}, Detail{}, err
-	}
-	if detail = ls.detail(&old); !same(&detail) {
-		return Mutation{}, Detail{}, errs.ErrTaken
-	}
-	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
-}
-
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
 // this code had. Errors: those of succeed.
 func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
