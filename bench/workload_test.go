@@ -237,6 +237,8 @@ func (nothing) SummedVisitors(uint64) (uint64, error) { return 0, nil }
 
 func (nothing) Parts(engine.ListRange) ([]engine.Part, error) { return nil, nil }
 
+func (nothing) Reusable(uint32, uint64, int, func(*engine.Record) bool) error { return nil }
+
 func (nothing) ReadRecordOf(uint64) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
 }

@@ -70,13 +70,16 @@
 // A fifth goroutine reports when the first three have ended, because a store or a disk may hang:
 // then Run and Close return without them, the process ends, and Close says what they may still do.
 //
-// Locks. shard.mu and counters.mu (of the index), pending.mu, ids.mu, owners.mu, receipts.mu, and
+// Locks. shard.mu and counters.mu (of the index), pending.mu, ids.mu, owners.mu, receipts.mu, reuses.mu, and
 // the mutexes of the keeper and the dictionary (of the journal). None is taken while another is
 // held, but the index takes two of its own under shard.mu (see there), and a claim looks at clock.mu
-// under it, which is held for no I/O then. The store's callbacks take counters.mu, shard.mu, owners.mu and receipts.mu,
-// one after the other; a rewrite of a
-// shard happens in a callback, and holds up all writers: for about 0.1 µs a link, or 0.6 µs while it is
-// so small that its targets are coded again.
+// under it, which is held for no I/O then. The store's callbacks take counters.mu, shard.mu, owners.mu, reuses.mu and
+// receipts.mu, one after the other; a rewrite of a shard happens in a callback, and holds up all writers: for about
+// 0.1 µs a link, or 0.6 µs while it is so small that its targets are coded again.
+//
+// What writers wait for longer has one order, too: the key of a request (receipts), what is reused
+// (engine/link/reuse.go), owners, codes. Whoever holds one of them waits only for later ones, and a bulk for several of
+// a kind in their order.
 //
 // # Durability
 //

@@ -41,6 +41,7 @@ type gate struct {
 	hold      atomic.Pointer[chan struct{}]       // flushes wait until it is closed
 	apply     atomic.Pointer[func(commit func())] // is called with the function that hands a mutation to the store
 	onView    atomic.Pointer[func()]              // runs before a view is taken
+	listings  atomic.Int64                        // that were opened
 	listed    atomic.Int64                        // records that listings have read
 	tagRows   atomic.Int64                        // rows of tags that listings were asked to read
 	flushed   atomic.Uint64                       // flushes that reached the store
@@ -109,6 +110,7 @@ func inMemory(t ender) string {
 type testEngine struct {
 	*engine.Engine
 	gate        *gate
+	fs          vfs.FS       // of the store
 	stopEngine  func()       // ends the engine's Run and joins it
 	closeEngine func() error // calls stopEngine and closes the engine
 	stop        func()       // calls closeEngine, ends the store's Run and closes it
@@ -116,7 +118,8 @@ type testEngine struct {
 
 func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 	t.Helper()
-	store, err := storage.Open("data", storage.Options{Create: true, FS: vfs.NewMem()})
+	fs := vfs.NewMem()
+	store, err := storage.Open("data", storage.Options{Create: true, FS: fs})
 	expect.OK(t, err)
 	g := &gate{Store: store}
 	if o.JournalDir == "" {
@@ -148,7 +151,7 @@ func newTestEngine(t *testing.T, o engine.Options) *testEngine {
 		expect.NoError(t, errors.Join(err, store.Close()))
 	})
 	t.Cleanup(stop)
-	return &testEngine{Engine: e, gate: g, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
+	return &testEngine{Engine: e, gate: g, fs: fs, stopEngine: stopEngine, closeEngine: closeEngine, stop: stop}
 }
 
 func (e *testEngine) create(t *testing.T, alias string) index.Link {

@@ -331,6 +331,9 @@ const (
 // TextNamed is link.TextNamed.
 func TextNamed(name string) Text { return link.TextNamed(name) }
 
+// HashTarget is link.HashTarget.
+func HashTarget(target string) uint64 { return link.HashTarget(target) }
+
 // AppendSearched is link.AppendSearched.
 func AppendSearched(dst []byte, h *Hot, c *Cold) []byte { return link.AppendSearched(dst, h, c) }
 

@@ -35,6 +35,7 @@ func (l countedListing) CountTags(s *engine.TagScan, rows int, fn func(engine.Ta
 }
 
 func (g *gate) Listing(ctx context.Context) (engine.Listing, error) {
+	g.listings.Add(1)
 	l, err := g.Store.Listing(ctx)
 	if err != nil {
 		return nil, err

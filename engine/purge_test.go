@@ -211,7 +211,7 @@ func idOf(key []byte) (id uint64, ok bool) {
 	case 0x24, 0x30: // by deletion, link hours
 		id, _ = engine.SplitID(binary.BigEndian.Uint64(key[5:]))
 		return id, true
-	case 0x22, 0x23: // by owner, by tag
+	case 0x22, 0x23, 0x26: // by owner, by tag, to reuse
 		return ^binary.BigEndian.Uint64(key[len(key)-8:]), true
 	}
 	return 0, false

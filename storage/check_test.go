@@ -45,6 +45,9 @@ func fillForCheck(t testing.TB, s *Store) {
 		r.Cold.ImportedHits = id % 3
 		apply(t, s, rowtest.Creation(r))
 	}
+	for id, code := range map[uint64]string{60: "reuse1", 61: "reuse2"} {
+		apply(t, s, rowtest.Creation(toReuse(code, id)))
+	}
 	edited := rowtest.Link("code01", 1, checkedOwner, "autumn", "spring")
 	edited.Cold.Version = 2
 	apply(t, s, rowtest.Edit(rowtest.Link("code01", 1, checkedOwner, "spring"), edited))
@@ -76,6 +79,18 @@ func fillForCheck(t testing.TB, s *Store) {
 		more, err = s.RollUp(engine.RollUpLimits{OpenHour: checkedHour + 2})
 		expect.OK(t, err)
 	}
+}
+
+// toReuse returns a link that was made to be reused.
+func toReuse(code string, id uint64) engine.Record {
+	r := rowtest.Link(code, id, checkedOwner)
+	r.Cold.Reuse = true
+	return r
+}
+
+// reuseKey returns the key of the row by which a create finds r.
+func reuseKey(r engine.Record) []byte {
+	return row.AppendReuseKey(nil, r.Hot.Owner, engine.HashTarget(r.Hot.Target), r.Hot.ID)
 }
 
 // checkAll returns the report of Check, its faults and their number.
@@ -110,7 +125,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	report, faults, total := checkAll(t, live)
 	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
-		Links: 19, Tombstones: 1, DeletedRecords: 2, ByOwner: 19, ByTag: 9, ByDeletion: 2, LinkHours: 48, OwnerHours: 4,
+		Links: 21, Tombstones: 1, DeletedRecords: 2, ByOwner: 21, ByTag: 9, ByDeletion: 2, Reuse: 2, LinkHours: 48, OwnerHours: 4,
 		LinkDays: 12, OwnerDays: 1, LinkLives: 18, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
@@ -163,6 +178,13 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a row by owner of another text":               {putRow(row.AppendByOwnerKey(nil, 7, 1), indexValue(keyOf("code01"), "code01\x00old title")), "is not what the link is"},
 		"a row by tag with an old text":                {putRow(row.AppendByTagKey(nil, 7, "autumn", 1), indexValue(keyOf("code01"), "code01\x00https://old.example")), "is not what the link is"},
 		"an index value that is cut off":               {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
+		"a missing row to reuse":                       {delRow(reuseKey(toReuse("reuse1", 60))), `the row of code "reuse1" is missing`},
+		"a row to reuse a link that was not made so":   {putRow(reuseKey(code04), nil), "there is no such link to reuse: id 4"},
+		"a row to reuse a link that is not there":      {putRow(row.AppendReuseKey(nil, 7, 1, 99), nil), "there is no such link to reuse: id 99"},
+		"a row to reuse a link of another owner":       {putRow(row.AppendReuseKey(nil, 8, engine.HashTarget("https://example.com/reuse1"), 60), nil), "there is no such link to reuse: id 60"},
+		"a row to reuse a link of another target":      {putRow(row.AppendReuseKey(nil, 7, 1, 60), nil), "there is no such link to reuse: id 60"},
+		"a row to reuse a link, with a value":          {putRow(reuseKey(toReuse("reuse1", 60)), []byte{1}), "it has a value"},
+		"a row to reuse a link with a wrong length":    {putRow([]byte{row.TableReuse, 1}, nil), "in the table of links to reuse"},
 		"a tally without a link":                       {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
 		"a tally of an id that was not given":          {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
 		"a link without a summary":                     {delRow(row.AppendSummaryKey(nil, 4)), "link 4 has none, and 2 visitors"},

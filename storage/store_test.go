@@ -103,9 +103,13 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 		for _, tag := range r.Cold.Tags {
 			want[string(row.AppendByTagKey(nil, r.Hot.Owner, tag, r.Hot.ID))] = value
 		}
+		if r.Cold.Reuse {
+			want[string(reuseKey(r))] = ""
+		}
 	}
 	got := rows(t, s, row.TableByOwner)
 	maps.Copy(got, rows(t, s, row.TableByTag))
+	maps.Copy(got, rows(t, s, row.TableReuse))
 	expect.MustThat(t, maps.Equal(got, want), "index rows: got %q, want %q", got, want)
 }
 
@@ -128,11 +132,15 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 			case exists:
 				next := rowtest.Link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
 				next.Hot.Target = rapid.SampledFrom([]string{"https://a.b/1", "https://c.d/"}).Draw(rt, "target")
-				next.Cold.Version = old.Cold.Version + 1
+				next.Cold.Version, next.Cold.Reuse = old.Cold.Version+1, old.Cold.Reuse
+				if rapid.Bool().Draw(rt, "give") {
+					next.Hot.Owner++
+				}
 				apply(t, s, rowtest.Edit(old, next))
 				live[code] = next
 			default:
 				next := rowtest.Link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
+				next.Cold.Reuse = rapid.Bool().Draw(rt, "reuse")
 				apply(t, s, rowtest.Creation(next))
 				live[code] = next
 			}

@@ -126,6 +126,7 @@ func (l *Link) UnmarshalJSON(text []byte) error {
 type Draft struct {
 	URL            string    `json:"url"`
 	Alias          string    `json:"alias,omitempty"`           // a chosen code; empty: a random one
+	Reuse          bool      `json:"reuse,omitempty"`           // the same link that was made so before, if it is active
 	Domain         string    `json:"domain,omitempty"`          // a host; empty: the default domain
 	RedirectStatus int       `json:"redirect_status,omitempty"` // 301, 302, 307, 308; 0: 302
 	StartsAt       time.Time `json:"starts_at,omitzero"`        // until then it looks unknown to visitors
@@ -167,7 +168,8 @@ type Edit struct {
 }
 
 // Shorten makes a link, which is on disk when it returns. If the caller already has a link with the
-// draft's alias and the same fields, it returns that link; with other fields, ErrAliasTaken.
+// draft's alias and the same fields, it returns that link; with other fields, ErrAliasTaken. With Reuse, it returns the
+// newest active link that was made with Reuse, if every field that the draft sets is the same, and makes one otherwise.
 func (c *Client) Shorten(ctx context.Context, draft Draft, options ...Option) (Link, error) {
 	return c.askLink(ctx, call{method: http.MethodPost, path: "/shorten", body: draft, takes: creates}, options)
 }

@@ -25,6 +25,7 @@ type linkReader struct {
 	user    uint32
 	now     time.Time
 	may     account.Domains                           // that the sender may use
+	state   func(*engine.Detail) engine.State         // of a link, block list included
 	domain  engine.Domain                             // of links without one
 	which   error                                     // why a link must have one; nil: it need not
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
@@ -36,7 +37,7 @@ type linkReader struct {
 
 // reader returns a reader of links of a user, which the caller sends.
 func (c *Calls) reader(caller account.Caller, user uint32, now time.Time) linkReader {
-	r := linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now, may: caller.Domains}
+	r := linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now, may: caller.Domains, state: c.o.State}
 	if !r.may.Limited() {
 		return r
 	}
@@ -131,8 +132,10 @@ func (r *linkReader) putDraft(d *engine.Draft) {
 	}
 	r.asked.Owner = engine.OwnerIn(r.asked.Domain, r.user)
 	*d = r.asked.Draft
-	if d.Alias != "" {
-		asked, sent := *d, slices.Clone(r.sent)
-		d.Same = func(l engine.Detail) bool { return sameLink(&asked, sent, &l) }
+	if d.Alias != "" || d.Reuse {
+		asked, sent, state := *d, slices.Clone(r.sent), r.state
+		d.Same = func(l engine.Detail) bool {
+			return sameLink(&asked, sent, &l) && (!asked.Reuse || state(&l) == engine.StateActive)
+		}
 	}
 }

@@ -63,6 +63,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
 	},
 	{name: "alias", read: readAlias, fixed: fixedCode, same: sameCode},
+	{name: "reuse", read: readReuse, fixed: "is for new links only"}, // imported links are not made to be reused
 	{
 		name: "short_url", imported: skip, fixed: fixedCode,
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },
@@ -81,8 +82,10 @@ var table = withKeys([]row{
 	},
 	{
 		name: "redirect_status", read: readRedirectStatus, imported: readRedirectStatus,
-		set:   func(rec *engine.Record, d *engine.Draft) { rec.SetRedirectStatus(d.RedirectStatus) },
-		same:  func(d *engine.Draft, l *engine.Detail) bool { return d.RedirectStatus == l.RedirectStatus },
+		set: func(rec *engine.Record, d *engine.Draft) { rec.SetRedirectStatus(d.RedirectStatus) },
+		same: func(d *engine.Draft, l *engine.Detail) bool {
+			return d.RedirectStatus == l.RedirectStatus
+		},
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendInt(dst, int64(l.RedirectStatus), 10) },
 	},
 	{
@@ -343,9 +346,12 @@ func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.I
 	return invalid
 }
 
-// conflicts returns an error if both fields that say what becomes of the query were sent, and say different things. In
-// a patch, null says the default.
+// conflicts returns errors of fields that do not agree: both that say what becomes of the query were sent, and say
+// different things; or a link is to be reused, whose code another field chooses. In a patch, null says the default.
 func conflicts(a *askedLink, sent []string) (invalid engine.InvalidError) {
+	if a.Reuse && a.Alias != "" {
+		return engine.InvalidError{jsonbody.FieldError("reuse", codeConflict, "must not be sent with an alias, which names the link already")}
+	}
 	if !slices.Contains(sent, "query") || !slices.Contains(sent, "forward_query") {
 		return nil
 	}

@@ -158,6 +158,11 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 	return engine.ValidateAlias(a.Alias)
 }
 
+func readReuse(a *askedLink, value json.RawMessage) (err error) {
+	a.Reuse, err = jsonbody.Bool(value)
+	return err
+}
+
 // readImportedCode returns the errors of readAlias, for the field code.
 func readImportedCode(a *askedLink, value json.RawMessage) error {
 	err := readAlias(a, value)

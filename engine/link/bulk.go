@@ -64,16 +64,17 @@ func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem
 	return results, nil
 }
 
-// bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each enters
-// its owners in ascending order, and then takes the locks of its aliases in the order of their domains and
-// folded codes. It takes the lock of a code that it draws only if it is free, and does not wait for it. It
-// holds all locks until its commit has ended.
+// bulk is a CreateBulk under way. Racing bulks do not wait for each other in a circle: each takes the locks of what it
+// reuses in their order (reuse.go), enters its owners in ascending order, and then takes the locks of its aliases in
+// the order of their domains and folded codes. It takes the lock of a code that it draws only if it is free, and does
+// not wait for it. It holds all locks until its commit has ended.
 type bulk struct {
 	links    *Links
 	items    []BulkItem
-	now      time.Time // of all items
-	inside   bool      // the gate
-	entered  []uint32  // owners
+	now      time.Time  // of all items
+	inside   bool       // the gate
+	reuse    *bulkReuse // nil: no item reuses a link
+	entered  []uint32   // owners
 	drawer   index.Drawer
 	families []family
 	familyOf []int32 // by item: the family of its alias, if it has one
@@ -120,17 +121,11 @@ func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 		return nil, err
 	}
 	b.inside = true
-	if err := b.enterOwners(ctx); err != nil {
+	if err := b.lock(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.lockAliases(ctx); err != nil {
+	if err := b.prepareAll(ctx); err != nil {
 		return nil, err
-	}
-	b.now = ls.now()
-	for i := range items {
-		if err := b.prepare(ctx, i); err != nil {
-			return nil, err
-		}
 	}
 	if b.writes(o) {
 		if err := o.count(replaces); err != nil {
@@ -142,6 +137,31 @@ func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 		}
 	}
 	return b.results, nil
+}
+
+// lock takes all locks that are waited for, in the order that all bulks have.
+func (b *bulk) lock(ctx context.Context) error {
+	if err := b.lockReuse(ctx); err != nil {
+		return err
+	}
+	if err := b.enterOwners(ctx); err != nil {
+		return err
+	}
+	return b.lockAliases(ctx)
+}
+
+func (b *bulk) prepareAll(ctx context.Context) (err error) {
+	if err := b.openReusable(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.closeReusable()) }()
+	b.now = b.links.now()
+	for i := range b.items {
+		if err := b.prepare(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (b *bulk) enterOwners(ctx context.Context) error {
@@ -201,6 +221,9 @@ func (b *bulk) unlock() {
 	for _, owner := range b.entered {
 		b.links.owners.leave(owner)
 	}
+	if b.reuse != nil {
+		b.reuse.lock.unlock()
+	}
 	if b.inside {
 		b.links.gate.leave()
 	}
@@ -236,6 +259,12 @@ func (b *bulk) take(ctx context.Context, i int, result *BulkResult) error {
 	n.rec, n.now, n.prepared, n.unknown, n.wantIDs = rec, b.now, 0, false, len(b.items)-i
 	if d.Alias != "" {
 		return b.takeAlias(ctx, i, d, result)
+	}
+	if d.Reuse {
+		if err := b.takeReusable(ctx, d, result); err != nil || result.Existed {
+			return err
+		}
+		defer func() { b.madeReusable(i, d, result) }()
 	}
 	for range drawAttempts {
 		code, err := b.drawer.Draw(d.LowerCode)

@@ -14,7 +14,8 @@ type codeLock struct {
 	index.CodeLock
 	owners *owners // nil: no owner was entered
 	owner  uint32
-	gate   *gate // nil: it was not entered
+	gate   *gate      // nil: it was not entered
+	reuse  *reuseLock // of the link that is made; nil: it reuses none
 }
 
 // lockCode takes the lock of a key, waiting for another writer of it until ctx is done:
@@ -41,6 +42,9 @@ func (l *codeLock) unlock() {
 	}
 	if l.gate != nil {
 		l.gate.leave()
+	}
+	if l.reuse != nil {
+		l.reuse.unlock()
 	}
 }
 

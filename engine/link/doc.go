@@ -30,6 +30,9 @@
 // shows links that the request made as they were, because it asks for the same ones, and links that
 // existed as they are by then.
 //
+// A create may reuse a link that was made for that (reuse.go): creates of one owner and target then wait for each other
+// first, and look for the newest such link in a listing. Others look for none.
+//
 // A user is deleted only when they own no link, and creates may be under way: RetireOwner waits for
 // their commits and admits no more (owners.go). An edit that gives a link away (Give) waits for its
 // new owner in the same way. A deleted code stays taken for 90 days, unless an admin takes it; then a
@@ -53,7 +56,7 @@
 // To be revisited: tombstones stay in memory for 90 days, about 50 bytes each, and a purge handles
 // at most 256 links a flush interval.
 //
-// Files, leaves first: tag.go, gate.go, link.go, receipt.go, audit.go, store.go, links.go, owners.go, codelock.go,
-// loading.go, caps.go, purge.go, claim.go, ids.go, idempotency.go, learn.go, cleanup.go, write.go, list.go, search.go,
+// Files, leaves first: tag.go, gate.go, link.go, audit.go, store.go, links.go, owners.go, codelock.go, loading.go,
+// caps.go, purge.go, claim.go, ids.go, idempotency.go, learn.go, cleanup.go, reuse.go, write.go, list.go, search.go,
 // edit.go, retag.go, bulk.go, bulkrepeat.go.
 package link

@@ -103,6 +103,7 @@ type Cold struct {
 	Title        string
 	Note         string
 	Tags         []string
+	Reuse        bool   // it was made with Draft.Reuse, and may be found by others
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
@@ -154,7 +155,8 @@ func AppendSearched(dst []byte, h *Hot, c *Cold) []byte {
 // keep takes from old all that no edit may change.
 func (c *Cold) keep(old *Cold) {
 	c.Key, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Key, old.Version, old.CreatedAtMs, old.UpdatedAtMs
-	c.ImportedHits, c.ImportedAtMs, c.LastTarget, c.Newer = old.ImportedHits, old.ImportedAtMs, old.LastTarget, old.Newer
+	c.ImportedHits, c.ImportedAtMs, c.Reuse = old.ImportedHits, old.ImportedAtMs, old.Reuse
+	c.LastTarget, c.Newer = old.LastTarget, old.Newer
 }
 
 // equal reports whether c and other have the same fields; no tags are the same as nil.
@@ -356,8 +358,13 @@ type Draft struct {
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
+	// Reuse asks for the newest active link that was itself made with Reuse, has the same Owner and Target,
+	// and of which Same, which must be set, returns true; only without one a link is made. Neither Alias nor
+	// Import go with it.
+	Reuse bool
+
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
-	// true, Create returns that link instead of ErrTaken. It runs while the code is locked and must
+	// true, Create returns that link instead of ErrTaken. It runs while locks are held and must
 	// not call the engine.
 	Same func(Detail) bool
 
@@ -381,8 +388,13 @@ type Import struct {
 func (d *Draft) record(now time.Time) (Record, error) {
 	nowMs := now.UnixMilli()
 	rec := Record{
-		Hot:  Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
-		Cold: Cold{Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags)},
+		Hot: Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
+		Cold: Cold{
+			Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags), Reuse: d.Reuse,
+		},
+	}
+	if d.Reuse && (d.Alias != "" || d.Import != nil) {
+		return Record{}, invalid.Error{{Field: "reuse", Code: "conflict", Message: "goes with neither an alias nor an import"}}
 	}
 	if !rec.SetRedirectStatus(d.RedirectStatus) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}

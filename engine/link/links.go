@@ -22,6 +22,7 @@ type Links struct {
 	ids      ids
 	receipts receipts
 	owners   owners
+	reuses   reuses
 	waits    deadlines // of writers
 	gate     gate
 	caps     sharedCaps
@@ -77,6 +78,7 @@ func (ls *Links) Open(store Store, id settings.Identity, o *settings.Options, c 
 	ls.ids.init()
 	ls.receipts.init(o.MaxReceipts)
 	ls.owners.init()
+	ls.reuses.init()
 	ls.gate.exists = o.Cluster
 	ls.caps.init(shared)
 	return &ls.index

@@ -35,23 +35,33 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 	if err != nil {
 		return Detail{}, false, err
 	}
-	if d.Alias != "" {
-		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o)
+	switch {
+	case d.Alias != "":
+		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o, nil)
+	case d.Reuse:
+		return ls.createReusing(ctx, rec, &d, o)
 	}
+	detail, err = ls.createDrawn(ctx, rec, &d, o, nil)
+	return detail, false, err
+}
+
+// createDrawn makes a link with a code that is drawn; reuse is as for createAs.
+func (ls *Links) createDrawn(ctx context.Context, rec Record, d *Draft, o *once, reuse *reuseLock) (Detail, error) {
 	for range drawAttempts {
 		code, err := index.DrawCode(ls.random, d.LowerCode)
 		if err != nil {
-			return Detail{}, false, fmt.Errorf("drawing a code: %w", err)
+			return Detail{}, fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err = ls.createAs(ctx, d.key(code), rec, &d, o); !errors.Is(err, errs.ErrTaken) {
-			return detail, false, err
+		if detail, _, err := ls.createAs(ctx, d.key(code), rec, d, o, reuse); !errors.Is(err, errs.ErrTaken) {
+			return detail, err
 		}
 	}
-	return Detail{}, false, fmt.Errorf("no free code in %d draws", drawAttempts)
+	return Detail{}, fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
+// createAs makes a link of k. reuse, if it is not nil, is passed on to the commit if there is one.
 func (ls *Links) createAs(
-	ctx context.Context, k index.Key, rec Record, d *Draft, o *once,
+	ctx context.Context, k index.Key, rec Record, d *Draft, o *once, reuse *reuseLock,
 ) (_ Detail, existed bool, err error) {
 	l, err := ls.lockCodeFor(ctx, d.Owner, k)
 	if err != nil {
@@ -73,6 +83,9 @@ func (ls *Links) createAs(
 	}
 	m.Receipt = o.receipt(existed, detail.Hits, n.now)
 	committing = true
+	if l.reuse = reuse; reuse != nil {
+		reuse.passedOn = true
+	}
 	if err := ls.commit(ctx, l, m, o, nil); err != nil {
 		return Detail{}, false, err
 	}
@@ -119,25 +132,6 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation
 	}
 	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: ls.newCap(&n.rec)}
 	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
-}
-
-// existing returns the live link exact and the mutation that writes it again, if d asks for that
-// link. Otherwise it returns ErrTaken.
-func (ls *Links) existing(ctx context.Context, exact *Hot, d *Draft) (m Mutation, detail Detail, err error) {
-	if d.Alias == "" || d.Same == nil || exact.Owner != d.Owner {
-		return Mutation{}, Detail{}, takenError(exact, d)
-	}
-	old, err := ls.store.ReadRecord(exact.Key)
-	if err != nil {
-		return Mutation{}, Detail{}, fmt.Errorf("reading link %q: %w", exact.Code, err)
-	}
-	if err := ls.hits.FoldNow(ctx); err != nil {
-		return Mutation{}, Detail{}, err
-	}
-	if detail = ls.detail(&old); !d.Same(detail) {
-		return Mutation{}, Detail{}, takenError(exact, d)
-	}
-	return Mutation{Hot: old.Hot, Cold: old.Cold, Before: &old}, detail, nil
 }
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of

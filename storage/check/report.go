@@ -23,6 +23,7 @@ type Report struct {
 	ByOwner        uint64 `json:"by_owner"`
 	ByTag          uint64 `json:"by_tag"`
 	ByDeletion     uint64 `json:"by_deletion"`
+	Reuse          uint64 `json:"reuse,omitempty"` // links that were made to be reused
 	Receipts       uint64 `json:"receipts"`
 	LinkHours      uint64 `json:"link_hours"`
 	OwnerHours     uint64 `json:"owner_hours"`

@@ -18,6 +18,7 @@ type checks struct {
 	*check.Run
 	live, tombstones     atomic.Uint64 // hot records
 	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
+	matchedReuse         atomic.Uint64 // of these, those that were made to be reused
 	deleted              atomic.Uint64 // cold records of deleted links
 }
 
@@ -31,6 +32,7 @@ func Check(run *check.Run) check.Subject {
 			{Table: row.TableByOwner, Name: "by owner", Begin: c.Alone("by owner", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByOwner }},
 			{Table: row.TableByTag, Name: "by tag", Begin: c.Alone("by tag", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByTag }},
 			{Table: row.TableByDeletion, Name: "by deletion", Begin: c.Alone("by deletion", c.deletion), Rows: func(r *check.Report) *uint64 { return &r.ByDeletion }},
+			{Table: row.TableReuse, Name: "reuse", Begin: c.Alone("reuse", checkReuse), Rows: func(r *check.Report) *uint64 { return &r.Reuse }},
 			{Table: row.TableReceipts, Name: "receipts", Begin: c.Alone("receipts", checkReceipt), Rows: func(r *check.Report) *uint64 { return &r.Receipts }},
 		},
 		End: func() error {
@@ -118,8 +120,8 @@ func (p *coldPart) Row(key, value []byte) error {
 		c.matched.Add(1)
 		if !c.Edge {
 			p.wantIndexRows(&hot, &cold)
-		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 {
-			c.Fault(check.Where("cold", key), "an edge has no title, tags or figures, and this one has some of code %q", cold.Code)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse {
+			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures or reuse, and this one has some of code %q", cold.Code)
 		}
 	}
 	return nil
@@ -142,6 +144,11 @@ func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 		p.c.matchedTags.Add(1)
 		p.key = row.AppendByTagKey(p.key[:0], hot.Owner, tag, hot.ID)
 		p.wantIndexRow("by tag", cold.Code)
+	}
+	if cold.Reuse {
+		p.c.matchedReuse.Add(1)
+		p.key, p.value = appendReuseKey(p.key[:0], &own), p.value[:0]
+		p.wantIndexRow("reuse", cold.Code)
 	}
 }
 
@@ -183,6 +190,7 @@ func (c *checks) nameStrays() error {
 		{row.TableHot, "hot, looking for strays", c.live.Load(), c.matched.Load(), check.Each(c.strayHot)},
 		{row.TableByOwner, "by owner, looking for strays", c.Report.ByOwner, c.matched.Load(), check.Each(c.strayIndex)},
 		{row.TableByTag, "by tag, looking for strays", c.Report.ByTag, c.matchedTags.Load(), check.Each(c.strayIndex)},
+		{row.TableReuse, "reuse, looking for strays", c.Report.Reuse, c.matchedReuse.Load(), check.Each(c.strayReuse)},
 	} {
 		if x.got == x.want || c.Edge && x.table != row.TableHot { // an edge has no index rows
 			continue
@@ -226,6 +234,31 @@ func (c *checks) strayIndex(key, value []byte) error {
 	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported when the link's own records are checked
 	default:
 		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", k.Code, id, owner, tag)
+	}
+	return nil
+}
+
+// checkReuse checks a row of a link to reuse alone.
+func checkReuse(key, value []byte) error {
+	_, _, _, err := row.SplitReuseKey(key)
+	if err == nil && len(value) > 0 {
+		err = errors.New("it has a value")
+	}
+	return err
+}
+
+// strayReuse checks that a row of a link to reuse is the one that its link has.
+func (c *checks) strayReuse(key, _ []byte) error {
+	_, _, id, err := row.SplitReuseKey(key)
+	if err != nil {
+		return nil // reported before
+	}
+	rec, err := ReadRecordOf(c.Reader, id)
+	switch {
+	case err == nil && rec.Cold.Reuse && slices.Equal(key, appendReuseKey(nil, &rec.Hot)):
+	case err != nil && !errors.Is(err, engine.ErrNotFound): // reported when the link's own records are checked
+	default:
+		c.Fault(check.Where("reuse", key), "there is no such link to reuse: id %d", id)
 	}
 	return nil
 }

@@ -51,6 +51,13 @@
 // cheaper to write, although every reader must consider it until it is compacted. Rows of owners
 // stay.
 //
+// # Links to reuse
+//
+// A link that was made to be reused has one more row, of its owner, a hash of its target and its id. The row follows
+// from the record, so it is written and removed wherever rows by owner are: an edit of the target, another owner and a
+// reset of figures move it, a deletion removes it. The record has only one bit: with the hash in it, an edited link
+// would have to be compared with the target that it had first, and check could not tell whether a row is the right one.
+//
 // # Receipts
 //
 // A receipt is in the same batch as its link, so a crash leaves both or neither. It holds the whole
@@ -81,5 +88,5 @@
 // writers, measured for the design).
 //
 // Files, leaves first: entry.go, mutation.go, purge.go, commit.go, links.go, ids.go, load.go, part.go, deletions.go,
-// apply.go, read.go, list.go, check.go, receipts.go.
+// apply.go, read.go, list.go, reuse.go, check.go, receipts.go.
 package links

@@ -51,18 +51,27 @@ func (l *listing) ReadRecord(k engine.Key) (engine.Record, error) {
 
 // ReadRecordOf implements engine.Listing.
 func (l *listing) ReadRecordOf(id uint64) (engine.Record, error) {
-	v, err := kv.Read(l.snapshot, row.AppendColdKey(nil, id))
-	if err != nil {
+	rec, err := ReadRecordOf(l.snapshot, id)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return engine.Record{}, fmt.Errorf("storage: %w", err)
+	}
+	return rec, err
+}
+
+// ReadRecordOf returns the record of the live link with an id: engine.ErrNotFound if there is none.
+func ReadRecordOf(r pebble.Reader, id uint64) (engine.Record, error) {
+	v, err := kv.Read(r, row.AppendColdKey(nil, id))
+	if err != nil {
+		return engine.Record{}, err
 	}
 	if v == nil {
 		return engine.Record{}, engine.ErrNotFound
 	}
 	cold, err := row.DecodeCold(v)
 	if err != nil {
-		return engine.Record{}, fmt.Errorf("storage: link %d: %w", id, err)
+		return engine.Record{}, fmt.Errorf("link %d: %w", id, err)
 	}
-	rec, err := l.ReadRecord(cold.Key)
+	rec, err := ReadRecord(r, cold.Key)
 	if err == nil && (rec.Hot.ID != id || rec.Hot.Flags&engine.FlagTombstone != 0) {
 		err = engine.ErrNotFound
 	}

@@ -156,6 +156,7 @@ func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, delet
 		b.key = row.AppendByOwnerKey(b.key[:0], old.Owner, old.ID)
 		kv.Remove(b.batch, b.key)
 	}
+	b.removeReuse(before, m, stays)
 	for _, tag := range before.Cold.Tags {
 		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
@@ -164,10 +165,11 @@ func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, delet
 	}
 }
 
-// addIndexRows writes the rows of a link by its owner and by its tags; text is what is searched of it.
+// addIndexRows writes the rows of a link by its owner, by its tags and for reuse; text is what is searched of it.
 func (b *Batch) addIndexRows(m *engine.Mutation, text []byte) {
 	b.addByOwner(m, text)
 	b.addByTag(m, text)
+	b.addReuse(m)
 }
 
 func (b *Batch) addByOwner(m *engine.Mutation, text []byte) {
@@ -246,6 +248,9 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 	if m.Cap != nil {
 		total += rowHeadBytes
 	}
+	if m.Cold.Reuse {
+		total += rowHeadBytes
+	}
 	return total
 }
 
@@ -261,6 +266,7 @@ func (b *Batch) writeCreations() {
 	}
 	for i, m := range all { // few have any of these
 		b.addByTag(m, b.textOf(i))
+		b.addReuse(m)
 		b.addImportedHits(m)
 		if m.Cap != nil {
 			b.addCap(m.Cap)

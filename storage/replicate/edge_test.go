@@ -78,7 +78,7 @@ func (m *edgeModel) step() {
 	switch kind := m.rng.IntN(10); {
 	case kind < 3:
 		r := rowtest.Link(fmt.Sprintf("code-%d", m.next), m.next, 1, "secret-tag")
-		r.Cold.Title = "secret-title"
+		r.Cold.Title, r.Cold.Reuse = "secret-title", m.next%2 == 0
 		if m.rng.IntN(2) == 0 {
 			r.Cold.ImportedHits = 7
 		}

@@ -84,6 +84,7 @@ func changesOf(t *testing.T, leader *Store, log *chainLog, seed uint64) (away []
 		if i%6 == 2 {
 			imported := rowtest.Creation(rowtest.Link(fmt.Sprintf("imported-%d", i), 500+i, 1, "tag"))
 			imported.Cold.ImportedHits, imported.Cold.ImportedAtMs = 1000+i, 3_600_000*24*700
+			imported.Cold.Reuse = true
 			imported.By = &engine.By{AtMs: 1000, User: 1, Name: "ann", RequestID: "r"}
 			apply(t, leader, imported)
 		}

@@ -105,6 +105,7 @@ func TestAllCreationsOfACommitAreWrittenHoweverMany(t *testing.T) {
 func writesOfAllKinds() []anyWrite {
 	gone, again, edited := rowtest.Link("gone", 2, 1, "tag"), rowtest.Link("gone", 4, 2, "other"), rowtest.Link("edited", 3, 1, "tag")
 	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
+	gone.Cold.Reuse, edited.Cold.Reuse, bulk.Creations[1].Cold.Reuse = true, true, true
 	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
 	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / 3_600_000), ID: 2, Key: keyOf("gone")}, true)
 	return []anyWrite{

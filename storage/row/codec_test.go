@@ -173,6 +173,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"tombstone":           {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
+		"cold, to reuse":      {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42, Reuse: true, Newer: "\x63\x01a"}), "01 04636f6465 02 00 00 07012a 080101 630161"},
 		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
 		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 48 8080f4f6905d 04 80a0abfef962 780079"},
 		"index, elsewhere":    {AppendIndexValue(nil, &engine.LinkEntry{KeyView: engine.KeyView{Domain: 300, Code: []byte("code")}, Text: []byte("x"), TextByOwner: true}), "01 ac02 04636f6465 80 00 00"},
@@ -268,6 +269,7 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), LastTarget: rapid.Uint8().Draw(t, "last target"),
+			Reuse: rapid.Bool().Draw(t, "reuse"),
 		}
 		for _, text := range coldTexts {
 			if text.Name != "" {

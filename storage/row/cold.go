@@ -21,6 +21,7 @@ const (
 	coldDomain // a number, not that of the default domain
 	coldNote
 	coldLastTarget // one byte
+	coldReuse      // 1
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -61,6 +62,9 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	dst = appendTexts(dst, c, coldDomain, coldLastTarget)
 	if c.LastTarget != 0 {
 		dst = appendField(dst, coldLastTarget, []byte{c.LastTarget})
+	}
+	if c.Reuse {
+		dst = appendField(dst, coldReuse, []byte{1})
 	}
 	return append(dst, c.Newer...)
 }
@@ -131,6 +135,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	case coldLastTarget:
 		c.LastTarget = in.byte()
 		in.require(c.LastTarget != 0)
+	case coldReuse:
+		c.Reuse = in.byte() == 1
+		in.require(c.Reuse)
 	default:
 		*c.Text(coldTexts[field].Name) = string(in.remaining(coldTexts[field].Max))
 	}
@@ -147,7 +154,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no note, no tags, no figures, and nothing that this program does not know.
+// title, no note, no tags, no figures, no row to reuse it, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {

@@ -33,6 +33,7 @@
 //	key ───hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
 //	id ───cold──▶ key, version, times, title, note, tags        everything else about the link
 //	owner, ^id ──by owner, by tag──▶ key, flags, times, text    lists, newest first, and searches
+//	owner, hash of target, ^id ──reuse──▶ nothing               links that a create may reuse
 //	hour, id ──by deletion──▶ key                               what a purge deletes next
 //	hour, id ─┬─▶ tally ──roll-up──▶ (id, day), id              of links: hours, days, lives
 //	hour, owner ─▶ tally ──roll-up──▶ (owner, day)              of owners: hours, days

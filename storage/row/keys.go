@@ -28,6 +28,7 @@ const LayoutVersion = 3
 //	│ 23 │ by tag      │ owner 4 · folded tag · 0 · ^link id 8         │ index value              │
 //	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the key        │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
+//	│ 26 │ reuse       │ owner 4 · hash of the target 8 · ^link id 8   │ nothing                  │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
 //	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
@@ -64,6 +65,9 @@ const LayoutVersion = 3
 // link that still has other rows, even if its code belongs to another link by now. An unknown hour
 // is 0.
 //
+// A link that was made to be reused has a row by which the next create finds it: see engine/link. The hash has no key,
+// so that nodes and restores agree on it.
+//
 // Imports have the hits that an owner's links brought along when they were imported. They have no time, so
 // they are in no row of an hour or a day.
 //
@@ -84,6 +88,7 @@ const (
 	TableByTag        = 0x23
 	TableByDeletion   = 0x24
 	TableCaps         = 0x25
+	TableReuse        = 0x26
 	TableLinkHours    = 0x30
 	TableOwnerHours   = 0x31
 	TableLinkDays     = 0x32
@@ -165,7 +170,7 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReceipts, TableAccounts, TableDomains, TableCertificates,
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReuse, TableReceipts, TableAccounts, TableDomains, TableCertificates,
 		TableAudit, TableLinkLives, TableLinkDays, TableImports, TableSummaries:
 		return true
 	case TableMeta:
@@ -259,6 +264,30 @@ func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
 		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
 	}
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
+}
+
+// reuseKeyBytes is the length of a key of the links to reuse.
+const reuseKeyBytes = 1 + 4 + 8 + 8
+
+// AppendReuseKey appends the key of a link to reuse. The key without its last 8 bytes is the prefix of all links of the
+// owner to targets of that hash (engine.HashTarget).
+func AppendReuseKey(dst []byte, owner uint32, hash, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableReuse), owner)
+	dst = binary.BigEndian.AppendUint64(dst, hash)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+// SplitReuseKey splits a key of the links to reuse.
+func SplitReuseKey(key []byte) (owner uint32, hash, id uint64, err error) {
+	if len(key) != reuseKeyBytes || key[0] != TableReuse {
+		return 0, 0, 0, fmt.Errorf("%w: key %x in the table of links to reuse", ErrCorrupt, key)
+	}
+	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), ^binary.BigEndian.Uint64(key[13:]), nil
+}
+
+// ReuseRange returns the range of the links of an owner to targets of a hash, newest first.
+func ReuseRange(owner uint32, hash uint64) Range {
+	return PrefixRange(AppendReuseKey(nil, owner, hash, 0)[:reuseKeyBytes-8])
 }
 
 // AppendLinkHourKey appends the key of the tally row of a link in an hour.

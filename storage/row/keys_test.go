@@ -41,6 +41,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"by tag":         {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 6162 00 fffffffffffffffe"},
 		"by tag, folded": {AppendByTagKey(nil, 7, "StraẞE", 1), "23 00000007 73747261c39f65 00 fffffffffffffffe"},
 		"by deletion":    {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
+		"reuse":          {AppendReuseKey(nil, 0x0102, 0x0304, 5), "26 00000102 0000000000000304 fffffffffffffffa"},
 		"link hours":     {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
 		"owner hours":    {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
 		"link days":      {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
@@ -264,6 +265,9 @@ var tableOrders = map[string]struct {
 	}},
 	"by deletion": {func(x fields) []byte { return AppendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"reuse": {func(x fields) []byte { return AppendReuseKey(nil, x.number, uint64(len(x.text)), x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(len(a.text), len(b.text)), cmp.Compare(b.id, a.id))
 	}},
 	"link hours": {func(x fields) []byte { return AppendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))

@@ -218,6 +218,9 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 			found[link]++
 		}
 	}
+	for key := range Rows(t, from, row.TableReuse) {
+		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
+	}
 	for key := range Rows(t, from, row.TableSummaries) {
 		found[^binary.BigEndian.Uint64([]byte(key[1:]))]++
 	}

@@ -25,7 +25,7 @@ import (
 // The commands that set the fields of a link: add and edit.
 
 func newAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, given, asJSON, csvFile := reach.Target{}, map[string]any{}, false, ""
+	where, given, asJSON, reuse, csvFile := reach.Target{}, map[string]any{}, false, false, ""
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Make a short link and print its address",
@@ -60,8 +60,15 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			return usage.Exactly("URL")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, named := given["alias"]; csvFile != "" && (named || asJSON) {
+			_, named := given["alias"]
+			if named && reuse {
+				return settings.UsageErrorf("--reuse does not go with --alias, which names the link already")
+			}
+			if csvFile != "" && (named || asJSON) {
 				return settings.UsageErrorf("--csv takes neither --alias (its rows have their own) nor --json")
+			}
+			if reuse {
+				given["reuse"] = true
 			}
 			if csvFile != "" {
 				return addSheet(cmd.Context(), &where, csvFile, given, cmd.InOrStdin(), stdout, stderr)
@@ -81,10 +88,11 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 		given["domain"] = text
 		return text, nil
 	})
+	settings.BoolVar(fs, &reuse, "reuse", "print a link that --reuse made before, if it is active and has all that is given; else make one")
 	linkflags.Add(fs, given, true)
 	fs.StringVar(&csvFile, "csv", "", "make a link of each row of `FILE`")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "alias", "domain", "json", "csv")
+	settings.MarkArguments(fs, "alias", "domain", "json", "csv", "reuse")
 	return cmd
 }
 
