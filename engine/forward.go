@@ -387,6 +387,12 @@ const (
 	MaxBlocked    = target.MaxBlocked
 )
 
+// AnyScheme is target.AnyScheme.
+var AnyScheme = target.AnyScheme
+
+// HasHost is target.HasHost.
+func HasHost(address []byte) bool { return target.HasHost(address) }
+
 // ParseTargetSchemes is target.ParseSchemes.
 func ParseTargetSchemes(list string) (TargetSchemes, error) { return target.ParseSchemes(list) }
 

@@ -21,7 +21,7 @@ func ByWeight(split []byte, visitor, link uint64) (url []byte, target uint8) {
 // neighbouring links and shares independent of each other.
 func draw(visitor, link uint64, target uint8) float64 {
 	h := mix(mix(visitor^mix(link)) + uint64(target))
-	return (float64(h>>11) + 0.5) / (1 << 53)
+	return (float64(h>>12) + 0.5) / (1 << 52)
 }
 
 // mix is the finalizer of SplitMix64 (Steele, Lea and Flood 2014), after the addition of its constant.

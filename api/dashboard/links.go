@@ -232,7 +232,8 @@ func (r *request) ownerNames(wanted bool) (map[uint32]string, error) {
 
 // splitTarget returns the host of a target, and the rest after it.
 func splitTarget(target string) (host, rest string) {
-	_, after, found := strings.Cut(target, "://")
+	_, after, _ := strings.Cut(target, ":")
+	after, found := strings.CutPrefix(after, "//")
 	if !found {
 		return target, ""
 	}

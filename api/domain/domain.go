@@ -179,12 +179,13 @@ func (d *Domain) normaliseNotFound(policy engine.TargetPolicy) error {
 	if !strings.Contains(d.NotFoundURL, PathPlaceholder) {
 		return normaliseURL(field, &d.NotFoundURL, policy)
 	}
-	_, rest, _ := strings.Cut(d.NotFoundURL, "://")
+	_, rest, _ := strings.Cut(d.NotFoundURL, ":")
+	rest, found := strings.CutPrefix(rest, "//")
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		authority = rest[:end]
 	}
-	if rest == "" || strings.Contains(authority, PathPlaceholder) {
+	if !found || rest == "" || strings.Contains(authority, PathPlaceholder) {
 		return engine.FieldError{Field: field, Code: "invalid", Message: "must begin with http:// or https://, and have {path} only after the host"}
 	}
 	text := strings.ReplaceAll(d.NotFoundURL, PathPlaceholder, stands)

@@ -216,7 +216,8 @@ func (f *row) isOf(link *Link, value json.RawMessage, now time.Time, domains *do
 		n, err := jsonbody.Int(value)
 		return err == nil && string(value) != "null" && 0 <= n && uint64(n) <= f.had(link)
 	case f.same != nil && f.imported != nil:
-		a := askedLink{now: now, domains: domains} // no policy: what a link leads to was checked when that was written
+		a := askedLink{now: now, domains: domains}
+		a.policy.Schemes = engine.AnyScheme // what a link leads to was checked when that was written
 		err := f.imported(&a, value)
 		a.Import = &a.imports
 		return err == nil && f.same(&a.Draft, &link.Detail)

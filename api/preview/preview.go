@@ -58,9 +58,9 @@ func hostsOf(targets []string) (hosts []string) {
 // host, characters outside ASCII are shown as browsers send them: some of them change the order in which text is read,
 // and some are invisible.
 func shownTarget(target string) (shown, host string) {
-	scheme, after, found := strings.Cut(target, "://")
+	scheme, after, _ := strings.Cut(target, ":")
+	after, found := strings.CutPrefix(after, "//")
 	if !found { // an address without a host, such as mailto:a@b.test
-		scheme, _, _ = strings.Cut(target, ":")
 		return percentEncoded(target), scheme
 	}
 	end := strings.IndexAny(after, "/?#")

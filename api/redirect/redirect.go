@@ -129,6 +129,9 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		buf = l.AppendTarget(buf)
 	}
 	if q.Rest != nil {
+		if !engine.HasHost(buf[at:]) { // and so no path
+			return d.missed(UnknownCode), buf[:start]
+		}
 		buf = addPath(buf, at, q.Rest)
 	}
 	if len(query) > 0 {

@@ -9,8 +9,10 @@ package ruletext
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"shunt/api/client"
 )
@@ -67,13 +69,7 @@ func readRule(text string) (rule client.Rule, err error) {
 func readCondition(text string) (c client.Condition, err error) {
 	name, value, valued := strings.Cut(text, "=")
 	if key, ok := strings.CutPrefix(name, queryPrefix); ok {
-		switch {
-		case !valued:
-			return client.Condition{Type: "valueless-query-param", MatchKey: key}, nil
-		case value == anyValue:
-			return client.Condition{Type: "any-value-query-param", MatchKey: key}, nil
-		}
-		return client.Condition{Type: "query-param", MatchKey: key, MatchValue: value}, nil
+		return readQuery(key, value, valued)
 	}
 	for _, n := range conditionNames {
 		if n.name == name && valued {
@@ -85,6 +81,23 @@ func readCondition(text string) (c client.Condition, err error) {
 		names = append(names, n.name+"=…")
 	}
 	return c, fmt.Errorf("the condition %q must be one of %s, query.NAME=…", text, strings.Join(names, ", "))
+}
+
+// readQuery reads a condition on a parameter of the query, in whose name and value %XX is a byte.
+func readQuery(key, value string, valued bool) (c client.Condition, err error) {
+	if c.MatchKey, err = url.PathUnescape(key); err != nil {
+		return c, err
+	}
+	switch {
+	case !valued:
+		c.Type = "valueless-query-param"
+	case value == anyValue:
+		c.Type = "any-value-query-param"
+	default:
+		c.Type = "query-param"
+		c.MatchValue, err = url.PathUnescape(value)
+	}
+	return c, err
 }
 
 // Rules returns the line of each rule, as ReadRules takes it.
@@ -101,13 +114,16 @@ func Rules(rules []client.Rule) []string {
 }
 
 func showCondition(c client.Condition) string {
-	switch c.Type {
-	case "valueless-query-param":
-		return queryPrefix + c.MatchKey
-	case "any-value-query-param":
-		return queryPrefix + c.MatchKey + "=" + anyValue
-	case "query-param":
-		return queryPrefix + c.MatchKey + "=" + c.MatchValue
+	name := queryPrefix + escaped(c.MatchKey, "=")
+	switch value := escaped(c.MatchValue, ""); {
+	case c.Type == "valueless-query-param":
+		return name
+	case c.Type == "any-value-query-param":
+		return name + "=" + anyValue
+	case c.Type == "query-param" && value == anyValue:
+		return name + "=%2A"
+	case c.Type == "query-param":
+		return name + "=" + value
 	}
 	for _, n := range conditionNames {
 		if n.kind == c.Type {
@@ -117,15 +133,31 @@ func showCondition(c client.Condition) string {
 	return c.Type + "=" + c.MatchValue // of a newer server
 }
 
+// escaped returns text with %XX for each byte that a line cannot have in a name or a value: blanks, control bytes, %, and
+// those in more.
+func escaped(text, more string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || r == '%' || strings.ContainsRune(more, r) {
+			for _, c := range []byte(string(r)) {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // ReadSplit reads each line as a weight and an address. An error is a LineError.
 func ReadSplit(lines []string) (split []client.Share, err error) {
 	for i, text := range lines {
-		weight, url, found := strings.Cut(text, ":")
+		weight, address, found := strings.Cut(text, ":")
 		n, err := strconv.Atoi(strings.TrimSpace(weight))
 		if !found || err != nil {
 			return nil, LineError{i, errors.New("must be WEIGHT:URL, such as 70:https://example.org/a")}
 		}
-		split = append(split, client.Share{URL: strings.TrimSpace(url), Weight: n})
+		split = append(split, client.Share{URL: strings.TrimSpace(address), Weight: n})
 	}
 	return split, nil
 }

@@ -211,6 +211,9 @@ func (s *blockSet) hashAddr(addr netip.Addr) uint64 {
 
 func (s *blockSet) blocks(target []byte) bool {
 	host, rest := splitStored(target)
+	if len(host) == 0 {
+		return false
+	}
 	if addr := storedAddr(host); addr.IsValid() {
 		return s.blocksAddr(addr, rest)
 	}
@@ -267,8 +270,11 @@ func beginsWithAny(plain []byte, prefixes [][]byte) bool {
 }
 
 // splitStored splits a target as Policy.Parse returns it. host has no brackets, port or trailing
-// dot; rest is what follows host and port.
+// dot; rest is what follows host and port. A target without a host has an empty one.
 func splitStored(target []byte) (host, rest []byte) {
+	if !HasHost(target) {
+		return nil, nil
+	}
 	after := target[bytes.IndexByte(target, ':')+len("://"):]
 	end := 0
 	for end < len(after) && after[end] != '/' && after[end] != '?' && after[end] != '#' {

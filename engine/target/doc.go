@@ -17,8 +17,8 @@
 // carries an IPv4 one (privatehost.go). Only the host of a target is rewritten before it is stored;
 // clients are sent it in ASCII (engine/internal/ascii), of which policies and lists say the same.
 //
-// An operator may list other schemes than http and https (scheme.go). Such a target may have no host, so only its
-// bytes, its length and the block list decide.
+// An operator may list other schemes than http and https (scheme.go). Such a target may have no host: then only its
+// bytes and its length decide, and no block list applies to it.
 //
 // People type addresses without a scheme and paste them with blanks around them. ParseTyped mends
 // the text first (typed.go), and then reads it like any other, so policies judge what is stored.

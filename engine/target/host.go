@@ -17,12 +17,12 @@ func targetError(code, message string) invalid.FieldError {
 
 // splitTarget splits raw into scheme, authority and the rest, which begins with /, ? or # or is
 // empty.
-func splitTarget(raw string) (scheme, authority, rest string, err error) {
+func (s Schemes) splitTarget(raw string) (scheme, authority, rest string, err error) {
 	scheme, after, found := strings.Cut(raw, ":")
 	if !found || !isScheme(scheme) {
 		return "", "", "", notAbsolute(raw)
 	}
-	if !isWebScheme(scheme) {
+	if !isWebScheme(scheme) && !s.has(scheme) {
 		return "", "", "", wrongScheme(after)
 	}
 	after, found = strings.CutPrefix(after, "//")
@@ -294,7 +294,7 @@ func (h host) port() int {
 
 // hostOf returns the host and port of an address.
 func hostOf(address string) (host, error) {
-	_, authority, _, err := splitTarget(address)
+	_, authority, _, err := Schemes(nil).splitTarget(address)
 	if err != nil {
 		return host{}, err
 	}

@@ -11,6 +11,11 @@ import (
 // Schemes are the schemes of targets that an operator has listed, in lower case; nil: http and https.
 type Schemes []string
 
+// AnyScheme is for targets that links have already, which were checked when they were written.
+var AnyScheme = Schemes{anyScheme}
+
+const anyScheme = "*" // no scheme has this name
+
 // refusedSchemes can never be listed: browsers run what such an address says, show it as a page, or read files with it.
 var refusedSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"}
 
@@ -34,13 +39,19 @@ func ParseSchemes(list string) (s Schemes, err error) {
 	return s, nil
 }
 
-// other reports whether raw begins with a listed scheme that is neither http nor https, and a colon.
-func (s Schemes) other(raw string) bool {
-	scheme, _, found := strings.Cut(raw, ":")
-	return found && !isWebScheme(scheme) && s.has(scheme)
+// opaque reports whether raw has a listed scheme that is neither http nor https and no host, such as mailto:a@b.test.
+func (s Schemes) opaque(raw string) bool {
+	scheme, after, _ := strings.Cut(raw, ":")
+	return s.other(scheme) && !strings.HasPrefix(after, "//")
 }
 
+// other reports whether a scheme is listed, and is neither http nor https.
+func (s Schemes) other(scheme string) bool { return !isWebScheme(scheme) && s.has(scheme) }
+
 func (s Schemes) has(scheme string) bool {
+	if len(s) == 1 && s[0] == anyScheme {
+		return isScheme(scheme)
+	}
 	return slices.ContainsFunc(s, func(listed string) bool { return strings.EqualFold(listed, scheme) })
 }
 
@@ -60,14 +71,24 @@ func (s Schemes) check(raw string, err error) error {
 	return err
 }
 
-// checkOther returns the error of a target of another scheme than http and https. Such a target need not have a host,
-// so nothing of it is rewritten, and no rule about hosts applies to it.
-func checkOther(raw string) error {
+// checkOpaque returns the error of a target without a host. Nothing of it is rewritten, and no rule about hosts applies
+// to it.
+func checkOpaque(raw string) error {
 	if err := checkTargetBytes(raw); err != nil {
 		return err
 	}
-	if _, after, _ := strings.Cut(raw, ":"); strings.Trim(after, "/") == "" {
+	if _, after, _ := strings.Cut(raw, ":"); after == "" {
 		return targetError("host", "must have something after the scheme")
 	}
 	return nil
+}
+
+// HasHost reports whether a target as Policy.Parse returns it has a host.
+func HasHost[Bytes string | []byte](target Bytes) bool {
+	for i := 0; i+2 < len(target); i++ {
+		if target[i] == ':' {
+			return target[i+1] == '/' && target[i+2] == '/'
+		}
+	}
+	return false
 }

@@ -40,7 +40,9 @@ func TestSchemesThatAnOperatorLists(t *testing.T) {
 func TestTargetsOfOtherSchemes(t *testing.T) {
 	schemes, err := ParseSchemes("https,mailto,tel,market,a.b")
 	expect.OK(t, err)
-	p := Policy{Schemes: schemes, RefusePrivate: true, OwnOrigins: ParseOrigins("https://sho.rt"), OwnHost: func(name string) bool { return name == "" }}
+	blocked := new(BlockList)
+	expect.OK(t, expect.Err(blocked.Replace([]byte("evil.example\n"))))
+	p := Policy{Blocked: blocked, Schemes: schemes, RefusePrivate: true, OwnOrigins: ParseOrigins("https://sho.rt"), OwnHost: func(name string) bool { return name == "" }}
 	long := "tel:" + strings.Repeat("1", limits.MaxTargetBytes-4)
 	for typed, want := range map[string]string{
 		"mailto:ann@example.com?subject=a": "mailto:ann@example.com?subject=a",
@@ -59,6 +61,17 @@ func TestTargetsOfOtherSchemes(t *testing.T) {
 		"geo:1,2":                          "error scheme",
 		"tel:":                             "error host",
 		"market://":                        "error host",
+		"market://?x":                      "error host",
+		"market://[x":                      "error host",
+		"market://user@a.example/":         "error user_info",
+		"market://A.Example/x":             "market://a.example/x",
+		"market://sho.rt/x":                "error own_origin",
+		"market://localhost/x":             "error private",
+		"market://evil.example/x":          "error blocked",
+		"market://EVIL.example/x":          "error blocked",
+		"tel:1":                            "tel:1",
+		"mailto:a@evil.example":            "mailto:a@evil.example", // it has no host
+		"mailto:x?subject=://evil.example": "mailto:x?subject=://evil.example",
 		"tel:1\\2":                         "error characters",
 		"tel:\x011":                        "error characters",
 		"tel:\xff":                         "error characters",
@@ -78,6 +91,7 @@ func TestTargetsOfOtherSchemes(t *testing.T) {
 			expect.That(t, err == nil && again == got, "%.60q is read again as %.60q, %v", got, again, err)
 		}
 	}
+	expect.That(t, HasHost("market://a") && HasHost("https://a") && !HasHost("mailto:a@b://c") && !HasHost("tel:1") && !HasHost("a"), "hosts")
 	none := Policy{}
 	expect.That(t, expect.Err(none.ParseTyped("mailto:ann@example.com")) != nil, "a scheme that is not listed")
 }

@@ -44,8 +44,8 @@ const CodeBlocked = "blocked"
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 //
-// Of a target with another scheme that the policy lists, such as mailto:a@b.test, nothing is rewritten, and it may lack
-// a host: no rule about hosts applies to it.
+// A target of another scheme that the policy lists may lack a host, such as mailto:a@b.test: nothing of it is rewritten,
+// and no rule about hosts applies to it. One with a host is read like all others.
 func (p Policy) Parse(raw string) (target string, err error) {
 	if h, ok := plainHost(raw); ok && p.Schemes == nil {
 		return p.checked(h, raw)
@@ -55,13 +55,13 @@ func (p Policy) Parse(raw string) (target string, err error) {
 
 // parseAny is Parse of a target that need not be plain.
 func (p Policy) parseAny(raw string) (string, error) {
-	if p.Schemes.other(raw) {
-		if err := cmp.Or(checkOther(raw), p.checkText(raw)); err != nil {
+	if p.Schemes.opaque(raw) {
+		if err := cmp.Or(checkOpaque(raw), p.checkText(raw)); err != nil {
 			return "", err
 		}
 		return raw, nil
 	}
-	target, h, err := parse(raw)
+	target, h, err := p.Schemes.parse(raw)
 	if err = p.Schemes.check(raw, err); err != nil {
 		return "", err
 	}
@@ -77,11 +77,11 @@ func (p Policy) checked(h host, target string) (string, error) {
 }
 
 // parse returns raw in the form that is stored, and its host, or the FieldError of a malformed target.
-func parse(raw string) (target string, h host, err error) {
+func (s Schemes) parse(raw string) (target string, h host, err error) {
 	if err := checkTargetBytes(raw); err != nil {
 		return "", host{}, err
 	}
-	scheme, authority, rest, err := splitTarget(raw)
+	scheme, authority, rest, err := s.splitTarget(raw)
 	if err != nil {
 		return "", host{}, err
 	}

@@ -177,7 +177,7 @@ func FuzzPlainTargetsAreWhatParseReads(f *testing.F) {
 		if !ok {
 			return
 		}
-		target, want, err := parse(raw)
+		target, want, err := Schemes(nil).parse(raw)
 		expect.MustThat(t, err == nil && target == raw && h == want, "%q: got %+v in one pass, in general %q, %+v, %v", raw, h, target, want, err)
 	})
 }

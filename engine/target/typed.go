@@ -27,7 +27,7 @@ func (p Policy) tidied(raw string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, " ", "%20")
-	if !p.Schemes.other(text) && strings.IndexFunc(text, forbiddenInTarget) < 0 && lacksScheme(text) {
+	if !p.Schemes.opaque(text) && strings.IndexFunc(text, forbiddenInTarget) < 0 && lacksScheme(text) {
 		return "https://" + text
 	}
 	return text

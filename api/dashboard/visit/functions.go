@@ -27,7 +27,14 @@ var functions = template.FuncMap{
 	"plural":      Plural,
 	"breakable":   breakable,
 	"wrapped":     wrapped,
+	"web":         isWeb,
 	"characters":  func(text string) string { return chart.Grouped(uint64(utf8.RuneCountInString(text))) + " characters" },
+}
+
+// isWeb reports whether a target is a web address, to which a page can link.
+func isWeb(target string) bool {
+	scheme, _, _ := strings.Cut(target, ":")
+	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
 // A Delta is the difference between two figures in words.
