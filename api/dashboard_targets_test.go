@@ -7,8 +7,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestFormsEditRulesAndSplits makes a link that decides with a form, follows it, and edits it: as lines of text, without
-// script.
+// TestFormsEditRulesAndSplits makes a link that decides with a form, follows it, and edits it: as lines of text,
+// without script.
 func TestFormsEditRulesAndSplits(t *testing.T) {
 	st, b := withAnn(t, nil)
 	const (

@@ -133,8 +133,8 @@ func showCondition(c client.Condition) string {
 	return c.Type + "=" + c.MatchValue // of a newer server
 }
 
-// escaped returns text with %XX for each byte that a line cannot have in a name or a value: blanks, control bytes, %, and
-// those in more.
+// escaped returns text with %XX for each byte that a line cannot have in a name or a value: blanks, control bytes, %,
+// and those in more.
 func escaped(text, more string) string {
 	var b strings.Builder
 	for _, r := range text {

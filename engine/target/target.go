@@ -44,8 +44,8 @@ const CodeBlocked = "blocked"
 // they are valid UTF-8. Names are never looked up. Parse returns a target that Parse returned
 // unchanged.
 //
-// A target of another scheme that the policy lists may lack a host, such as mailto:a@b.test: nothing of it is rewritten,
-// and no rule about hosts applies to it. One with a host is read like all others.
+// A target of another scheme that the policy lists may lack a host, such as mailto:a@b.test: nothing of it is
+// rewritten, and no rule about hosts applies to it. One with a host is read like all others.
 func (p Policy) Parse(raw string) (target string, err error) {
 	if h, ok := plainHost(raw); ok && p.Schemes == nil {
 		return p.checked(h, raw)
