@@ -77,9 +77,9 @@
 // receipts.mu, one after the other; a rewrite of a shard happens in a callback, and holds up all writers: for about
 // 0.1 µs a link, or 0.6 µs while it is so small that its targets are coded again.
 //
-// What writers wait for longer has one order, too: the key of a request (receipts), what is reused
-// (engine/link/reuse.go), owners, codes. Whoever holds one of them waits only for later ones, and a bulk for several of
-// a kind in their order.
+// Writers also hold locks while they wait for the disk. These have one order, too: the key of a request (receipts),
+// links to reuse (engine/link/reuse.go), owners, codes. A writer that holds one waits only for later ones. A bulk takes
+// several of one kind in the order of their keys.
 //
 // # Durability
 //

@@ -18,7 +18,7 @@ type Request struct {
 	Browser   engine.Browser
 	Country   engine.Country
 
-	// What several conditions ask is found out once.
+	// Several conditions may need these, so each is worked out once.
 	device    extras.Device
 	devised   bool   // device is known
 	languages []byte // see languageLines

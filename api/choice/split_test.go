@@ -54,7 +54,7 @@ func TestOtherWeightsMoveOnlyTheDifference(t *testing.T) {
 	expect.That(t, 9_000 <= moved && moved <= 11_000, "%d of %d moved, want 10 %%", moved, n)
 }
 
-// Visitors of one link who get the same share are divided anew at another link.
+// Visitors who get the same share of one link get different shares of another link.
 func TestLinksDivideVisitorsIndependently(t *testing.T) {
 	split := []extras.Share{{URL: "a", Weight: 50}, {URL: "b", Weight: 50}}
 	visitors := someVisitors(40_000)
@@ -69,7 +69,7 @@ func TestLinksDivideVisitorsIndependently(t *testing.T) {
 	expect.That(t, 9_600 <= both && both <= 10_400, "%d of 40,000 get a twice, want a quarter", both)
 }
 
-// What visitors see must not change with a version of the program.
+// A new version of the program must send each visitor to the same share as before.
 func TestAChoiceIsTheSameForEver(t *testing.T) {
 	split := []extras.Share{{URL: "a", Weight: 5}, {URL: "b", Weight: 3}, {URL: "c", Weight: 2}}
 	urls, _ := chosen(t, split, someVisitors(24), 42)

@@ -60,12 +60,8 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			return usage.Exactly("URL")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, named := given["alias"]
-			if named && reuse {
-				return settings.UsageErrorf("--reuse does not go with --alias, which names the link already")
-			}
-			if csvFile != "" && (named || asJSON) {
-				return settings.UsageErrorf("--csv takes neither --alias (its rows have their own) nor --json")
+			if err := checkAdd(given, csvFile != "", reuse, asJSON); err != nil {
+				return err
 			}
 			if reuse {
 				given["reuse"] = true
@@ -94,6 +90,17 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
 	settings.MarkArguments(fs, "alias", "domain", "json", "csv", "reuse")
 	return cmd
+}
+
+// checkAdd returns the error of flags that do not go together.
+func checkAdd(given map[string]any, csv, reuse, asJSON bool) error {
+	switch _, named := given["alias"]; {
+	case named && reuse:
+		return settings.UsageErrorf("--reuse does not go with --alias, which names the link already")
+	case csv && (named || asJSON):
+		return settings.UsageErrorf("--csv takes neither --alias (its rows have their own) nor --json")
+	}
+	return nil
 }
 
 func addLink(ctx context.Context, where *reach.Target, given map[string]any, asJSON bool, stdout, stderr io.Writer) error {
