@@ -185,7 +185,7 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 		st.as([]string{b.cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
 		signIn := b.submit(form)
 		signIn.want("Sign in again")
-		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", password))
+		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", goodPassword))
 		cookie, _, _ := strings.Cut(r.header.Get("Set-Cookie"), ";")
 		_, value, _ := strings.Cut(cookie, "=")
 		st.secret(value)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"shunt/engine/caps"
+	"shunt/engine/extras"
 	"shunt/engine/hit"
 	"shunt/engine/index"
 	"shunt/engine/internal/ascii"
@@ -34,7 +35,9 @@ const (
 	MaxTargetBytes = limits.MaxTargetBytes
 	MaxTags        = limits.MaxTags
 	MaxTagBytes    = limits.MaxTagBytes
-	TombstoneDays  = limits.TombstoneDays
+
+	MaxPasswordHashBytes = limits.MaxPasswordHashBytes
+	TombstoneDays        = limits.TombstoneDays
 )
 
 // A link: see engine/link.
@@ -386,6 +389,9 @@ const (
 	BlockedTarget = target.CodeBlocked
 	MaxBlocked    = target.MaxBlocked
 )
+
+// IsPasswordHash is extras.IsPasswordHash.
+func IsPasswordHash(hash string) bool { return extras.IsPasswordHash(hash) }
 
 // AnyScheme is target.AnyScheme.
 var AnyScheme = target.AnyScheme

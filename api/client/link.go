@@ -102,8 +102,10 @@ type Link struct {
 	Query          Query     `json:"query"`
 	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
-	Rules          []Rule    `json:"rules,omitempty"` // who is sent elsewhere than to URL
-	Split          []Share   `json:"split,omitempty"` // whom no rule sends, goes to one of these; bots go to URL
+	Rules          []Rule    `json:"rules,omitempty"`         // who is sent elsewhere than to URL
+	Split          []Share   `json:"split,omitempty"`         // whom no rule sends, goes to one of these; bots go to URL
+	HasPassword    bool      `json:"has_password,omitempty"`  // visitors must type one
+	PasswordHash   string    `json:"password_hash,omitempty"` // in an export that asks for it
 	Warnings       []Warning `json:"warnings,omitempty"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -142,6 +144,7 @@ type Draft struct {
 	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 	Rules          []Rule    `json:"rules,omitempty"`         // at most 32
 	Split          []Share   `json:"split,omitempty"`         // 2 to 10
+	Password       string    `json:"password,omitempty"`      // that visitors must type
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -164,6 +167,7 @@ type Edit struct {
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Rules          Field[[]Rule]    `json:"rules,omitzero"` // all of them
 	Split          Field[[]Share]   `json:"split,omitzero"` // all of it
+	Password       Field[string]    `json:"password,omitzero"`
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }
 

@@ -79,6 +79,9 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	owner, err := c.givenTo(caller, code, w, &p)
+	if err == nil {
+		err = c.hashPassword(caller, &p.draft.Password)
+	}
 	if err != nil {
 		return Link{}, err
 	}

@@ -13,6 +13,7 @@ type Link struct {
 	ShortURL      string
 	Warnings      []engine.FieldError // conditions of its rules that no request meets
 	Counted       bool                // Unique is known
+	WithHash      bool                // the link object has the hash of its password
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those

@@ -15,6 +15,7 @@ const (
 	own
 	rules
 	split
+	lock
 
 	known // parts from this number on are those of newer programs
 )
@@ -48,6 +49,8 @@ type Fields struct {
 	Target uint8   // the number of the link's own address, if it decides; else 0
 	Rules  []Rule  // at most MaxRules
 	Split  []Share // MinShares to MaxShares; nil: none
+
+	Lock uint64 // not 0: visitors must type a password, with which the number changes
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -74,6 +77,9 @@ func (f *Fields) Append(dst []byte) []byte {
 	if len(f.Split) > 0 {
 		b := appendSplit(nil, f.Split)
 		dst = append(appendHead(dst, split, len(b)), b...)
+	}
+	if f.Lock != 0 {
+		dst = binary.LittleEndian.AppendUint64(appendHead(dst, lock, 8), f.Lock)
 	}
 	return dst
 }
@@ -145,6 +151,11 @@ func (f *Fields) read(part byte, b string) (ok bool) {
 		f.Rules, ok = readRules([]byte(b))
 	case split:
 		f.Split, ok = readSplit([]byte(b))
+	case lock:
+		if len(b) == 8 {
+			f.Lock = binary.LittleEndian.Uint64([]byte(b))
+		}
+		return f.Lock != 0
 	}
 	return ok
 }
@@ -189,6 +200,14 @@ func Rules(blob []byte) []byte { return find(blob, rules) }
 
 // Split returns the split of a link, for CutShare; nil: it has none.
 func Split(blob []byte) []byte { return find(blob, split) }
+
+// Lock returns the number that changes with the password of a link; 0: it has no password.
+func Lock(blob []byte) uint64 {
+	if b := find(blob, lock); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.
 func find(blob []byte, part byte) []byte {

@@ -105,6 +105,7 @@ type Cold struct {
 	Tags         []string
 	Reuse        bool   // it was made with Draft.Reuse, and may be found by others
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
+	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
 
@@ -281,6 +282,14 @@ func (h *Hot) trySetFields(f extras.Fields) bool {
 	return err == nil
 }
 
+// SetPassword sets the password that visitors must type, by its hash; empty: none.
+func (r *Record) SetPassword(hash string) {
+	r.Cold.Password = hash
+	f := r.Hot.fields()
+	f.Lock = extras.LockOf(hash)
+	r.Hot.setFields(f)
+}
+
 // numberTargets gives each target of a link that decides its number. old is the link before the edit, nil if it is new.
 func (r *Record) numberTargets(old *Record) error {
 	f := r.Hot.fields()
@@ -330,6 +339,8 @@ type Detail struct {
 	Number         uint8          // of its own target, if it has rules or a split; else 0
 	Rules          []extras.Rule  // with the numbers of their targets
 	Split          []extras.Share // the same
+	Lock           uint64         // changes with the password that visitors must type; 0: none
+	Password       string         // its hash; empty in the audit log
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }
@@ -355,6 +366,10 @@ type Draft struct {
 	Tags           []string
 	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
 	Split          []extras.Share // the same
+
+	// Password is the hash of the password that visitors must type, in the form of argon2 ($argon2id$v=19$…);
+	// empty: none.
+	Password string
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
@@ -408,6 +423,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
 	rec.SetExpiredURL(d.ExpiredURL)
+	rec.SetPassword(d.Password)
 	if err := rec.setChoices(d); err != nil {
 		return Record{}, err
 	}
@@ -456,6 +472,7 @@ func (r *Record) normalize() error {
 	check(err == nil, "starts_at", "range", "must be later than 1970, and expired_url have at most 8192 bytes")
 	starts := more.StartsAtMs
 	check(starts == 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
+	check(r.Cold.Password == "" || extras.IsPasswordHash(r.Cold.Password), "password", "format", "must be a hash")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	for _, text := range texts {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
@@ -500,6 +517,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 	}
 	more := r.Hot.fields()
 	d.ForwardPath, d.Number, d.Rules, d.Split = more.ForwardPath, more.Target, more.Rules, more.Split
+	d.Lock, d.Password = more.Lock, r.Cold.Password
 	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
 		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
 	}

@@ -369,6 +369,13 @@ func (ls *Links) Made(k index.Key) (id uint64, created time.Time, err error) {
 	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
 }
 
+// Password returns the id of a link, and the hash of the password that its visitors must type; empty: none. It takes no
+// lock, as Made. Error: ErrNotFound.
+func (ls *Links) Password(k index.Key) (id uint64, hash string, err error) {
+	rec, err := ls.readLive(k)
+	return rec.Hot.ID, rec.Cold.Password, err
+}
+
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
 // folded ones.
 func (ls *Links) detail(r *Record) Detail {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"shunt/engine"
+	"shunt/engine/extras"
 	"shunt/storage/check"
 	"shunt/storage/row"
 )
@@ -120,11 +121,19 @@ func (p *coldPart) Row(key, value []byte) error {
 		c.matched.Add(1)
 		if !c.Edge {
 			p.wantIndexRows(&hot, &cold)
-		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse {
-			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures or reuse, and this one has some of code %q", cold.Code)
+			p.wantLock(key, &hot, &cold)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse || cold.Password != "" {
+			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures, reuse or password, and this one has some of code %q", cold.Code)
 		}
 	}
 	return nil
+}
+
+// wantLock checks that a redirect asks for the password that the link has.
+func (p *coldPart) wantLock(key []byte, hot *engine.HotView, cold *engine.Cold) {
+	if extras.Lock(hot.Extras) != extras.LockOf(cold.Password) {
+		p.c.Fault(check.Where("cold", key), "the password of code %q is not the one that its redirect asks for", cold.Code)
+	}
 }
 
 // wantIndexRows checks that the link has the index rows that an edit of it would write.

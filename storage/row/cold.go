@@ -2,6 +2,7 @@ package row
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"shunt/engine"
@@ -22,6 +23,7 @@ const (
 	coldNote
 	coldLastTarget // one byte
 	coldReuse      // 1
+	coldPassword   // a hash
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -66,7 +68,14 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Reuse {
 		dst = appendField(dst, coldReuse, []byte{1})
 	}
+	dst = appendField(dst, coldPassword, c.Password)
 	return append(dst, c.Newer...)
+}
+
+// appendShown appends what others than the link itself may keep of a cold record: no hash of a password.
+func appendShown(dst []byte, c engine.Cold) []byte {
+	c.Password = ""
+	return AppendCold(dst, &c)
 }
 
 // appendTexts appends the fields that are text and have a number between after and before.
@@ -138,6 +147,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	case coldReuse:
 		c.Reuse = in.byte() == 1
 		in.require(c.Reuse)
+	case coldPassword:
+		c.Password = string(in.remaining(engine.MaxPasswordHashBytes))
+		in.require(engine.IsPasswordHash(c.Password))
 	default:
 		*c.Text(coldTexts[field].Name) = string(in.remaining(coldTexts[field].Max))
 	}
@@ -154,7 +166,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no note, no tags, no figures, no row to reuse it, and nothing that this program does not know.
+// title, no note, no tags, no figures, no row to reuse it, no hash of a password, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {
@@ -172,6 +184,9 @@ func checkCold(c *engine.Cold) error {
 	}
 	if len(c.Newer) > maxNewerBytes {
 		return fmt.Errorf("fields of a newer program of %d bytes", len(c.Newer))
+	}
+	if c.Password != "" && !engine.IsPasswordHash(c.Password) {
+		return errors.New("a password that is no hash")
 	}
 	return checkTags(c.Tags)
 }
