@@ -13,8 +13,10 @@ import (
 	"shunt/api/account"
 	"shunt/api/limit"
 	"shunt/api/lock"
+	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/engine/expect"
+	"shunt/engine/extras"
 )
 
 const typedForm = "Content-Type: application/x-www-form-urlencoded"
@@ -30,6 +32,13 @@ func cookieOf(answer string) string {
 	}
 	pair, _, _ := strings.Cut(after, ";")
 	return "Cookie: " + pair
+}
+
+// unlocked returns the cookie that opens a link, with its name.
+func (st *site) unlocked(t testing.TB, code string) []byte {
+	id, hash, err := st.engine.Password(keyOf(code))
+	expect.NoError(t, err)
+	return []byte(lock.Name + "=" + st.redirects.Cookie(redirect.Gate{Key: keyOf(code), ID: id, Lock: extras.LockOf(hash)}, st.now.Load()))
 }
 
 // Row 23: nothing tells where a link with a password leads, until the password is typed. Then it redirects for an hour,

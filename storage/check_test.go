@@ -88,6 +88,12 @@ func toReuse(code string, id uint64) engine.Record {
 	return r
 }
 
+// locked returns a cold record with a password.
+func locked(c engine.Cold) *engine.Cold {
+	c.Password = "$argon2id$v=19$x"
+	return &c
+}
+
 // reuseKey returns the key of the row by which a create finds r.
 func reuseKey(r engine.Record) []byte {
 	return row.AppendReuseKey(nil, r.Hot.Owner, engine.HashTarget(r.Hot.Target), r.Hot.ID)
@@ -178,6 +184,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a row by owner of another text":               {putRow(row.AppendByOwnerKey(nil, 7, 1), indexValue(keyOf("code01"), "code01\x00old title")), "is not what the link is"},
 		"a row by tag with an old text":                {putRow(row.AppendByTagKey(nil, 7, "autumn", 1), indexValue(keyOf("code01"), "code01\x00https://old.example")), "is not what the link is"},
 		"an index value that is cut off":               {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
+		"a redirect that asks for no password":         {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, locked(code04.Cold))), `the password of code "code04" is not the one that its redirect asks for`},
 		"a missing row to reuse":                       {delRow(reuseKey(toReuse("reuse1", 60))), `the row of code "reuse1" is missing`},
 		"a row to reuse a link that was not made so":   {putRow(reuseKey(code04), nil), "there is no such link to reuse: id 4"},
 		"a row to reuse a link that is not there":      {putRow(row.AppendReuseKey(nil, 7, 1, 99), nil), "there is no such link to reuse: id 99"},
