@@ -2,6 +2,7 @@ package browser
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"shunt/engine/expect"
@@ -12,11 +13,16 @@ import (
 func TestAVisitorTypesThePasswordOfALink(t *testing.T) {
 	needBrowser(t)
 	s := startServer(t, localhost)
-	site, token := serveEagerly(t, s), s.token()
+	site, token := serveEagerly(t, s), s.token() // it makes the browser one of a person
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>a page</title><h1>The target</h1>`))
+	}))
+	t.Cleanup(elsewhere.Close)
 	for code, status := range map[string]int{"found": 302, "for-ever": 301, "sent-on": 307} {
 		t.Run(code, func(t *testing.T) {
-			s.create(token, map[string]any{"url": site.base + "/target", "alias": code, "redirect_status": status, "password": "open sesame", "forward_query": true})
-			b := watchedTab(t, s.base) // it leaves the server
+			s.create(token, map[string]any{"url": elsewhere.URL + "/target", "alias": code, "redirect_status": status, "password": "open sesame", "forward_query": true})
+			b := watchedTab(t, site.base) // it leaves the server
 			b.visit("/"+code+"?a=b", http.StatusUnauthorized)
 			b.fill(field("Password"), "open Sesame")
 			b.submit(button("Open the link"), http.StatusUnauthorized)
@@ -25,9 +31,8 @@ func TestAVisitorTypesThePasswordOfALink(t *testing.T) {
 			b.key("Enter")
 			b.find(heading("The target"))
 			b.isAt("/target")
-			again := watchedTab(t, s.base)
-			again.visit("/"+code, http.StatusOK)
-			again.find(heading("The target"))
+			b.visit("/"+code, http.StatusOK)
+			b.find(heading("The target"))
 			type figures struct{ Hits int }
 			expect.Equal(t, answerOf[figures](s, token, http.MethodGet, "/stats/"+code, nil).Hits, 2, "hits")
 		})
