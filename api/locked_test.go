@@ -228,3 +228,29 @@ func TestAPasswordMovesWithItsHash(t *testing.T) {
 	item = itemOf(other.call("POST", "/import", "["+strings.TrimSpace(strings.Replace(costly, `"code":"x"`, `"code":"y"`, 1))+"]"))
 	expect.Equal(t, item.fields(), "password_hash:format", "a hash that costs too much")
 }
+
+// The form of a link shows dots in place of a password, of which there is only a hash: an edit that leaves them keeps
+// the password, and one that deletes them takes it away. A copy of the link needs one of its own.
+func TestFormsEditPasswords(t *testing.T) {
+	st, b := withAnn(t, nil)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "s", "password", "open sesame")).want("The link is ready.")
+	opens := func(text string) bool {
+		return send(t, st.from("192.0.2.1"), "POST", requestText("POST", "/s", typing(text), typedForm)).status == 303
+	}
+	expect.That(t, opens("open sesame"), "the password of a form")
+	b.open("/_/link/s").want("Password visitors must type it")
+	edit := func(fields ...string) *shown { return b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with(fields...)) }
+	expect.That(t, !strings.Contains(b.open("/_/link/s/edit").body, "sesame"), "the form has the password")
+	edit("title", "T")
+	expect.That(t, opens("open sesame"), "an edit of the title changed the password")
+	got := edit("password", "••••••••x")
+	expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-password-error"), "Must be typed anew"), "beside the dots: got %d %q", got.status, got.at("link-password-error"))
+	edit("password", "another")
+	expect.That(t, opens("another") && !opens("open sesame"), "another password")
+	copied := b.open("/_/links/new?like=s").form("/_/links/new")
+	got = b.submit(copied.with("alias", "s2"))
+	expect.That(t, got.status == 422 && got.at("link-password-error") != "", "a copy without a password: got %d", got.status)
+	edit("password", "")
+	expect.Equal(t, st.get("/s", browser).status, 302, "without a password")
+	st.call("GET", "/audit?code=s", "").expect(t, "audit", 200, `"password":"changed"`, `"password":"removed"`, without("another"), without("sesame"))
+}
