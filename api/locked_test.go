@@ -239,7 +239,9 @@ func TestFormsEditPasswords(t *testing.T) {
 	}
 	expect.That(t, opens("open sesame"), "the password of a form")
 	b.open("/_/link/s").want("Password visitors must type it")
-	edit := func(fields ...string) *shown { return b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with(fields...)) }
+	edit := func(fields ...string) *shown {
+		return b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with(fields...))
+	}
 	expect.That(t, !strings.Contains(b.open("/_/link/s/edit").body, "sesame"), "the form has the password")
 	edit("title", "T")
 	expect.That(t, opens("open sesame"), "an edit of the title changed the password")
