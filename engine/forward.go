@@ -387,8 +387,11 @@ const (
 	MaxBlocked    = target.MaxBlocked
 )
 
-// AnyScheme is target.AnyScheme.
-var AnyScheme = target.AnyScheme
+// AnyScheme and WebSchemes are those of package target.
+var (
+	AnyScheme  = target.AnyScheme
+	WebSchemes = target.WebSchemes
+)
 
 // HasHost is target.HasHost.
 func HasHost(address []byte) bool { return target.HasHost(address) }
