@@ -102,9 +102,9 @@ type Link struct {
 	Query          Query     `json:"query"`
 	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
-	Rules          []Rule    `json:"rules,omitempty"` // who is sent elsewhere than to URL
-	Split          []Share   `json:"split,omitempty"` // whom no rule sends, goes to one of these; bots go to URL
-	Warnings       []Warning `json:"warnings,omitempty"`
+	Rules          []Rule    `json:"rules,omitempty"`    // who is sent elsewhere than to URL
+	Split          []Share   `json:"split,omitempty"`    // whom no rule sends, goes to one of these; bots go to URL
+	Warnings       []Warning `json:"warnings,omitempty"` // of a link that was just made or changed
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
