@@ -49,6 +49,6 @@ func TestFormsEditRulesAndSplits(t *testing.T) {
 	b.follow(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "", "split", " ")).want("The link is saved.")
 	expect.That(t, !strings.Contains(object(), `"rules"`) && !strings.Contains(object(), `"split"`), "got %s", object())
 	st.get("/s", browser)
-	b.open("/_/link/s").want("Targets, 30 days", "while the link had one target, or imported 1", "a former target 1 1 100.0 %")
+	b.open("/_/link/s").want("Targets, 30 days", "while the link had one target, or imported 1", "former target 3 1 1 100.0 %")
 	expect.Contains(t, b.get("/_/figures.csv?code=s&period=today").body, "\ntargets,,,,0,1,\ntargets,,,,3,1,1\n")
 }

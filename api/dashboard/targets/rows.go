@@ -57,7 +57,7 @@ func Rows(l *ops.Link, figures []ops.TargetFigures) (rows []Row) {
 		if f.Target == 0 {
 			add(0, "", "while the link had one target, or imported")
 		} else {
-			add(f.Target, "", "a former target")
+			add(f.Target, "", "former target "+strconv.Itoa(int(f.Target)))
 		}
 	}
 	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Number != 0 }) {
