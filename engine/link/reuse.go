@@ -53,9 +53,9 @@ const (
 	// maxReusable is how many links of one owner and target a create compares: with other titles, for example.
 	maxReusable = 100
 
-	// maxBulkReusable is how many links a bulk reads for all its items, of each target the newest. It has them in memory
-	// together, and reads them on no turn: 10,000 records take some 50 ms. So of 100 different targets each has as many
-	// as a create, and of 1000 each has 10.
+	// maxBulkReusable is how many links a bulk reads for all its items, of each target the newest. It has them in
+	// memory together, and takes turns with nobody for it: 10,000 records take some 50 ms. So of 100 different targets
+	// each has as many as a create, and of 1000 each has 10.
 	maxBulkReusable = 100 * maxReusable
 
 	// reuseAttempts bounds how often a create looks again because the link that it found has changed meanwhile.

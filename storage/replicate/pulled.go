@@ -143,8 +143,8 @@ type pulledBatch struct {
 	edge          bool // see pulledFrom
 	rows, dropped uint64
 
-	// last has, by link, the greatest number that it ever gave to a target, of links with rows of targets: so one record
-	// is read for all of these rows.
+	// last has, by link, the greatest number that it ever gave to a target, of links with rows of targets: so one
+	// record is read for all of these rows.
 	last map[uint64]uint8
 }
 
