@@ -216,7 +216,7 @@ func rootRedirectOf(o Options, ownOrigins engine.Origins) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
 	}
-	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins}.ParseTyped(o.RootRedirect)
+	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins, Schemes: engine.WebSchemes}.ParseTyped(o.RootRedirect)
 	if err != nil {
 		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
 	}

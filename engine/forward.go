@@ -393,8 +393,11 @@ const (
 // IsPasswordHash is extras.IsPasswordHash.
 func IsPasswordHash(hash string) bool { return extras.IsPasswordHash(hash) }
 
-// AnyScheme is target.AnyScheme.
-var AnyScheme = target.AnyScheme
+// AnyScheme and WebSchemes are those of package target.
+var (
+	AnyScheme  = target.AnyScheme
+	WebSchemes = target.WebSchemes
+)
 
 // HasHost is target.HasHost.
 func HasHost(address []byte) bool { return target.HasHost(address) }

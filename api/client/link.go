@@ -106,7 +106,7 @@ type Link struct {
 	Split          []Share   `json:"split,omitempty"`         // whom no rule sends, goes to one of these; bots go to URL
 	HasPassword    bool      `json:"has_password,omitempty"`  // visitors must type one
 	PasswordHash   string    `json:"password_hash,omitempty"` // in an export that asks for it
-	Warnings       []Warning `json:"warnings,omitempty"`
+	Warnings       []Warning `json:"warnings,omitempty"`      // of a link that was just made or changed
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`

@@ -48,6 +48,7 @@ var linkFields = []linkField{
 	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
 	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
+	{"reuse", true, func(*ops.Link) string { return "" }, checkValue},
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.

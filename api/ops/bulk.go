@@ -118,6 +118,7 @@ func (c *Calls) createMany(
 		if results[i].Err = made[i].Err; made[i].Err == nil {
 			results[i].Existed = made[i].Existed
 			c.show(&results[i].Link, &made[i].Detail)
+			c.warn(&results[i].Link)
 		}
 	}
 	return results, nil

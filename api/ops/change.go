@@ -68,6 +68,7 @@ func (c *Calls) Update(
 	p, err := c.parsePatch(body, nil)
 	if wrong := (engine.InvalidError{}); errors.As(err, &wrong) && !slices.ContainsFunc(wrong, isConflict) {
 		if l, errRead := c.Read(caller, code, w); errRead == nil {
+			c.warn(&l)
 			p, err = c.parsePatch(body, &l)
 		}
 	}
@@ -94,7 +95,7 @@ func (c *Calls) Update(
 	if err != nil {
 		return Link{}, err
 	}
-	return c.counted(c.withVisitors(d)), nil
+	return c.warned(c.counted(c.withVisitors(d))), nil
 }
 
 // givenTo returns the owner to whom p gives a link, 0 if it keeps its owner. Only admins may give links away.

@@ -37,6 +37,7 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 	}
 	l = new(Link)
 	c.show(l, &d)
+	c.warn(l)
 	return l, existed, nil
 }
 

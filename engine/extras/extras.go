@@ -1,6 +1,7 @@
 package extras
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 
@@ -104,24 +105,40 @@ func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
 }
 
 // ReadUnnumbered is Read of the blob of a link that is being written, whose targets may lack numbers.
-func ReadUnnumbered[Bytes string | []byte](blob Bytes) (f Fields, err error) {
-	if len(blob) > MaxBytes {
+func ReadUnnumbered[Bytes string | []byte](blob Bytes) (Fields, error) {
+	f, wrong := ReadBegun(blob)
+	if wrong != "" {
 		return Fields{}, ErrMalformed
+	}
+	return f, nil
+}
+
+// partNames are what links call the parts that somebody can get wrong.
+var partNames = [known]string{startsAt: "starts_at", expiredURL: "expired_url", rules: "rules", split: "split"}
+
+// noPart is the name of all else that can be wrong with a blob.
+const noPart = "blob"
+
+// ReadBegun is ReadUnnumbered of a blob that may have parts which say what no link may have. It reads them, too, as far
+// as it can. wrong is the name of the first one; empty: there is none.
+func ReadBegun[Bytes string | []byte](blob Bytes) (f Fields, wrong string) {
+	if len(blob) > MaxBytes {
+		return Fields{}, noPart
 	}
 	for before := byte(0); len(blob) > 0; {
 		if len(blob) < headBytes {
-			return Fields{}, ErrMalformed
+			return Fields{}, noPart
 		}
 		part, sizeBytes := blob[0], int(blob[1])|int(blob[2])<<8
 		if part <= before || part >= known || sizeBytes > len(blob)-headBytes {
-			return Fields{}, ErrMalformed
+			return Fields{}, noPart
 		}
 		if !f.read(part, string(blob[headBytes:headBytes+sizeBytes])) {
-			return Fields{}, ErrMalformed
+			wrong = cmp.Or(wrong, partNames[part], noPart)
 		}
 		before, blob = part, blob[headBytes+sizeBytes:]
 	}
-	return f, nil
+	return f, wrong
 }
 
 // read takes the bytes of a part into f. It returns false if they are not what Append writes.

@@ -39,7 +39,8 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 	case d.Alias != "":
 		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o, nil)
 	case d.Reuse:
-		return ls.createReusing(ctx, rec, &d, o)
+		reusing := d // what is looked for escapes to the heap: this copy of it, so that other creates need no memory
+		return ls.createReusing(ctx, rec, &reusing, o)
 	}
 	detail, err = ls.createDrawn(ctx, rec, &d, o, nil)
 	return detail, false, err

@@ -136,9 +136,13 @@ func (p *coldPart) wantLock(key []byte, hot *engine.HotView, cold *engine.Cold) 
 	}
 }
 
-// wantIndexRows checks that the link has the index rows that an edit of it would write.
+// wantIndexRows checks that the link has the index rows that an edit of it would write, and that it gave each of its
+// targets its number. p.key is the key of hot.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	own := row.OwnHot(hot)
+	if n := own.GreatestTarget(); n > cold.LastTarget {
+		p.c.Fault(check.Where("hot", p.key), "code %q has the target %d, and the greatest number that it gave to one is %d", cold.Code, n, cold.LastTarget)
+	}
 	p.text = engine.AppendSearched(p.text[:0], &own, cold)
 	e := entryOf(&own, cold, p.text)
 	p.value = row.AppendIndexValue(p.value[:0], &e)
