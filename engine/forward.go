@@ -35,6 +35,10 @@ const (
 	MaxTags        = limits.MaxTags
 	MaxTagBytes    = limits.MaxTagBytes
 	TombstoneDays  = limits.TombstoneDays
+
+	MaxCardTitleBytes       = link.MaxCardTitleBytes
+	MaxCardDescriptionBytes = link.MaxCardDescriptionBytes
+	MaxCardImageBytes       = link.MaxCardImageBytes
 )
 
 // A link: see engine/link.
@@ -42,6 +46,7 @@ type (
 	Hot          = link.Hot
 	Cold         = link.Cold
 	Text         = link.Text
+	Card         = link.Card
 	Record       = link.Record
 	State        = link.State
 	Detail       = link.Detail

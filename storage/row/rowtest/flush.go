@@ -23,6 +23,7 @@ func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 		r.SetExpiredURL("https://example.com/after/" + code)
 		r.SetQuery(engine.ForwardKeep)
 		r.Cold.LastTarget = uint8(id) | 1
+		r.SetCard(engine.Card{Title: "card of " + code, Image: "https://example.com/" + code + ".png"})
 	}
 	return r
 }
