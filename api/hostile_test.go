@@ -103,6 +103,15 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code} of a split": func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/links/victim", `{"split":[{"url":`+url+`,"weight":1},{"url":"https://good.example/b","weight":1}]}`)
 	},
+	"POST /shorten of a card": func(st *site, url, _ string) reply {
+		return st.call("POST", "/shorten", `{"url":"https://good.example/","card":{"title":"t","image":`+url+`}}`)
+	},
+	"POST /import of a card": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"c`+unique+`","url":"https://good.example/","card":{"title":"t","image":`+url+`}}]`))
+	},
+	"PATCH /links/{code} of a card": func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/links/victim", `{"card":{"title":"t","image":`+url+`}}`)
+	},
 }
 
 // itemOf returns the result of the one item of a bulk, as the answer to a request.
@@ -158,11 +167,11 @@ func acceptsNoHostile(t *testing.T, schemes string) {
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
-// refusalCode returns the code of the error of the field url or expired_url, or of a url in rules or a split, otherwise
-// that of the problem; empty if r is not a problem.
+// refusalCode returns the code of the error of the field url or expired_url, of a url in rules or a split, or of the
+// image of a card, otherwise that of the problem; empty if r is not a problem.
 func refusalCode(r reply) string {
 	fields := r.fields()
-	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:"} {
+	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:", "card.image:"} {
 		if code, found := strings.CutPrefix(fields, field); found {
 			return code
 		}

@@ -73,6 +73,36 @@ type Share struct {
 	Target uint8  `json:"target,omitempty"` // the number of its target; the server gives it
 }
 
+// A Card is what chats and posts show of a link, in place of what its target says of itself.
+type Card struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Image       string `json:"image"` // an address
+}
+
+// MarshalJSON implements json.Marshaler. A text that is empty is null, as the server writes it.
+func (c Card) MarshalJSON() ([]byte, error) {
+	fields := struct {
+		Title       string  `json:"title"`
+		Description *string `json:"description"`
+		Image       *string `json:"image"`
+	}{Title: c.Title}
+	if c.Description != "" {
+		fields.Description = &c.Description
+	}
+	if c.Image != "" {
+		fields.Image = &c.Image
+	}
+	return json.Marshal(fields)
+}
+
+// A CardEdit says which parts of a card Update changes. One of which nothing is left is none.
+type CardEdit struct {
+	Title       Field[string] `json:"title,omitzero"`
+	Description Field[string] `json:"description,omitzero"`
+	Image       Field[string] `json:"image,omitzero"`
+}
+
 // A Warning is about a part of a link that has no effect.
 type Warning struct {
 	Field   string `json:"field"` // such as rules[0].conditions[1]
@@ -104,6 +134,7 @@ type Link struct {
 	Disabled       bool      `json:"disabled"`
 	Rules          []Rule    `json:"rules,omitempty"` // who is sent elsewhere than to URL
 	Split          []Share   `json:"split,omitempty"` // whom no rule sends, goes to one of these; bots go to URL
+	Card           *Card     `json:"card,omitempty"`  // nil: none
 	Warnings       []Warning `json:"warnings,omitempty"`
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -142,6 +173,7 @@ type Draft struct {
 	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 	Rules          []Rule    `json:"rules,omitempty"`         // at most 32
 	Split          []Share   `json:"split,omitempty"`         // 2 to 10
+	Card           *Card     `json:"card,omitempty"`          // what chats show of it
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -164,6 +196,7 @@ type Edit struct {
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Rules          Field[[]Rule]    `json:"rules,omitzero"` // all of them
 	Split          Field[[]Share]   `json:"split,omitzero"` // all of it
+	Card           Field[CardEdit]  `json:"card,omitzero"`  // its parts
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }
 
