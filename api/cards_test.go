@@ -136,6 +136,9 @@ func TestTheStateOfALinkComesBeforeItsCard(t *testing.T) {
 			expect.That(t, !strings.Contains(got, "bad.example"), "%.20s: an image that is blocked now is shown: got\n%s", path, got)
 		}
 		expect.Contains(t, answered(t, dial(), requestText("POST", "/card", "", slackbot)), "HTTP/1.1 405 ", "a POST")
+		st.shorten(`{"url":"http://a/","alias":"sent-on","redirect_status":307,"card":{"title":"T"}}`)
+		expect.Contains(t, answered(t, dial(), requestText("POST", "/sent-on", "", slackbot)), "HTTP/1.1 307 ", "a POST that is redirected")
+		expect.Contains(t, answered(t, dial(), requestText("GET", "/sent-on", "", slackbot)), "HTTP/1.1 200 ", "a GET of it")
 	})
 }
 

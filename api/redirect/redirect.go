@@ -211,7 +211,7 @@ func (r *Redirector) AppendFallback(buf []byte, d Decision) []byte {
 
 // getsCard reports whether q gets the card of a link in place of a redirect.
 func (r *Redirector) getsCard(l index.Link, q *Request) bool {
-	if !extras.HasCard(l.Extras()) {
+	if !q.Safe || !extras.HasCard(l.Extras()) {
 		return false
 	}
 	_, agent, _ := r.asks(q)
