@@ -85,6 +85,7 @@ var doorLinks = []string{
 		`{"url":"http://r/q","conditions":[{"type":"query-param","match_key":"x","match_value":"A"}]}]}`,
 	`{"alias":"split","url":"http://s/","redirect_status":308,"max_hits":1000000,"forward_path":true,"split":[` +
 		`{"url":"http://s/a","weight":500},{"url":"http://s/b","weight":300},{"url":"http://s/ß","weight":200}]}`,
+	`{"alias":"card","url":"http://card/?a","redirect_status":301,"query":"append","forward_path":true,"card":{"title":"<b>\"t\"","description":"ß","image":"http://i/ß?a&b"}}`,
 }
 
 // doorsKey is the visitor key of all sites, because a split follows from it.

@@ -29,7 +29,7 @@ func (r *recipe) oneIn(n int) bool { return r.upTo(n) == n-1 }
 var (
 	recipeMethods = []string{"GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "PATCH", "get", "BREW", "GETT", "", "CONNECT"}
 	recipeTargets = []string{
-		"/locked", "/rules", "/rules?x=%41&a=3", "/split", "/split/", "/keep", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
+		"/locked", "/rules", "/rules?x=%41&a=3", "/split", "/split/", "/card", "/card?x=%41", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
 		"/keep?u=https://b/c?d", "/keep+", "/keep/qr", "/keep//", "//", "/", "/_", "/_/", "/_/login", "/_/nope", "/api/v1/me", "/api/v1/links/keep", "/api/v1/links",
 		"/api/v1/nope", "/api", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "http://b/keep", "HTTP://b:80/keep/?q", "http://b", "*", "/k%65ep", "/KEEP", "/Keep",
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
@@ -39,7 +39,7 @@ var (
 		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",
 		"/a/b", "/a/b/", "/%61/b?x", "/a%2Fb", "/a/b).", "/a/b&x", "/a/b+", "/a/b.svg", "/a//b", "/a/../keep", "/v1.2", "/v1.2.", "/v1%2e2", "/dot.", "/dot..", "/dot", "/keep.svg.",
 		"/keep.PNG", "/rest/v3", "/.well-known", "/robots%2Etxt", "/yourls-api.php", "/%5F/login", "/%61pi/v1/me", "/_/x.svg", "/...",
-		"/split/a?b", "/rules.", "/locked.", "/LOCKED+", "/locked.svg", "/locked/a", "/rules+", "/split+", "/split.svg", "/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
+		"/split/a?b", "/card/a?b", "/card).", "/card+", "/rules.", "/locked.", "/LOCKED+", "/locked.svg", "/locked/a", "/rules+", "/split+", "/split.svg", "/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
 	}
 	recipeVersions = []string{"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/1.", ""}
 	recipeHosts    = []string{"Host: a", "Host: a", "Host: a", "Host: a", "host:b.example:8080", "HOST: [::1]:80", "Host: a:", "Host:", "Host: a b", "Host: a\r\nHost: a", "X: y", "Host:\ta", "Host: a ", "Host : a"}

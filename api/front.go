@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -227,13 +226,13 @@ func (f *front) commit(ctx *fasthttp.RequestCtx, sc *scratch, d redirect.Decisio
 		f.hsts.Demand(ctx)
 		f.gatekeeper.Answer(ctx, d.Gate(), sc.request.Rest, sc.request.Query)
 	} else {
-		f.miss(ctx, d, o, sc.request.Client, now)
+		f.miss(ctx, &sc.request, d, o, now)
 	}
 	f.latency.Observe(time.Since(ctx.Time()), ctx.ConnID())
 }
 
-// miss answers a request for a code that is not redirected to the link's target, because of outcome o of decision d.
-func (f *front) miss(ctx *fasthttp.RequestCtx, d redirect.Decision, o redirect.Outcome, client netip.Addr, now time.Time) {
+// miss answers a request q for a code that is not redirected to the link's target, because of outcome o of decision d.
+func (f *front) miss(ctx *fasthttp.RequestCtx, q *redirect.Request, d redirect.Decision, o redirect.Outcome, now time.Time) {
 	switch o {
 	case redirect.Prefetched: // nobody sees the answer, so it has no page
 		ctx.SetStatusCode(fasthttp.StatusServiceUnavailable)
@@ -247,10 +246,14 @@ func (f *front) miss(ctx *fasthttp.RequestCtx, d redirect.Decision, o redirect.O
 	case redirect.Locked:
 		d.Release()
 	}
-	if o.IsUnknown() && !f.limiter.MayMiss(ctx, client, now) {
+	f.hsts.Demand(ctx)
+	if o == redirect.Carded {
+		f.others.Previews.ServeCard(ctx, f.redirects.Card(d, q))
+		return
+	}
+	if o.IsUnknown() && !f.limiter.MayMiss(ctx, q.Client, now) {
 		o = redirect.TooManyMisses
 	}
-	f.hsts.Demand(ctx)
 	f.pages.Answer(ctx, o)
 }
 

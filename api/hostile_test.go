@@ -110,6 +110,15 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /domains/{host} of a root_url":      ofDomain("root_url"),
 	"PATCH /domains/{host} of a not_found_url": ofDomain("not_found_url"),
 	"PATCH /domains/{host} of an expired_url":  ofDomain("expired_url"),
+	"POST /shorten of a card": func(st *site, url, _ string) reply {
+		return st.call("POST", "/shorten", `{"url":"https://good.example/","card":{"title":"t","image":`+url+`}}`)
+	},
+	"POST /import of a card": func(st *site, url, unique string) reply {
+		return itemOf(st.call("POST", "/import", `[{"code":"c`+unique+`","url":"https://good.example/","card":{"title":"t","image":`+url+`}}]`))
+	},
+	"PATCH /links/{code} of a card": func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/links/victim", `{"card":{"title":"t","image":`+url+`}}`)
+	},
 }
 
 // ofDomain is the way in of a field of a domain.
@@ -177,11 +186,11 @@ func acceptsNoHostile(t *testing.T, schemes string) {
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
 
-// refusalCode returns the code of the error of the field url or expired_url, or of a url in rules or a split, otherwise
-// that of the problem; empty if r is not a problem.
+// refusalCode returns the code of the error of the field url or expired_url, of a url in rules or a split, or of the
+// image of a card, otherwise that of the problem; empty if r is not a problem.
 func refusalCode(r reply) string {
 	fields := r.fields()
-	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:", "root_url:", "not_found_url:"} {
+	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:", "root_url:", "not_found_url:", "card.image:"} {
 		if code, found := strings.CutPrefix(fields, field); found {
 			return code
 		}

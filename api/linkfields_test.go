@@ -117,6 +117,18 @@ var fieldCases = map[string]fieldCase{
 			`[{"url":"http://a/` + strings.Repeat("x", 4090) + `","weight":1},{"url":"http://b/` + strings.Repeat("x", 4090) + `","weight":1}]`: "split:too_long",
 		},
 	},
+	"card": {
+		value: `{"title":"Größe <1> \"&\"","description":"für später","image":"https://example.org/ä.png?b&c"}`,
+		other: `{"title":"another","description":null,"image":null}`, unset: leftOut,
+		alike: []string{`{"image":" https://EXAMPLE.org/ä.png?b&c","description":"f\u00fcr\nspäter ","title":" Größe \u003c1> \"&\""}`},
+		invalid: map[string]string{
+			`7`: "card:type", `[]`: "card:type", `{"title":7}`: "card.title:type", `{"title":""}`: "card.title:required", `{"title":null}`: "card.title:required",
+			`{"title":"a\tb"}`: "card.title:characters", `{"title":"` + strings.Repeat("x", 257) + `"}`: "card.title:too_long", `{"title":"t","more":1}`: "card.more:unknown",
+			`{"title":"t","description":"` + strings.Repeat("x", 1001) + `"}`: "card.description:too_long", `{"title":"t","image":""}`: "card.image:required",
+			`{"title":"t","image":"http://127.0.0.1:8080/x"}`: "card.image:own_origin", `{"title":"t","image":"data:image/png;base64,"}`: "card.image:scheme",
+			`{"title":"t","image":"https://a/` + strings.Repeat("x", 2048) + `"}`: "card.image:too_long", `{"title":"t","title":"u"}`: "card.title:duplicate",
+		},
+	},
 }
 
 const (

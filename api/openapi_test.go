@@ -195,6 +195,9 @@ func TestAnswersMayGainFieldsAndRequestsMayNot(t *testing.T) {
 		for _, property := range s.Value.Properties {
 			ask(property)
 		}
+		for _, branch := range s.Value.AnyOf {
+			ask(branch)
+		}
 	}
 	for path := range doc.Paths.Map() {
 		for _, operation := range doc.Paths.Find(path).Operations() {

@@ -20,9 +20,9 @@ import (
 // answerPlain appends the whole answer to r to out, with the bytes that fasthttp would send for
 // handle's. It sets r.Closes if the connection must be closed after it. If it appends nothing,
 // fasthttp must answer r, because it would read r in another way, because this edge is out of service, or because the
-// answer waits: for the store, as long as links are loaded, or for another server, if the link has a cap or the code is
-// not known. Then
-// nothing is counted. A redirect takes no lock, allocates nothing and calls no interface.
+// answer waits: for the store, as long as links are loaded or for a card, or for another server, if the link has a cap
+// or the code is not known. Then nothing is counted. A redirect takes no lock, allocates nothing and calls no
+// interface.
 func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	if f.drain.Begun() {
 		r.Closes = true
@@ -54,7 +54,8 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	}
 	switch {
 	case d.Outcome == redirect.Redirected:
-	case d.Unread: // a loop must not wait for the store; fasthttp's goroutine may
+	case d.Unread, d.Outcome == redirect.Carded: // a loop must not wait for the store; fasthttp's goroutine may
+		d.Release()
 		return out
 	default:
 		if f.absent != nil && d.Outcome == redirect.UnknownCode && f.absent.MayAsk(q.KeyView, time.UnixMilli(q.NowMs)) {
@@ -99,7 +100,7 @@ func (f *front) missPlain(out []byte, r *http1.Plain, q *redirect.Request, d red
 		if d.Outcome != redirect.Redirected {
 			o = f.redirects.Commit(d, q)
 		}
-		f.miss(&m.ctx, d, o, q.Client, time.UnixMilli(q.NowMs))
+		f.miss(&m.ctx, q, d, o, time.UnixMilli(q.NowMs))
 		out = m.appendTo(out, r)
 		if f.access != nil {
 			f.noteAccess(r, m.ctx.Response.StatusCode(), len(m.ctx.Response.Body()))

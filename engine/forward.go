@@ -38,6 +38,10 @@ const (
 
 	MaxPasswordHashBytes = limits.MaxPasswordHashBytes
 	TombstoneDays        = limits.TombstoneDays
+
+	MaxCardTitleBytes       = link.MaxCardTitleBytes
+	MaxCardDescriptionBytes = link.MaxCardDescriptionBytes
+	MaxCardImageBytes       = link.MaxCardImageBytes
 )
 
 // A link: see engine/link.
@@ -45,6 +49,7 @@ type (
 	Hot          = link.Hot
 	Cold         = link.Cold
 	Text         = link.Text
+	Card         = link.Card
 	Record       = link.Record
 	State        = link.State
 	Detail       = link.Detail

@@ -168,6 +168,8 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 	fillForCheck(t, s)
 	closeStore(t, s)
 	owner2, code04 := uint32(8), rowtest.Link("code04", 4, checkedOwner)
+	withCard := code04
+	withCard.SetCard(engine.Card{Title: "a card"})
 	for name, c := range map[string]struct {
 		plant func(b *pebble.Batch)
 		want  string // part of a fault's text, its place included
@@ -176,6 +178,8 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a cold record of another code":                {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, &engine.Cold{Key: keyOf("code02")})), `the cold record of its id 4 is of code "code02"`},
 		"a cold record of a code that is unknown":      {putRow(row.AppendColdKey(nil, 60), row.AppendCold(nil, &engine.Cold{Key: keyOf("nobody")})), `no hot record has its code "nobody"`},
 		"a cold record with bytes after it":            {putRow(row.AppendColdKey(nil, 4), append(row.AppendCold(nil, &code04.Cold), 0)), "fields without order"},
+		"a hot record of a card that is not there":     {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &withCard.Hot)), `do not agree on whether code "code04" has a card`},
+		"a card of which the hot record does not know": {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, &withCard.Cold)), `do not agree on whether code "code04" has a card`},
 		"two live codes of one id":                     {putRow(row.AppendHotKey(nil, keyOf("twice")), row.AppendHot(nil, &engine.Hot{ID: 4, Owner: 7, Target: "https://a.b/"})), `the cold record of its id 4 is of code "code04", not "twice"`},
 		"a hot record of unknown extras":               {putRow(row.AppendHotKey(nil, keyOf("code04")), []byte{1, 0x80, 4, 7, 4, 99, 1, 0, 7, 'h'}), "malformed extras"},
 		"a hot record of an id that was not given":     {putRow(row.AppendHotKey(nil, keyOf("code04")), row.AppendHot(nil, &engine.Hot{ID: 4000, Owner: 7, Target: "https://a.b/"})), "id 4000 was never given"},

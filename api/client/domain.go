@@ -26,6 +26,10 @@ type Domain struct {
 	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
 	Certificate    string    `json:"certificate"`     // "none", "acme" or "files"; empty: as the server does by itself
 
+	// What telephones ask the host for, to open its links in an app. nil: nothing.
+	AppSiteAssociation json.RawMessage `json:"apple_app_site_association"`
+	AssetLinks         json.RawMessage `json:"assetlinks"`
+
 	CertificateState *Certificate `json:"certificate_state"` // nil: the server does not speak HTTPS
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
@@ -53,7 +57,13 @@ type HostCheck struct {
 func (d *Domain) UnmarshalJSON(text []byte) error {
 	type fields Domain
 	d.Raw = bytes.Clone(text)
-	return json.Unmarshal(text, (*fields)(d))
+	err := json.Unmarshal(text, (*fields)(d))
+	for _, document := range []*json.RawMessage{&d.AppSiteAssociation, &d.AssetLinks} {
+		if string(*document) == "null" {
+			*document = nil
+		}
+	}
+	return err
 }
 
 // A DomainDraft describes a new domain. Only Host is required.
@@ -70,6 +80,9 @@ type DomainDraft struct {
 	Trim           *bool    `json:"trim,omitempty"` // nil: true
 	UnicodeCodes   bool     `json:"unicode_codes,omitempty"`
 	Certificate    string   `json:"certificate,omitempty"`
+
+	AppSiteAssociation json.RawMessage `json:"apple_app_site_association,omitempty"` // an object, for iOS
+	AssetLinks         json.RawMessage `json:"assetlinks,omitempty"`                 // an array, for Android
 }
 
 // A DomainEdit says what EditDomain changes: a JSON merge patch (RFC 7396). Host cannot be Reset.
@@ -86,6 +99,9 @@ type DomainEdit struct {
 	Trim           Field[bool]     `json:"trim,omitzero"`
 	UnicodeCodes   Field[bool]     `json:"unicode_codes,omitzero"`
 	Certificate    Field[string]   `json:"certificate,omitzero"`
+
+	AppSiteAssociation Field[json.RawMessage] `json:"apple_app_site_association,omitzero"`
+	AssetLinks         Field[json.RawMessage] `json:"assetlinks,omitzero"`
 }
 
 // Domains lists all domains, the default one first.

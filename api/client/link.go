@@ -73,6 +73,36 @@ type Share struct {
 	Target uint8  `json:"target,omitempty"` // the number of its target; the server gives it
 }
 
+// A Card is what chats and posts show of a link, in place of what its target says of itself.
+type Card struct {
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Image       string `json:"image"` // an address
+}
+
+// MarshalJSON implements json.Marshaler. A text that is empty is null, as the server writes it.
+func (c Card) MarshalJSON() ([]byte, error) {
+	fields := struct {
+		Title       string  `json:"title"`
+		Description *string `json:"description"`
+		Image       *string `json:"image"`
+	}{Title: c.Title}
+	if c.Description != "" {
+		fields.Description = &c.Description
+	}
+	if c.Image != "" {
+		fields.Image = &c.Image
+	}
+	return json.Marshal(fields)
+}
+
+// A CardEdit says which parts of a card Update changes. One of which nothing is left is none.
+type CardEdit struct {
+	Title       Field[string] `json:"title,omitzero"`
+	Description Field[string] `json:"description,omitzero"`
+	Image       Field[string] `json:"image,omitzero"`
+}
+
 // A Warning is about a part of a link that has no effect.
 type Warning struct {
 	Field   string `json:"field"` // such as rules[0].conditions[1]
@@ -106,6 +136,7 @@ type Link struct {
 	Split          []Share   `json:"split,omitempty"`         // whom no rule sends, goes to one of these; bots go to URL
 	HasPassword    bool      `json:"has_password,omitempty"`  // visitors must type one
 	PasswordHash   string    `json:"password_hash,omitempty"` // in an export that asks for it
+	Card           *Card     `json:"card,omitempty"`          // nil: none
 	Warnings       []Warning `json:"warnings,omitempty"`      // of a link that was just made or changed
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
@@ -145,6 +176,7 @@ type Draft struct {
 	Rules          []Rule    `json:"rules,omitempty"`         // at most 32
 	Split          []Share   `json:"split,omitempty"`         // 2 to 10
 	Password       string    `json:"password,omitempty"`      // that visitors must type
+	Card           *Card     `json:"card,omitempty"`          // what chats show of it
 }
 
 // An Edit says what Update changes: a JSON merge patch (RFC 7396). A field that is left out stays
@@ -168,6 +200,7 @@ type Edit struct {
 	Rules          Field[[]Rule]    `json:"rules,omitzero"` // all of them
 	Split          Field[[]Share]   `json:"split,omitzero"` // all of it
 	Password       Field[string]    `json:"password,omitzero"`
+	Card           Field[CardEdit]  `json:"card,omitzero"`  // its parts
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }
 

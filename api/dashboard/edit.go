@@ -1,7 +1,10 @@
 package dashboard
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -211,4 +214,26 @@ func (r *request) setDisabled() error {
 		return r.SeeOther(r.NextPage(list).String())
 	}
 	return r.SeeOther(linkPath(code, whose))
+}
+
+// digests returns the names of the fields with a part of a hash of their texts, for a hidden field.
+// From it a form knows which fields were touched, although it is sent without their old values.
+func digests(text func(name string) string) string {
+	var parts []string
+	for _, of := range linkFields {
+		if !of.fixed {
+			parts = append(parts, of.name+"="+digest(text(of.name)))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// touched reports whether what was typed into a field differs from what the form had shown.
+func (f *linkForm) touched(name string) bool {
+	return !slices.Contains(strings.Fields(f.Before), name+"="+digest(f.Fields[name].Value))
 }

@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -23,7 +21,7 @@ import (
 // A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
 // JSON value, and the call checks it: no rule of a field is here.
 type linkField struct {
-	name  string
+	name  string                   // that of a part of a field has a dot, as in errors
 	fixed bool                     // it cannot be edited
 	shown func(l *ops.Link) string // the text of the field for a link
 	value func(text string) any    // the JSON value of what was typed, without spaces at its ends; nil: the default; an error: of the field
@@ -44,6 +42,9 @@ var linkFields = []linkField{
 	{"rules", false, targets.Rules, targets.RulesValue},
 	{"split", false, targets.Split, targets.SplitValue},
 	{"password", false, shownPassword, passwordValue},
+	{"card.title", false, func(l *ops.Link) string { return l.Card.Title }, textValue},
+	{"card.description", false, func(l *ops.Link) string { return l.Card.Description }, textValue},
+	{"card.image", false, func(l *ops.Link) string { return l.Card.Image }, textValue},
 	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
 	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
@@ -175,6 +176,9 @@ var hints = map[string]string{
 
 	"expired_url": "Where visitors are sent once the link has expired or its limit is reached. Empty: they see a page that says so.",
 
+	"card.title": "Empty: no card.",
+	"card.image": "It must be on the web: https://…",
+
 	"utm_source":   "Where visitors come from: newsletter.",
 	"utm_medium":   "By what: email, social, print.",
 	"utm_campaign": "For what: spring_sale.",
@@ -190,6 +194,7 @@ var labels = map[string]string{
 	"title": "Title", "note": "Note",
 	"utm_source": "Source", "utm_medium": "Medium", "utm_campaign": "Campaign", "utm_term": "Term", "utm_content": "Content",
 	"utm_keep": "Keep as a template named", "name": "Name",
+	"card.title": "Title of the card", "card.description": "Description", "card.image": "Address of an image",
 }
 
 // Described returns the ids of the elements that describe the field.
@@ -272,11 +277,21 @@ func (f *field) Lines() bool { return engine.TextNamed(f.Name).Lines }
 // Texts returns the fields that are text for people, in the order of linkFields. f is a copy, as templates have it.
 func (f linkForm) Texts() (texts []*field) {
 	for _, of := range linkFields {
-		if at := f.Fields[of.name]; at.Label() != "" {
+		if at := f.Fields[of.name]; at.Label() != "" && !strings.Contains(of.name, ".") {
 			texts = append(texts, at)
 		}
 	}
 	return texts
+}
+
+// Card returns the fields of the card.
+func (f linkForm) Card() []*field {
+	return []*field{f.Fields["card.title"], f.Fields["card.description"], f.Fields["card.image"]}
+}
+
+// HasCard reports whether one of them is filled in, or wrong.
+func (f linkForm) HasCard() bool {
+	return slices.ContainsFunc(f.Card(), func(at *field) bool { return at.Value != "" || at.Error != "" || at.Changed })
 }
 
 // fill sets the fields to what was typed, or else to the text that shown returns. In a form that was sent, the target
@@ -342,15 +357,30 @@ func (f *linkForm) body(patch bool, has func(name string) bool) (jsonbody.Body, 
 		case isError(value):
 			return jsonbody.Body{}, jsonbody.FieldError(of.name, "format", value.(error).Error())
 		case value != nil:
-			values[of.name] = value
+			put(values, of.name, value)
 		case patch && of.name == "url":
 			values[of.name] = ""
 		case patch:
-			values[of.name] = nil
+			put(values, of.name, nil)
 		}
 	}
 	text, err := json.Marshal(values) // sorted by name, so a repeat has the same bytes
 	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}, err
+}
+
+// put puts the value of a field, or of a part of one, into the body of a call.
+func put(values map[string]any, name string, value any) {
+	name, part, isPart := strings.Cut(name, ".")
+	if !isPart {
+		values[name] = value
+		return
+	}
+	parts, _ := values[name].(map[string]any)
+	if parts == nil {
+		parts = make(map[string]any)
+		values[name] = parts
+	}
+	parts[part] = value
 }
 
 // refuse puts the errors of err at their fields, and returns the status of the answer. ok == false:
@@ -421,26 +451,4 @@ func formError(p problem.Problem) string {
 		return "The server's disk did not answer in time, so the change may have been made or not. Send the form again: nothing is made twice."
 	}
 	return strings.TrimSpace(visit.Sentence(p.Detail) + " " + visit.Advice[p.Kind])
-}
-
-// digests returns the names of the fields with a part of a hash of their texts, for a hidden field.
-// From it a form knows which fields were touched, although it is sent without their old values.
-func digests(text func(name string) string) string {
-	var parts []string
-	for _, of := range linkFields {
-		if !of.fixed {
-			parts = append(parts, of.name+"="+digest(text(of.name)))
-		}
-	}
-	return strings.Join(parts, " ")
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return hex.EncodeToString(sum[:8])
-}
-
-// touched reports whether what was typed into a field differs from what the form had shown.
-func (f *linkForm) touched(name string) bool {
-	return !slices.Contains(strings.Fields(f.Before), name+"="+digest(f.Fields[name].Value))
 }

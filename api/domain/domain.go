@@ -1,6 +1,8 @@
 package domain
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -15,6 +17,10 @@ const (
 	MaxDomains     = 1000 // beside the default one
 	MaxAliases     = 8
 	maxRobotsBytes = 4096
+
+	// MaxAppLinksBytes bounds each document of app links, without spaces. Apple reads 128 KB at most, but a request has
+	// 64 KiB (http1.MaxBodyBytes), and that shall be enough for both.
+	MaxAppLinksBytes = 30 << 10
 
 	// PathPlaceholder stands in a not_found_url for the path that nobody knew, without its slash.
 	PathPlaceholder = "{path}"
@@ -58,6 +64,10 @@ type Settings struct {
 	KeepsEnds      bool   // what people and mailers put after an address is not taken off
 	UnicodeCodes   bool   // an alias may have characters beyond ASCII
 	Certificate    string // CertificateNone and so on; empty: what the server does by itself
+
+	// What telephones ask a host for, to open its links in an app: JSON without spaces; empty: nothing is served.
+	AppSiteAssociation string // an object, for iOS
+	AssetLinks         string // an array, for Android
 }
 
 // NotFoundFor returns where an unknown path leads, without its slash, percent-encoded as it was asked for; empty:
@@ -92,6 +102,8 @@ func (d *Domain) normalise(policy engine.TargetPolicy, base string) error {
 	note(normaliseURL("expired_url", &d.ExpiredURL, policy))
 	note(d.normaliseNotFound(policy))
 	note(d.checkRest())
+	note(compactJSON("apple_app_site_association", &d.AppSiteAssociation, isObject, "an object"))
+	note(compactJSON("assetlinks", &d.AssetLinks, areObjects, "an array of objects"))
 	if len(invalid) > 0 {
 		return invalid
 	}
@@ -194,6 +206,34 @@ func (d *Domain) normaliseNotFound(policy engine.TargetPolicy) error {
 	}
 	d.NotFoundURL = strings.ReplaceAll(text, stands, PathPlaceholder)
 	return nil
+}
+
+// compactJSON removes the spaces of a document, which must be JSON of a kind.
+func compactJSON(field string, at *string, is func(text []byte) bool, kind string) error {
+	if strings.TrimSpace(*at) == "" {
+		*at = ""
+		return nil
+	}
+	var compact bytes.Buffer
+	if !is([]byte(*at)) || json.Compact(&compact, []byte(*at)) != nil {
+		return engine.FieldError{Field: field, Code: "type", Message: "must be JSON: " + kind}
+	}
+	if compact.Len() > MaxAppLinksBytes {
+		return engine.FieldError{Field: field, Code: "too_long", Message: fmt.Sprintf("must be at most %d bytes without spaces", MaxAppLinksBytes)}
+	}
+	*at = compact.String()
+	return nil
+}
+
+func isObject(text []byte) bool {
+	var members map[string]json.RawMessage
+	return json.Unmarshal(text, &members) == nil && members != nil
+}
+
+func areObjects(text []byte) bool {
+	var items []json.RawMessage
+	return json.Unmarshal(text, &items) == nil && items != nil &&
+		!slices.ContainsFunc(items, func(item json.RawMessage) bool { return !isObject(item) })
 }
 
 func (d *Domain) checkRest() error {

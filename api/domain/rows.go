@@ -41,6 +41,8 @@ type domainRow struct {
 	KeepsEnds      bool          `json:"keeps_ends,omitempty"`
 	UnicodeCodes   bool          `json:"unicode_codes,omitempty"`
 	Certificate    string        `json:"certificate,omitempty"`
+	AppSite        string        `json:"apple_app_site_association,omitempty"` // the document, as a text
+	AssetLinks     string        `json:"assetlinks,omitempty"`
 	CreatedMs      int64         `json:"created_ms,omitempty"`
 }
 
@@ -48,7 +50,7 @@ func encodeDomain(d *Domain) []byte {
 	row := domainRow{
 		V: formatVersion, Number: d.Number, RootURL: d.RootURL, NotFoundURL: d.NotFoundURL, ExpiredURL: d.ExpiredURL,
 		RedirectStatus: d.RedirectStatus, Robots: d.Robots, Folds: d.Folds, KeepsEnds: d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
-		Certificate: d.Certificate,
+		Certificate: d.Certificate, AppSite: d.AppSiteAssociation, AssetLinks: d.AssetLinks,
 	}
 	if d.Number != engine.DefaultDomain {
 		row.Host, row.Aliases, row.BaseURL, row.CreatedMs = d.Host, d.Aliases, d.BaseURL, d.CreatedAt.UnixMilli()
@@ -74,7 +76,7 @@ func decodeDomain(key, value []byte) (Domain, error) {
 		Settings: Settings{
 			RootURL: row.RootURL, NotFoundURL: row.NotFoundURL, ExpiredURL: row.ExpiredURL, RedirectStatus: row.RedirectStatus,
 			Robots: row.Robots, Folds: row.Folds, KeepsEnds: row.KeepsEnds, UnicodeCodes: row.UnicodeCodes,
-			Certificate: row.Certificate,
+			Certificate: row.Certificate, AppSiteAssociation: row.AppSite, AssetLinks: row.AssetLinks,
 		},
 	}
 	if row.CreatedMs != 0 {

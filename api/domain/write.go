@@ -193,6 +193,8 @@ func (d *Domains) entry(by account.Caller, action engine.AuditAction, before, af
 	add("trim", strconv.FormatBool(!before.KeepsEnds), strconv.FormatBool(!after.KeepsEnds))
 	add("unicode_codes", strconv.FormatBool(before.UnicodeCodes), strconv.FormatBool(after.UnicodeCodes))
 	add("certificate", before.Certificate, after.Certificate)
+	add("apple_app_site_association", before.AppSiteAssociation, after.AppSiteAssociation)
+	add("assetlinks", before.AssetLinks, after.AssetLinks)
 	return e
 }
 

@@ -30,6 +30,9 @@ type Object struct {
 	UnicodeCodes   bool       `json:"unicode_codes"`
 	CreatedAt      *time.Time `json:"created_at"` // of the default domain: null
 
+	AppSiteAssociation json.RawMessage `json:"apple_app_site_association"` // nil: null
+	AssetLinks         json.RawMessage `json:"assetlinks"`                 // the same
+
 	Certificate      *string      `json:"certificate"`
 	CertificateState *Certificate `json:"certificate_state"` // null: this server does not speak HTTPS
 }
@@ -48,6 +51,12 @@ func (c *Calls) Shown(d *domain.Domain) Object {
 		RedirectStatus: orNull(d.RedirectStatus), Robots: orNull(d.Robots),
 		Case: CaseSensitive, Trim: !d.KeepsEnds, UnicodeCodes: d.UnicodeCodes,
 		Certificate: orNull(d.Certificate), CertificateState: c.Certificates.of(d),
+	}
+	if d.AppSiteAssociation != "" {
+		o.AppSiteAssociation = json.RawMessage(d.AppSiteAssociation)
+	}
+	if d.AssetLinks != "" {
+		o.AssetLinks = json.RawMessage(d.AssetLinks)
 	}
 	if d.Folds {
 		o.Case = CaseFold
@@ -104,6 +113,14 @@ var domainFields = jsonbody.NewFields(map[string]jsonbody.Reader[domain.Domain]{
 	"unicode_codes": func(d *domain.Domain, value json.RawMessage) (err error) {
 		d.UnicodeCodes, err = jsonbody.Bool(value)
 		return err
+	},
+	"apple_app_site_association": func(d *domain.Domain, value json.RawMessage) error {
+		d.AppSiteAssociation = string(value)
+		return nil
+	},
+	"assetlinks": func(d *domain.Domain, value json.RawMessage) error {
+		d.AssetLinks = string(value)
+		return nil
 	},
 })
 
@@ -187,6 +204,10 @@ func unset(d *domain.Domain, name string) {
 		d.KeepsEnds = false
 	case "unicode_codes":
 		d.UnicodeCodes = false
+	case "apple_app_site_association":
+		d.AppSiteAssociation = ""
+	case "assetlinks":
+		d.AssetLinks = ""
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"shunt/api/account"
+	"shunt/api/card"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -203,6 +204,7 @@ func (c *Calls) withVisitors(d engine.Detail) engine.Detail {
 type patch struct {
 	fields []string
 	draft  engine.Draft
+	card   card.Patch
 }
 
 // parsePatch reads a patch. It leaves out the fields that link has already; nil: it reads all.
@@ -233,7 +235,7 @@ func (c *Calls) parsePatch(body jsonbody.Body, link *Link) (patch, error) {
 	if invalid = append(invalid, conflicts(&a, fields)...); len(invalid) > 0 {
 		return patch{}, invalid
 	}
-	return patch{fields: fields, draft: a.Draft}, nil
+	return patch{fields: fields, draft: a.Draft, card: a.card}, nil
 }
 
 // isConflict reports whether an error is about fields of the patch that do not agree: then it does not matter which of
@@ -254,8 +256,14 @@ func changing(members []jsonbody.Member, link *Link, a *askedLink) []jsonbody.Me
 
 // apply applies p to a link's record.
 func (p *patch) apply(rec *engine.Record) error {
+	before := rec.Cold.Card
 	for _, name := range p.fields {
 		fieldNamed[name].set(rec, &p.draft)
 	}
-	return nil
+	if !p.card.Sent {
+		return nil
+	}
+	after, err := p.card.Apply(before)
+	rec.SetCard(after)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/api/card"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
@@ -31,6 +32,10 @@ type row struct {
 	// given reads and checks the value in a body of PATCH, if POST /shorten does not have the field. It must
 	// not be null. nil: read does.
 	given jsonbody.Reader[askedLink]
+
+	// merged reads the value in a body of PATCH, of which only some parts may be sent: patch.apply merges them into
+	// what the link has. nil: read does.
+	merged jsonbody.Reader[askedLink]
 
 	// set puts a draft's value into a link's record, the default if the draft has none. nil: the
 	// field cannot be changed, and a patch that names it gets the error text fixed.
@@ -203,6 +208,13 @@ var table = withKeys([]row{
 		omitted: func(l *Link) bool { return !l.WithHash || l.Password == "" },
 	},
 	{
+		name: "card", read: readCard, imported: readImportedCard, merged: readCardPatch,
+		set:     func(rec *engine.Record, d *engine.Draft) { rec.SetCard(d.Card) },
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Card == l.Card },
+		write:   func(dst []byte, l *Link) []byte { return card.Append(dst, &l.Card) },
+		omitted: func(l *Link) bool { return l.Card == engine.Card{} },
+	},
+	{
 		name: "warnings", imported: skip, fixed: "is read-only; it follows from rules",
 		write:   func(dst []byte, l *Link) []byte { return rules.AppendWarnings(dst, l.Warnings) },
 		omitted: func(l *Link) bool { return len(l.Warnings) == 0 },
@@ -329,6 +341,8 @@ var (
 			return nil
 		case f.given != nil:
 			return f.given
+		case f.merged != nil:
+			return f.merged
 		}
 		return f.read
 	})

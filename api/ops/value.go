@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"shunt/api/card"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/password"
@@ -31,6 +32,8 @@ type askedLink struct {
 	hadPassword bool // it is of a link that has a password
 
 	addDomain func(host string) (*domain.Domain, error) // of an import; nil: it adds none
+
+	card card.Patch // of a patch
 }
 
 // The readers of a link's fields.
@@ -129,6 +132,23 @@ func readSplit(a *askedLink, value json.RawMessage) (err error) {
 
 func readImportedSplit(a *askedLink, value json.RawMessage) (err error) {
 	a.Split, err = rules.ReadSplit(value, a.keptText)
+	return err
+}
+
+// The image of a card passes the same policy, although nobody is sent there.
+
+func readCard(a *askedLink, value json.RawMessage) (err error) {
+	a.Card, err = card.Read(value, a.policy.ParseTyped)
+	return err
+}
+
+func readCardPatch(a *askedLink, value json.RawMessage) (err error) {
+	a.card, err = card.ReadPatch(value, a.policy.ParseTyped)
+	return err
+}
+
+func readImportedCard(a *askedLink, value json.RawMessage) (err error) {
+	a.Card, err = card.Read(value, a.keptText)
 	return err
 }
 

@@ -9,6 +9,10 @@
 // work, at most 16 previews read the store at once, and each client's network has a share of both.
 // A request beyond that gets 503.
 //
+// A program that shows previews of links in chats gets the card of a link, if it has one (ServeCard), where others are
+// redirected. Card and preview share the places of reads of the store. A domain may have documents for telephones,
+// which ask a host whether its links open in an app; they are below /.well-known.
+//
 // Package preview renders the preview, package page holds what all pages share, and package docs
 // renders the reference page. Redirects have none of the header fields of pages, because browsers
 // read only Location and Cache-Control of a redirect.
@@ -17,5 +21,5 @@
 // keeps the method, to the same bytes of path and query on BaseURL, never on the Host of the
 // request. It also answers ACME's http-01 challenges.
 //
-// Files, leaves first: pages.go, docs.go, peek.go, preview.go, qrcode.go, router.go, upgrade.go.
+// Files, leaves first: pages.go, docs.go, peek.go, preview.go, card.go, qrcode.go, router.go, upgrade.go.
 package public

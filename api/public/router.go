@@ -74,6 +74,9 @@ func New(o Options) *Router {
 		"/robots.txt":  o.Pages.serveRobots,
 		"/favicon.ico": serveIcon,
 		DocsPath:       serveDocs(o.BaseURL, o.Site),
+
+		"/.well-known/apple-app-site-association": p.serveAppLinks(func(d *domain.Domain) string { return d.AppSiteAssociation }),
+		"/.well-known/assetlinks.json":            p.serveAppLinks(func(d *domain.Domain) string { return d.AssetLinks }),
 	}
 	p.ofCode = []codePage{
 		{[]byte("+"), p.Previews.serve},
@@ -242,6 +245,25 @@ func (s Pages) serveRobots(ctx *fasthttp.RequestCtx, _ []byte) {
 		text = []byte(robots)
 	}
 	writeAsset(ctx, "text/plain; charset=utf-8", text)
+}
+
+// serveAppLinks returns what serves a document that telephones ask a host for, to open its links in an app: that of the
+// domain. Without one there is nothing at the path.
+func (p *Router) serveAppLinks(of func(d *domain.Domain) string) handler {
+	return func(ctx *fasthttp.RequestCtx, _ []byte) {
+		d := p.pages.domain(ctx)
+		document := of(d)
+		if document == "" {
+			p.redirects.CountPath(d.Number)
+			p.pages.Answer(ctx, redirect.UnknownCode)
+			return
+		}
+		guardPage(ctx, page.AssetPolicy)
+		h := &ctx.Response.Header
+		h.Set("Cache-Control", "public, max-age=3600")
+		h.SetContentType("application/json")
+		ctx.Response.SetBodyString(document)
+	}
 }
 
 func serveIcon(ctx *fasthttp.RequestCtx, _ []byte) {

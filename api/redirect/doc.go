@@ -28,9 +28,9 @@
 //
 // # The order of checks
 //
-//	not loaded · unknown code · wrong method · choice of the target · verdict · location too long · prefetch · Hit
-//	                                                                     │                                       │
-//	                                     blocked · disabled · expired · exhausted · not started          exhausted, exactly
+//	not loaded · unknown code · wrong method · choice of the target · verdict · card · location too long · prefetch · Hit
+//	                                                                     │                                              │
+//	                                     blocked · disabled · expired · exhausted · not started                 exhausted, exactly
 //
 // Facts.Verdict is the one order for redirects, previews, QR codes and the state of link objects.
 // The block list comes first: whatever else has become of a link, its target must not be recommended. A redirect does
@@ -72,6 +72,14 @@
 // (package public), in a POST to the address of the link. Such a POST is never sent on, cookie or not, also not by a link
 // of status 307, since the target would get the password. A state that stops the link comes first, so nobody types a
 // password in vain. No answer may be stored.
+//
+// # Cards
+//
+// A link may have a card, which chats and posts show of it. A known program that fetches a link to show a preview gets
+// it where others would be redirected, with any query and however long the location is; search engines and all other
+// bots get the redirect. The extras say that there is a card. Its texts are in the store, so an event loop hands the
+// connection to fasthttp, and nothing is counted but the outcome: a card is neither a hit nor a bot of the link. Since
+// the answer depends on who asks, no redirect of such a link may be stored.
 //
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.

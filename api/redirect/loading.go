@@ -40,7 +40,7 @@ func (r *Redirector) decideLoading(buf []byte, q *Request) (Decision, []byte) {
 	uncounted := l.Flags()&engine.FlagCapped != 0 && !r.engine.HitsLoaded()
 	start := len(buf)
 	d, buf := r.follow(buf, l, q)
-	if uncounted && (d.Outcome == Redirected || d.Outcome == Prefetched) {
+	if uncounted && (d.Outcome == Redirected || d.Outcome == Prefetched || d.Outcome == Carded) {
 		return d.missed(StillLoading), buf[:start]
 	}
 	return d, buf

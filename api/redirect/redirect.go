@@ -1,6 +1,7 @@
 package redirect
 
 import (
+	"bytes"
 	"net/netip"
 	"strconv"
 	"time"
@@ -48,9 +49,10 @@ type Decision struct {
 	Outcome Outcome
 	Unread  bool       // with StillLoading: the store may have the link; see DecideUnread
 	target  uint8      // the number of the target that was chosen; 0: the link has only one
+	varies  bool       // others may get another answer
 	Status  int        // with Redirected
 	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
-	link    index.Link // with Redirected, Prefetched, Fallback and Locked
+	link    index.Link // with Redirected, Prefetched, Fallback, Locked and Carded
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
@@ -118,10 +120,9 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		query = q.Query
 	}
 	var chosen []byte // instead of the link's own target
-	locked := false   // it has a password, typed or not
 	if l.Unusual() {
 		chosen, d.target = r.choose(l, q)
-		locked = extras.Lock(l.Extras()) != 0
+		d.varies = d.target != 0 || extras.HasCard(l.Extras()) || extras.Lock(l.Extras()) != 0
 	}
 	start := len(buf)
 	if q.Heads != nil {
@@ -145,6 +146,13 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if o := r.factsOf(l, buf[at:], asked(q), q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
+	if d.varies && r.getsCard(l, q) {
+		if r.engine.UsedUp(l) { // Hit is not asked
+			return r.unfollowed(d, Exhausted), buf[:start]
+		}
+		d.Outcome = Carded
+		return d, buf[:start]
+	}
 	if (chosen != nil || l.Encoded() || len(query) > 0 || q.Rest != nil) && len(buf)-at <= maxLocationBytes { // what is longer does not get shorter
 		buf = engine.ToASCII(buf, at)
 	}
@@ -154,7 +162,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		}
 		return d.missed(LocationTooLong), buf[:start]
 	}
-	if d.maxAge = neverStored; d.target == 0 && !locked && d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
+	if d.maxAge = neverStored; !d.varies && d.Status != 302 && d.Status != 307 && l.Flags()&engine.FlagCapped == 0 {
 		d.maxAge = maxAge(l.ExpiresAtMs(), q.NowMs)
 	}
 	if q.Prefetch && !q.Head {
@@ -246,15 +254,42 @@ func asked(q *Request) []byte {
 
 var noHeaders = []byte{}
 
+// getsCard reports whether q gets the card of a link in place of a redirect.
+func (r *Redirector) getsCard(l index.Link, q *Request) bool {
+	if !q.Safe || !extras.HasCard(l.Extras()) {
+		return false
+	}
+	_, agent, _ := r.asks(q)
+	return agent.Unfurls()
+}
+
+// A CardAsked is a link whose card a program gets, copied.
+type CardAsked struct {
+	engine.Key
+	ID   uint64
+	More []byte // what follows the code in the address, of what the link passes on
+}
+
+// Card returns the link of a decision about q for which Commit has returned Carded, and releases the decision. The card
+// is in the store.
+func (r *Redirector) Card(d Decision, q *Request) CardAsked {
+	defer d.Release()
+	more := bytes.Clone(q.Rest)
+	if d.link.Flags()&engine.FlagForwardQuery != 0 && len(q.Query) > 0 {
+		more = append(append(more, '?'), q.Query...)
+	}
+	return CardAsked{d.link.Key(nil).Own(), d.link.ID(), more}
+}
+
 // Release drops a decision without counting it. A decision that Commit has counted needs none.
 func (d Decision) Release() { d.link.Release() }
 
-// Commit counts what was decided about q, and releases the decision, unless it returns Fallback or Locked: AppendFallback
-// and Gate do then. It returns the outcome that the client must get: of all outcomes only Redirected and Prefetched may differ
-// from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback because of that), or in a
-// cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what passes every other check
-// counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to count an unknown code,
-// and allocates nothing if User-Agent and referrer were seen before.
+// Commit counts what was decided about q, and releases the decision, unless it returns Fallback, Locked or Carded:
+// AppendFallback, Gate or Card does then. It returns the outcome that the client must get: of all outcomes only Redirected
+// and Prefetched may differ from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback
+// because of that), or in a cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what
+// passes every other check counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to
+// count an unknown code, and allocates nothing if User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:

@@ -26,6 +26,7 @@ const (
 	CapElsewhere // the node that leads the cluster cannot decide at present about the link's cap
 	Prefetched   // a redirect would follow, but nobody has asked for it yet
 	Fallback     // the link is over, and sends its visitors elsewhere: see Redirector.AppendFallback
+	Carded       // a program that shows previews of links gets the link's card: see Redirector.Card
 	MustAsk      // to a Quick request: the node that leads the cluster decides, for which somebody else must wait; nothing is counted
 	NumOutcomes
 )
@@ -50,6 +51,7 @@ var outcomes = [NumOutcomes]struct {
 	CapElsewhere:    {"elsewhere", ""},
 	Fallback:        {"fallback", ""}, // the state is Expired or Exhausted
 	Prefetched:      {"", ""},         // counted by the engine as a prefetch; it is no failure
+	Carded:          {"card", ""},     // it would redirect others
 	MustAsk:         {"", ""},         // nobody gets this answer
 }
 

@@ -9,12 +9,13 @@ import (
 // An Agent is the result of classifying a User-Agent. It is the low 16 bits of a cache slot, so 0
 // is not an Agent.
 //
-//	| known 1 | bot 1 | 2 bits | engine.Agent 12 |
+//	| known 1 | bot 1 | unfurls 1 | 1 bit | engine.Agent 12 |
 type Agent uint16
 
 const (
-	agentKnown Agent = 1 << 15 // set in every Agent
-	agentBot   Agent = 1 << 14
+	agentKnown   Agent = 1 << 15 // set in every Agent
+	agentBot     Agent = 1 << 14
+	agentUnfurls Agent = 1 << 13 // a bot, too
 )
 
 func agentOf(d engine.Device, b engine.Browser) Agent {
@@ -24,8 +25,13 @@ func agentOf(d engine.Device, b engine.Browser) Agent {
 // IsBot reports whether the User-Agent is that of a known bot.
 func (a Agent) IsBot() bool { return a&agentBot != 0 }
 
+// Unfurls reports whether the User-Agent is that of a known bot which shows previews of the links that people post.
+func (a Agent) Unfurls() bool { return a&agentUnfurls != 0 }
+
 // Dimensions returns the device and the browser; both are unknown for a bot.
-func (a Agent) Dimensions() engine.Agent { return engine.Agent(a &^ (agentKnown | agentBot)) }
+func (a Agent) Dimensions() engine.Agent {
+	return engine.Agent(a &^ (agentKnown | agentBot | agentUnfurls))
+}
 
 // The cache holds 65,536 User-Agents in 512 KiB.
 const (

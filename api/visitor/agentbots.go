@@ -6,6 +6,10 @@ type botGroup struct {
 	Words []string
 }
 
+// unfurlers is the place in KnownBots of programs that fetch a link when somebody posts it, and show a preview of it.
+// What they are given is shown to people. Others that make pictures or indexes of pages want the target itself.
+const unfurlers = 1
+
 // KnownBots are the words by which bots are known, in lower case. A word after ^ must begin the
 // User-Agent: Viber and Tumblr name themselves first when they fetch a preview, and last in the
 // browser that they open for people. Other words may be anywhere. The library knows most of these
@@ -28,18 +32,20 @@ type botGroup struct {
 var KnownBots = []botGroup{
 	{"Any that name themselves so", []string{
 		"crawler", "bot/", " bot)", " bot ", "bot@", "spider/", "scraper", "scraping", "fetcher", "validator", "linkcheck", "link check",
-		"link preview", "linkpreview", "url preview", "urlpreview", "web archiving", " subscriber", "healthcheck", "health check", "health-check",
+		"web archiving", " subscriber", "healthcheck", "health check", "health-check",
 	}},
-	{"Link previews", []string{
-		"^viber", "^whatsapp", "whatsapp/", "microsoft office", "ms-office", "msoffice", "microsoft outlook", "^microsoft-webdav", "microsoftpreview",
-		"skypeuripreview", "facebookexternalhit", "facebookcatalog", "facebot", "meta-externalagent", "meta-externalads",
-		"slackbot", "slack-imgproxy", "telegrambot", "discordbot", "linkedinbot", "twitterbot", "pinterestbot", "redditbot", "vkshare", "bitlybot", "embedly",
-		"iframely", "mastodon/", "google-pagerenderer", "google web preview", "googleimageproxy", "^bluesky", "bluesky cardyb", "matrix-media-repo",
-		"synapse/", "line-poker", "kakaotalk-scrap", "zoombot", "^tumblr/", "tiktokspider", "steamchaturllookup", "discourse forum onebox",
-		"safari/537.36 rocket.chat/", "mac os x 11.6; rv:92.0) gecko/20100101 firefox/92.0",
-		"intel mac os x 10.10; rv:38.0) gecko/20100101 firefox/38.0", "^googlemessages/", "facebookexternalua", "yahoo:linkexpander",
-		"websitemetadataretriever", "xing bot", "^fastmailua", "github-camo", "page-preview-tool", "^hatena", "^ning/", "^twilioproxy",
-		"^feishu", "compatible; feishu",
+	{"Link previews in chats and posts: they get the card of a link", []string{
+		"link preview", "linkpreview", "url preview", "urlpreview", "^viber", "^whatsapp", "whatsapp/", "skypeuripreview", "facebookexternalhit", "facebot",
+		"facebookexternalua", "slackbot", "telegrambot", "discordbot", "linkedinbot", "xing bot", "twitterbot", "pinterestbot", "redditbot", "vkshare",
+		"embedly", "iframely", "mastodon/", "summalybot", "^bluesky", "bluesky cardyb", "matrix-media-repo", "synapse/", "^synapse (bot", "line-poker", "kakaotalk-scrap",
+		"zoombot", "mattermost-bot", "^tumblr/", "steamchaturllookup", "discourse forum onebox", "safari/537.36 rocket.chat/", "^googlemessages/",
+		"yahoo:linkexpander", "^feishu", "compatible; feishu",
+	}},
+	{"Other previews, and what they show", []string{
+		"microsoft office", "ms-office", "msoffice", "microsoft outlook", "^microsoft-webdav", "microsoftpreview", "facebookcatalog", "meta-externalagent",
+		"meta-externalads", "slack-imgproxy", "bitlybot", "google-pagerenderer", "google web preview", "googleimageproxy", "tiktokspider",
+		"mac os x 11.6; rv:92.0) gecko/20100101 firefox/92.0", "intel mac os x 10.10; rv:38.0) gecko/20100101 firefox/38.0", "websitemetadataretriever",
+		"^fastmailua", "github-camo", "page-preview-tool", "^hatena", "^ning/", "^twilioproxy",
 	}},
 	{"Scanners and proxies of mail", []string{
 		"mimecast", "barracuda", "proofpoint", "symantec email", "forcepoint", "kaspersky lab cfr", "ips-agent", "virustotal", "imageproxy/",

@@ -27,6 +27,9 @@ func classify(agent []byte) Agent {
 		}
 	}
 	found := findAgentWords(lower)
+	if found.unfurls {
+		return agentKnown | agentBot | agentUnfurls
+	}
 	if found.bot {
 		return agentKnown | agentBot
 	}

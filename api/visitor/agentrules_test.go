@@ -48,7 +48,10 @@ func casesIn(text string) (cases []headerCase) {
 
 // agentText returns an Agent in words.
 func agentText(a Agent) string {
-	if a.IsBot() {
+	switch {
+	case a.Unfurls():
+		return "bot, previews"
+	case a.IsBot():
 		return "bot"
 	}
 	return fmt.Sprintf("%v, %v", a.Dimensions().Device(), a.Dimensions().Browser())

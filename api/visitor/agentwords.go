@@ -12,6 +12,7 @@ import (
 // foundWords is the meaning of the words in a User-Agent.
 type foundWords struct {
 	bot     bool
+	unfurls bool // it is a bot that shows previews of links
 	apple   bool
 	device  int // the first of deviceRules that has a word in it, or else len(deviceRules)
 	browser int // the first of browserRules, likewise
@@ -47,7 +48,7 @@ func indexAgentWords() (map[uint32][]agentWord, *[1 << agentFilterBits]bool) {
 		}
 	}
 	for i, group := range KnownBots {
-		add(group.Words, i == 0, func(f *foundWords) { f.bot = true })
+		add(group.Words, i == 0, func(f *foundWords) { f.bot, f.unfurls = true, f.unfurls || i == unfurlers })
 	}
 	add(applePlatforms, false, func(f *foundWords) { f.apple = true })
 	for i, rule := range deviceRules {

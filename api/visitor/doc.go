@@ -22,14 +22,14 @@
 // and the inner hash is the key in Agents too. That cache is 16,384 sets of four 8-byte words,
 // without pointers or locks:
 //
-//	| 48 high bits of the hash | known 1 | bot 1 | 2 bits | device 4 | browser 8 |
+//	| 48 high bits of the hash | known 1 | bot 1 | unfurls 1 | 1 bit | device 4 | browser 8 |
 //
 // # Device, browser, bot
 //
 // A User-Agent that is not in the cache is classified by the words in it (agentrules.go): apps
 // before the browsers that they embed, consoles and televisions before the systems that they run. A
 // browser that poses as another, as Brave does, is classified as that one. Bots are known by words
-// too (agentbots.go). All words are found in one pass (agentwords.go).
+// too (agentbots.go); one group of them shows previews of links. All words are found in one pass (agentwords.go).
 //
 // # Referrer
 //

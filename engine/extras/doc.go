@@ -14,7 +14,8 @@
 //	number          bytes
 //	1 starts_at     8: Unix milliseconds, above 0
 //	2 expired_url   as stored
-//	3 bits          1: the lowest two are query, 1 override, 2 keep, the third is forward_path; the others are 0
+//	3 bits          1: the lowest two are query, 1 override, 2 keep, the third is forward_path, the fourth card; the
+//	                others are 0
 //	4 target        1: the number of the link's own address; there with rules or a split, and only then
 //	5 rules         one after the other, at most 32
 //	6 split         its shares, one after the other, 2 to 10

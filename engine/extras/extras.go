@@ -31,6 +31,7 @@ const (
 
 	queryBits      = 0b11 // of the byte of bits
 	forwardPathBit = 1 << 2
+	cardBit        = 1 << 3
 )
 
 // headBytes is the size of the number and the length of a part.
@@ -46,6 +47,7 @@ type Fields struct {
 	Query      Query
 
 	ForwardPath bool // what follows the code in the path is added to the path of the target
+	Card        bool // programs that show previews of links get a card; the cold record has its texts
 
 	Target uint8   // the number of the link's own address, if it decides; else 0
 	Rules  []Rule  // at most MaxRules
@@ -88,6 +90,9 @@ func (f *Fields) Append(dst []byte) []byte {
 func (f *Fields) bits() (b byte) {
 	if b = byte(f.Query); f.ForwardPath {
 		b |= forwardPathBit
+	}
+	if f.Card {
+		b |= cardBit
 	}
 	return b
 }
@@ -157,7 +162,7 @@ func (f *Fields) read(part byte, b string) (ok bool) {
 		if len(b) != 1 {
 			return false
 		}
-		f.Query, f.ForwardPath = Query(b[0]&queryBits), b[0]&forwardPathBit != 0
+		f.Query, f.ForwardPath, f.Card = Query(b[0]&queryBits), b[0]&forwardPathBit != 0, b[0]&cardBit != 0
 		return b[0] != 0 && b[0] == f.bits() && f.Query <= Keep
 	case own:
 		if len(b) == 1 {
@@ -202,6 +207,12 @@ func QueryOf(blob []byte) Query {
 func ForwardsPath(blob []byte) bool {
 	b := find(blob, bits)
 	return b != nil && b[0]&forwardPathBit != 0
+}
+
+// HasCard reports whether programs that show previews of links get a card.
+func HasCard(blob []byte) bool {
+	b := find(blob, bits)
+	return b != nil && b[0]&cardBit != 0
 }
 
 // Target returns the number of the link's own address; 0: the link has no other target.

@@ -18,6 +18,7 @@ func anyFields() *rapid.Generator[Fields] {
 			StartsAtMs: rapid.SampledFrom([]int64{0, 1, 1<<63 - 1}).Draw(t, "starts"),
 			ExpiredURL: strings.Repeat("x", rapid.SampledFrom([]int{0, 1, 255, 256, limits.MaxTargetBytes}).Draw(t, "expired")),
 			Query:      Query(rapid.Uint8Max(uint8(Keep)).Draw(t, "query")),
+			Card:       rapid.Bool().Draw(t, "card"),
 			Rules:      rapid.SliceOfN(anyRule(), 0, 3).Draw(t, "rules"),
 			Split:      anySplit().Draw(t, "split"),
 			Lock:       rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1}).Draw(t, "lock"),
@@ -89,7 +90,7 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 		"an empty address":            "\x02\x00\x00",
 		"an address too long":         "\x02\x01\x20" + strings.Repeat("x", limits.MaxTargetBytes+1),
 		"bits that say nothing":       "\x03\x01\x00\x00",
-		"a bit not known":             "\x03\x01\x00\x09",
+		"a bit not known":             "\x03\x01\x00\x81",
 		"both ways of a query":        "\x03\x01\x00\x03",
 		"bits of two bytes":           "\x03\x02\x00\x01\x00",
 		"parts without order":         "\x02\x01\x00x" + start,
@@ -131,6 +132,7 @@ func FuzzRead(f *testing.F) {
 			expect.MustEqual(t, StartsAtMs(blob), fields.StartsAtMs, "%x", blob)
 			expect.MustEqual(t, string(ExpiredURL(blob)), fields.ExpiredURL, "%x", blob)
 			expect.MustEqual(t, QueryOf(blob), fields.Query, "%x", blob)
+			expect.MustEqual(t, HasCard(blob), fields.Card, "%x", blob)
 			expect.MustEqual(t, Target(blob), fields.Target, "%x", blob)
 			checkViews(t, blob, &fields)
 		}

@@ -115,8 +115,32 @@ type Cold struct {
 	Reuse        bool   // it was made with Draft.Reuse, and may be found by others
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
 	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
+	Card         Card   // zero: it has none; the extras say whether it has one, too
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
+
+// A Card is what chats and posts show of a link, in place of what its target says of itself. The zero Card is none.
+type Card struct {
+	Title       string // not empty
+	Description string // empty: none
+	Image       string // an address from a TargetPolicy, http or https; empty: none
+}
+
+// Limits of a card, in bytes. They only rise, because stored links must stay valid. Previews cut longer texts anyway.
+const (
+	MaxCardTitleBytes       = 256
+	MaxCardDescriptionBytes = 1000
+	MaxCardImageBytes       = 2048
+)
+
+// Fits reports whether a card is one that a link can have.
+func (c *Card) Fits() bool {
+	return (c.Title != "" || *c == Card{}) && len(c.Title) <= MaxCardTitleBytes &&
+		len(c.Description) <= MaxCardDescriptionBytes && len(c.Image) <= MaxCardImageBytes
+}
+
+// bytes returns the size of the card's texts.
+func (c *Card) bytes() int { return len(c.Title) + len(c.Description) + len(c.Image) }
 
 // A Text is a field of a link that is text for people.
 type Text struct {
@@ -266,6 +290,14 @@ func (r *Record) SetForwardPath(forward bool) {
 	r.Hot.setFields(f)
 }
 
+// SetCard sets what programs get that show previews of links; the zero Card: the redirect, like everybody.
+func (r *Record) SetCard(c Card) {
+	f := r.Hot.fields()
+	f.Card = c != Card{}
+	r.Hot.setFields(f)
+	r.Cold.Card = c
+}
+
 // SetRules sets the rules of the link. It returns false, and has changed nothing, if a link cannot have them.
 func (r *Record) SetRules(rules []extras.Rule) bool {
 	f := r.Hot.fields()
@@ -350,6 +382,7 @@ type Detail struct {
 	Lock           uint64         // changes with the password that visitors must type; 0: none
 	Password       string         // its hash; empty in the audit log
 	LastTarget     uint8          // the greatest number that a target of it ever had; 0: it had one target all along
+	Card           Card           // zero: none
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }
@@ -375,6 +408,7 @@ type Draft struct {
 	Tags           []string
 	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
 	Split          []extras.Share // the same
+	Card           Card           // whose Image must come from a TargetPolicy; zero: none
 
 	// Password is the hash of the password that visitors must type, in the form of argon2 ($argon2id$v=19$…);
 	// empty: none.
@@ -433,6 +467,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetStart(d.StartsAt)
 	rec.SetExpiredURL(d.ExpiredURL)
 	rec.SetPassword(d.Password)
+	if d.Card != (Card{}) {
+		rec.SetCard(d.Card)
+	}
 	if err := rec.setChoices(d); err != nil {
 		return Record{}, err
 	}
@@ -503,6 +540,7 @@ func (r *Record) normalize() error {
 			check(false, text.Name, "too_long", "must have at most "+strconv.Itoa(text.Max)+" bytes")
 		}
 	}
+	check(r.Cold.Card.Fits(), "card", "too_long", "must have a title of 1 to 256 bytes, a description of at most 1000 and an image of at most 2048")
 	r.Cold.Tags = DistinctTags(r.Cold.Tags)
 	check(len(r.Cold.Tags) <= limits.MaxTags, "tags", "too_many", "must be at most 32 tags")
 	for _, tag := range r.Cold.Tags {
@@ -517,7 +555,7 @@ func (r *Record) normalize() error {
 
 // listedBytes returns the bytes of r that count towards maxListBytes: of what people may fill.
 func (r *Record) listedBytes() int {
-	n := len(r.Hot.Target) + len(r.Hot.Extras) + r.Cold.TextBytes()
+	n := len(r.Hot.Target) + len(r.Hot.Extras) + r.Cold.TextBytes() + r.Cold.Card.bytes()
 	for _, tag := range r.Cold.Tags {
 		n += len(tag)
 	}
@@ -534,7 +572,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
 		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Note: r.Cold.Note,
-		Tags: r.Cold.Tags, LastTarget: r.Cold.LastTarget, Hits: hits,
+		Tags: r.Cold.Tags, LastTarget: r.Cold.LastTarget, Card: r.Cold.Card, Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()

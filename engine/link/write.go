@@ -377,6 +377,16 @@ func (ls *Links) Password(k index.Key) (id uint64, hash string, err error) {
 	return rec.Hot.ID, rec.Cold.Password, err
 }
 
+// CardOf returns the card of the link with that id, the zero Card if it has none. It takes no lock, so the card may be
+// that of a write that is under way. Error: ErrNotFound.
+func (ls *Links) CardOf(k index.Key, id uint64) (Card, error) {
+	rec, err := ls.readLive(k)
+	if err == nil && rec.Hot.ID != id {
+		err = errs.ErrNotFound
+	}
+	return rec.Cold.Card, err
+}
+
 // detail returns the link of r with its present hits. The hits of a link without a cap are the
 // folded ones.
 func (ls *Links) detail(r *Record) Detail {

@@ -118,7 +118,9 @@ func (p *coldPart) Row(key, value []byte) error {
 	case hot.ID != id || hot.Flags&engine.FlagTombstone != 0:
 		c.deleted.Add(1)
 	default:
-		c.matched.Add(1)
+		if c.matched.Add(1); extras.HasCard(hot.Extras) != (cold.Card != engine.Card{}) {
+			c.Fault(check.Where("cold", key), "the hot record and the cold one do not agree on whether code %q has a card", cold.Code)
+		}
 		if !c.Edge {
 			p.wantIndexRows(&hot, &cold)
 			p.wantLock(key, &hot, &cold)

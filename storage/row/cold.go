@@ -24,6 +24,7 @@ const (
 	coldLastTarget // one byte
 	coldReuse      // 1
 	coldPassword   // a hash
+	coldCard       // strings: title, description, image
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -69,6 +70,9 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 		dst = appendField(dst, coldReuse, []byte{1})
 	}
 	dst = appendField(dst, coldPassword, c.Password)
+	if c.Card != (engine.Card{}) {
+		dst = appendField(dst, coldCard, appendString(appendString(appendString(nil, c.Card.Title), c.Card.Description), c.Card.Image))
+	}
 	return append(dst, c.Newer...)
 }
 
@@ -150,8 +154,16 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	case coldPassword:
 		c.Password = string(in.remaining(engine.MaxPasswordHashBytes))
 		in.require(engine.IsPasswordHash(c.Password))
+	case coldCard:
+		c.Card.Title = string(in.bytes(engine.MaxCardTitleBytes))
+		c.Card.Description = string(in.bytes(engine.MaxCardDescriptionBytes))
+		c.Card.Image = string(in.bytes(engine.MaxCardImageBytes))
+		in.require(c.Card.Title != "")
 	default:
-		*c.Text(coldTexts[field].Name) = string(in.remaining(coldTexts[field].Max))
+		text := coldTexts[field]
+		if in.require(text.Name != ""); text.Name != "" {
+			*c.Text(text.Name) = string(in.remaining(text.Max))
+		}
 	}
 	if in.end() != nil {
 		r.fail(fmt.Sprintf("field %d: %v", field, in.err))
@@ -165,14 +177,15 @@ func (r *reader) require(written bool) {
 	}
 }
 
-// ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, but no
-// title, no note, no tags, no figures, no row to reuse it, no hash of a password, and nothing that this program does not know.
+// ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, and its card, which
+// visitors see, but no title, no note, no tags, no figures, no row to reuse it, no hash of a
+// password, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {
 		return nil, err
 	}
-	return AppendCold(nil, &engine.Cold{Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs}), nil
+	return AppendCold(nil, &engine.Cold{Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, Card: c.Card}), nil
 }
 
 // checkCold returns an error for a cold record that could be written but not read back.
@@ -181,6 +194,9 @@ func checkCold(c *engine.Cold) error {
 		if text.Name != "" && len(*c.Text(text.Name)) > text.Max {
 			return fmt.Errorf("field %d of %d bytes", field, len(*c.Text(text.Name)))
 		}
+	}
+	if !c.Card.Fits() {
+		return fmt.Errorf("a card with a title of %d bytes, a description of %d and an image of %d", len(c.Card.Title), len(c.Card.Description), len(c.Card.Image))
 	}
 	if len(c.Newer) > maxNewerBytes {
 		return fmt.Errorf("fields of a newer program of %d bytes", len(c.Newer))

@@ -1,6 +1,7 @@
 package domains
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -27,6 +28,7 @@ type field struct {
 	Value, Error      string
 	Required, Address bool
 	Lines, Focus      bool
+	JSON              bool
 	Choices           []choice // of a field that is chosen; the first is the default
 }
 
@@ -50,6 +52,8 @@ func fields() []*field {
 		{Name: "trim", Label: "Dots and brackets after an address", Choices: []choice{{"", "are ignored"}, {"false", "count"}}},
 		{Name: "unicode_codes", Label: "Letters in codes", Choices: []choice{{"", "from a to z"}, {"true", "of all scripts"}}},
 		{Name: "robots", Label: "robots.txt", Hint: "Empty: the usual one. The word none: robots are to stay away. Else the text of the file.", Lines: true},
+		{Name: "apple_app_site_association", Label: "App links on iOS", Hint: "JSON, as Apple describes it. It is at /.well-known/apple-app-site-association. Empty: nothing is.", Lines: true, JSON: true},
+		{Name: "assetlinks", Label: "App links on Android", Hint: "JSON, as Google describes it. It is at /.well-known/assetlinks.json. Empty: nothing is.", Lines: true, JSON: true},
 		{Name: "certificate", Label: "Certificate", Choices: []choice{
 			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "none"},
 		}},
@@ -121,6 +125,10 @@ func textOf(o *domains.Object, name string) string {
 		return orEmpty(o.ExpiredURL)
 	case "robots":
 		return orEmpty(o.Robots)
+	case "apple_app_site_association":
+		return indented(o.AppSiteAssociation)
+	case "assetlinks":
+		return indented(o.AssetLinks)
 	case "case":
 		if o.Case == domains.CaseFold {
 			return o.Case
@@ -143,6 +151,15 @@ func textOf(o *domains.Object, name string) string {
 		return ""
 	}
 	return strconv.Itoa(*o.RedirectStatus)
+}
+
+// indented returns a document as people read it.
+func indented(document json.RawMessage) string {
+	var b bytes.Buffer
+	if len(document) == 0 || json.Indent(&b, document, "", "  ") != nil {
+		return ""
+	}
+	return b.String()
 }
 
 func orEmpty(text *string) string {
@@ -176,6 +193,9 @@ func (f *form) body(patch bool) (jsonbody.Body, error) {
 func (f *field) value(text string) any {
 	if f.Name == "aliases" {
 		return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(", \t\n\r", c) })
+	}
+	if f.JSON && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
 	}
 	var scalar any
 	if json.Unmarshal([]byte(text), &scalar) == nil && f.Choices != nil && f.Name != "case" {

@@ -334,6 +334,37 @@ func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	expect.That(t, logged && e.rows.Metrics().OutboxFirst == e.rows.Metrics().OutboxNext, "the outbox is not empty")
 }
 
+// TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter makes one link with a card before, and one after an edge has taken its
+// copy.
+func TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter(t *testing.T) {
+	w := newWriter(t)
+	card := func(code string) {
+		admin, _, err := w.accounts.EnsureAdmin()
+		expect.OK(t, err)
+		_, _, err = w.engine.Create(t.Context(), engine.Draft{Alias: code, Owner: admin.ID, Target: "https://a.example/", Title: "for its owner", Card: engine.Card{Title: "card of " + code}})
+		expect.OK(t, err)
+	}
+	card("early")
+	secret, _ := w.token("frankfurt")
+	e := newEdge(t, w.address, secret)
+	e.startEdge()
+	card("late")
+	_, err := w.domains.Edit(account.Caller{}, "127.0.0.1:8080", engine.TargetPolicy{}, func(d *domain.Domain) error {
+		d.AssetLinks = `[{"relation": []}]`
+		return nil
+	})
+	expect.OK(t, err)
+	e.redirects("late", "https://a.example/")
+	until(t, "the edge has the app links", func() bool { return e.ask("GET", "/.well-known/assetlinks.json", "").body == `[{"relation":[]}]` })
+	w.stop()
+	for _, code := range []string{"early", "late"} {
+		a := e.ask("GET", "/"+code, "", "User-Agent", "Slackbot 1.0")
+		expect.That(t, a.status == 200 && strings.Contains(a.body, `<meta property="og:title" content="card of `+code+`">`), "%s: %+v", code, a)
+		expect.Equal(t, e.ask("GET", "/"+code, "").status, 302, "%s for everybody else", code)
+	}
+	expect.Equal(t, e.ask("GET", "/.well-known/assetlinks.json", "").status, 200, "app links")
+}
+
 // TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
 // writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
 // TestAnEdgeHasTheDomainsOfItsWriter adds domains before and after an edge has taken its copy.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 // A Field is a field of a link that a person can set.
 type Field struct {
 	Flag   string // of add and edit, and its name in show
-	Name   string // in the API
+	Name   string // in the API; that of a part of a field has a dot
 	Kind   string // of its value, as --help has it; "bool" for one that needs no value
 	usage  string
 	inAdd  string                            // what the help of add says beside usage: the default
@@ -63,6 +64,12 @@ var Fields = []Field{
 		lines(ruletext.ReadSplit), func(l *client.Link) string { return cmp.Or(strings.Join(ruletext.Split(l.Split), "; "), "-") }},
 	{"password-file", "password", "FILE", "ask visitors for a password: the first line of FILE", "", "'': none",
 		last(readPassword), showPassword},
+	{"card-title", "card.title", "TEXT", "what chats and posts show of the link, in place of the title of its target; others are redirected", "", "'': none",
+		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(cardOf(l).Title, "-") }},
+	{"card-description", "card.description", "TEXT", "what they show below --card-title", "", "'': nothing",
+		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(cardOf(l).Description, "-") }},
+	{"card-image", "card.image", "URL", "the image that they show with --card-title", "", "'': none",
+		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(cardOf(l).Image, "-") }},
 }
 
 var queries = []string{string(client.QueryNone), string(client.QueryAppend), string(client.QueryOverride), string(client.QueryKeep)}
@@ -107,9 +114,20 @@ type linkFlag struct {
 
 var _ pflag.Value = (*linkFlag)(nil)
 
-func (f *linkFlag) Set(text string) (err error) {
+func (f *linkFlag) Set(text string) error {
 	f.texts = append(f.texts, text)
-	f.given[f.field.Name], err = f.field.read(f.texts)
+	value, err := f.field.read(f.texts)
+	name, part, isPart := strings.Cut(f.field.Name, ".")
+	if !isPart {
+		f.given[name] = value
+		return err
+	}
+	parts, _ := f.given[name].(map[string]any)
+	if parts == nil {
+		parts = make(map[string]any)
+		f.given[name] = parts
+	}
+	parts[part] = value
 	return err
 }
 
@@ -228,6 +246,14 @@ func readYes(text string) (any, error) {
 	return yes, nil
 }
 
+// cardOf returns the card of a link, an empty one if it has none.
+func cardOf(l *client.Link) client.Card {
+	if l.Card == nil {
+		return client.Card{}
+	}
+	return *l.Card
+}
+
 func showMaxHits(l *client.Link) string {
 	if l.MaxHits == 0 {
 		return "none"
@@ -248,8 +274,8 @@ func Names() string {
 func APINames() string {
 	var names []string
 	for _, f := range Fields {
-		if f.Name != "url" {
-			names = append(names, f.Name)
+		if name, _, _ := strings.Cut(f.Name, "."); name != "url" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return strings.Join(names, ", ") + "."

@@ -1,11 +1,13 @@
 package users
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +41,39 @@ var domainTexts = []struct{ flag, field, value, usage string }{
 var domainChecks = []struct{ flag, field, usage string }{
 	{"trim", "trim", "ignore dots, brackets and blanks after an address (default true; --trim=false: do not)"},
 	{"unicode-codes", "unicode_codes", "aliases may have letters of all scripts (--unicode-codes=false: not)"},
+}
+
+// domainDocuments are the fields of a domain that are JSON, from files.
+var domainDocuments = []struct{ flag, field, usage string }{
+	{"app-site-association", "apple_app_site_association", "JSON with which iOS opens links of the host in an app: what /.well-known/apple-app-site-association answers"},
+	{"assetlinks", "assetlinks", "JSON with which Android does so: what /.well-known/assetlinks.json answers"},
+}
+
+// maxDocumentBytes stops a wrong file from being read whole. With spaces a document may be longer than the API has it.
+const maxDocumentBytes = 1 << 20
+
+// readDocument returns the JSON in a file; nil if path is empty.
+func readDocument(path string) (json.RawMessage, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("must be a file that exists")
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxDocumentBytes))
+	if err != nil {
+		return nil, err
+	}
+	var compact bytes.Buffer // the API takes 64 KiB
+	if json.Compact(&compact, text) != nil {
+		return nil, errors.New("must be a file with JSON")
+	}
+	return compact.Bytes(), nil
 }
 
 // addDomainFlags gives add or edit the flags of the fields. Those that are given are put into given, as the API is to
@@ -84,6 +119,14 @@ func addDomainFlags(fs *pflag.FlagSet, given map[string]any) {
 		settings.MarkArguments(fs, f.flag)
 		fs.Lookup(f.flag).NoOptDefVal = "true"
 	}
+	for _, f := range domainDocuments {
+		settings.Var(fs, new(string), f.flag, "FILE", "", f.usage, func(path string) (string, error) {
+			document, err := readDocument(path)
+			set(f.field, document, path == "")
+			return path, err
+		})
+		settings.MarkArguments(fs, f.flag)
+	}
 	settings.CompleteWords(fs, "case", "sensitive", "fold")
 	settings.MarkArguments(fs, "status", "alias", "case")
 }
@@ -118,7 +161,8 @@ func newDomainEdit(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Change a domain",
 		Long:  "Change a domain. Its links stay as they are, also if it gets another host.\n" + domainsAreHosts + reach.WhereUsersAre,
 		Example: `  shunt domain edit go.example --not-found-url 'https://example.com/search?q={path}'
-  shunt domain edit go.example --host get.example --alias go.example`,
+  shunt domain edit go.example --host get.example --alias go.example
+  shunt domain edit go.example --app-site-association apple.json --assetlinks android.json`,
 		Args: usage.Exactly("HOST"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(given) == 0 {
@@ -254,8 +298,17 @@ func domainText(d *client.Domain) [][]string {
 		{"host", d.Host}, {"aliases", orDash(strings.Join(d.Aliases, " "))}, {"short-url", d.BaseURL}, {"root-url", orDash(d.RootURL)},
 		{"not-found-url", orDash(d.NotFoundURL)}, {"expired-url", orDash(d.ExpiredURL)}, {"status", status},
 		{"case", d.Case}, {"trim", strconv.FormatBool(d.Trim)}, {"unicode-codes", strconv.FormatBool(d.UnicodeCodes)},
-		{"robots", orDash(strings.Join(strings.Fields(d.Robots), " "))}, {"created", created},
+		{"robots", orDash(strings.Join(strings.Fields(d.Robots), " "))}, {"app-site-association", sizeText(d.AppSiteAssociation)},
+		{"assetlinks", sizeText(d.AssetLinks)}, {"created", created},
 	}, certificate...)
+}
+
+// sizeText says how long a document is, which may have hundreds of lines.
+func sizeText(document json.RawMessage) string {
+	if len(document) == 0 {
+		return "-"
+	}
+	return strconv.Itoa(len(document)) + " bytes, which --json prints"
 }
 
 func newDomainCheck(stdout, stderr io.Writer) *cobra.Command {

@@ -22,6 +22,7 @@ func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 		r.SetStart(time.UnixMilli(int64(id)))
 		r.SetExpiredURL("https://example.com/after/" + code)
 		r.SetQuery(engine.ForwardKeep)
+		r.SetCard(engine.Card{Title: "card of " + code, Image: "https://example.com/" + code + ".png"})
 	}
 	return r
 }
