@@ -91,7 +91,7 @@ var accessBodies = map[string]string{
 	"POST /tokens":        `{"name":"n"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
 	"PATCH /users/{user}": `{"role":"member"}`,
-	"POST /session":       `{"email":"owner@example.com","password":"` + password + `"}`,
+	"POST /session":       `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
 }
 
 // access is a site with the users of accessTable.

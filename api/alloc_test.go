@@ -26,6 +26,8 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st.shorten(`{"url":"http://a/メインページ|","alias":"encoded"}`)
 	st.shorten(linkOfRules)
 	st.shorten(linkOfSplit)
+	st.shorten(`{"url":"http://a/","alias":"locked","password":"open sesame"}`)
+	unlock := string(st.unlocked(t, "locked"))
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
 	for name, c := range map[string]struct {
 		method, agent string
@@ -44,8 +46,8 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 		"a prefetch":                    {"GET", firefox, []string{"Sec-Purpose", "prefetch", "Referer", "https://example.com/"}},
 		"a HEAD":                        {"HEAD", firefox, []string{"Referer", "https://example.com/"}},
 	} {
-		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded", "rules", "rules?utm_source=print", "split"} {
-			ctx, redirect := redirectOf(st, code, c.agent, c.lines...)
+		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded", "rules", "rules?utm_source=print", "split", "locked"} {
+			ctx, redirect := redirectOf(st, code, c.agent, append(c.lines, "Cookie", unlock)...)
 			ctx.Request.Header.SetMethod(c.method)
 			redirect()
 			if n := testing.AllocsPerRun(200, redirect); n != 0 {

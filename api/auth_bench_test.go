@@ -28,7 +28,7 @@ func BenchmarkAuthenticatedRequest(b *testing.B) {
 				req.Header.Set("Authorization", "Bearer "+st.token)
 			case "session":
 				st.person("ann@example.com", "member")
-				_, cookie, err := st.accounts.LogIn(turnstile.Key{}, "ann@example.com", password)
+				_, cookie, err := st.accounts.LogIn(turnstile.Key{}, "ann@example.com", goodPassword)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -16,6 +16,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/exchange"
 	"shunt/api/problem"
+	"shunt/api/public"
 	"shunt/api/relay"
 	"shunt/api/urlpath"
 	"shunt/api/wire"
@@ -27,26 +28,27 @@ import (
 // the dashboard keep what they show once in memory, so all of them come from the node that leads. An edge
 // answers no request of the API, because it lacks the data.
 type clustered struct {
-	state     cluster.State
-	forwarder *cluster.Forwarder
-	here      map[string]bool         // paths of local commands that are about this node
-	noPages   bool                    // this node has no dashboard
-	fixed     func(path []byte) bool  // pages that are the same on every node
-	routes    fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
-	local     fasthttp.RequestHandler // and from local commands there
-	backup    func(node string, w io.Writer) error
-	links     func(w io.Writer) error
-	shared    func(ctx context.Context, links bool, w io.Writer) error
-	knows     func(node string, proof []byte) bool
-	copying   chan struct{}   // has a place for each copy of shared that is sent
-	ending    <-chan struct{} // closed when the server shuts down
-	outbox    func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
-	giveCopy  func(ctx context.Context, c cluster.Copy) error
-	noteCopy  func(ctx context.Context, c cluster.Copy) error
-	engine    *engine.Engine
-	caps      func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
-	uses      func([]account.Use) error
-	log       *slog.Logger
+	state      cluster.State
+	forwarder  *cluster.Forwarder
+	here       map[string]bool         // paths of local commands that are about this node
+	noPages    bool                    // this node has no dashboard
+	fixed      func(path []byte) bool  // pages that are the same on every node
+	routes     fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
+	local      fasthttp.RequestHandler // and from local commands there
+	backup     func(node string, w io.Writer) error
+	links      func(w io.Writer) error
+	shared     func(ctx context.Context, links bool, w io.Writer) error
+	knows      func(node string, proof []byte) bool
+	copying    chan struct{}   // has a place for each copy of shared that is sent
+	ending     <-chan struct{} // closed when the server shuts down
+	outbox     func(node string, q cluster.OutboxQuery) (cluster.Outbox, error)
+	giveCopy   func(ctx context.Context, c cluster.Copy) error
+	noteCopy   func(ctx context.Context, c cluster.Copy) error
+	engine     *engine.Engine
+	gatekeeper *public.Gatekeeper
+	caps       func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error)
+	uses       func([]account.Use) error
+	log        *slog.Logger
 }
 
 // over returns routes for the requests of this node's own clients. local: they are local commands.
@@ -167,6 +169,9 @@ func (c *clustered) answerPeer(ctx *fasthttp.RequestCtx, peer cluster.Peer, path
 	}
 	if path == cluster.FindPath && ctx.IsPost() {
 		return c.lead(ctx, peer, func(ctx *fasthttp.RequestCtx) error { return answerFind(ctx, c.engine, c.state.Applied) })
+	}
+	if path == cluster.UnlockPath && ctx.IsPost() {
+		return c.lead(ctx, peer, func(ctx *fasthttp.RequestCtx) error { return answerUnlock(ctx, c.gatekeeper) })
 	}
 	if (path == cluster.LinksPath || path == cluster.BackupPath || path == cluster.SharedPath) && c.state.Edge() {
 		return problem.New(problem.Forbidden, "this node is an edge: ask a full node for a copy")

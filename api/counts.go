@@ -52,6 +52,9 @@ func (s *Server) counts() (front admin.Front) {
 	for scope, n := range s.limiter.Rules.Refused {
 		front.Limited = append(front.Limited, admin.Count{Label: scope, N: n})
 	}
+	for result, n := range s.gatekeeper.Unlocks {
+		front.Unlocks = append(front.Unlocks, admin.Count{Label: result, N: n})
+	}
 	front.Connections, front.Loops = s.public.Open(), s.public.LoopConnections()
 	front.Ended = endedCounts(&s.connections)
 	if s.domains.Several() {

@@ -83,7 +83,7 @@ func TestAPasswordIsChangedByWhoKnowsIt(t *testing.T) {
 			!strings.Contains(p.body, "another password"), "%d: got %d %s", i, p.status, p.text())
 	}
 	st.now.Add(60_000)
-	change(password, "another password").expect(t, "", 303)
+	change(goodPassword, "another password").expect(t, "", 303)
 	here.open("/_/account").want("Your password is changed.")
 	there.get("/_/").expect(t, "the other session", 303)
 	st.callAs(token, "GET", "/me", "").expect(t, "the token", 200)
@@ -93,12 +93,12 @@ func TestAFormThatIsTooLongToKeepSaysSo(t *testing.T) {
 	_, b := withAnn(t, nil)
 	b.cookie = ""
 	for n, lost := range map[int]bool{8: false, 47 << 10: false, 50 << 10: true} {
-		form := (&htmlForm{action: "/_/links/new"}).with("title", strings.Repeat("ä", n/6), "new-password", password)
+		form := (&htmlForm{action: "/_/links/new"}).with("title", strings.Repeat("ä", n/6), "new-password", goodPassword)
 		p := b.submit(form)
 		got := strings.Contains(p.text(), "too long to keep")
-		expect.That(t, p.status == 401 && got == lost && !strings.Contains(p.body, password), "%d bytes: got %d, lost %v", n, p.status, got)
+		expect.That(t, p.status == 401 && got == lost && !strings.Contains(p.body, goodPassword), "%d bytes: got %d, lost %v", n, p.status, got)
 		again := b.fill(p, "/_/sign-in", "email", "ann@example.com", "password", "wrong") // a wrong password loses nothing
-		answer := b.submit(again.form("/_/sign-in").with("password", password))
+		answer := b.submit(again.form("/_/sign-in").with("password", goodPassword))
 		expect.MustThat(t, answer.status == 303 && answer.header.Get("Location") == "/_/links/new",
 			"%d bytes: got %d to %s", n, answer.status, answer.header.Get("Location"))
 		b.ask("HEAD", "/_/links/new", "", "")
@@ -117,7 +117,7 @@ func TestAKeptFormKeepsTheOwnerInItsPath(t *testing.T) {
 	st.shorten(`{"url":"https://a.example/","alias":"x"}`)
 	admin.cookie = ""
 	p := admin.post("/_/link/x/edit?owner=all", formType, url.Values{"title": {"other"}}.Encode())
-	answer := admin.submit(p.form("/_/sign-in").with("email", "owner@example.com", "password", password))
+	answer := admin.submit(p.form("/_/sign-in").with("email", "owner@example.com", "password", goodPassword))
 	expect.MustEqual(t, answer.header.Get("Location"), "/_/link/x/edit?owner=all")
 	admin.open("/_/link/x/edit?owner=all").want("Nothing has been sent yet")
 }

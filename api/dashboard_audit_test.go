@@ -106,7 +106,7 @@ func TestTheAuditLogSaysTheWayInOfEachActor(t *testing.T) {
 	code, _, err := st.accounts.NewSetupCode(account.Caller{}, invited.ID)
 	expect.NoError(t, err)
 	guest := st.visitor()
-	guest.follow(guest.open("/_/setup?code="+code).form("/_/setup").with("password", password))
+	guest.follow(guest.open("/_/setup?code="+code).form("/_/setup").with("password", goodPassword))
 	b.open("/_/audit").want("owner@example.com in the dashboard", "Somebody on the server by a local command", "Somebody with a setup link used a setup link")
 	text := b.open("/_/audit?code=token").text()
 	expect.That(t, regexp.MustCompile(`admin with token \w{16} created a link token`).MatchString(text), "got %s", text)

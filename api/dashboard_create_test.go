@@ -74,6 +74,30 @@ func TestALinkThatIsThereIsSaidToBe(t *testing.T) {
 	}
 }
 
+func TestAFormCanReuseALink(t *testing.T) {
+	st, b := withAnn(t, nil)
+	ask := func(fields ...string) *shown {
+		t.Helper()
+		return b.follow(b.open("/_/links/new").form("/_/links/new").with(append([]string{"url", "https://a.example/", "title", "A"}, fields...)...))
+	}
+	ask().want("The link is ready.") // without the box
+	made := ask("reuse", "on")
+	made.want("The link is ready.")
+	again := ask("reuse", "on")
+	again.want("You already had this link, so no other was created.")
+	expect.Equal(t, again.at("made-address"), made.at("made-address"))
+	ask("reuse", "on", "title", "B").want("The link is ready.")
+	ask().want("The link is ready.")
+	expect.Equal(t, st.engine.Metrics().Links, 4, "links")
+	refused := b.submit(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x", "reuse", "on"))
+	expect.Equal(t, refused.at("link-reuse-error"), "Must not be sent with an alias, which names the link already.")
+	expect.Equal(t, refused.form("/_/links/new").values.Get("reuse"), "on")
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "x"))
+	for path, has := range map[string]bool{"/_/links/new": true, "/_/links/new?like=x": true, "/_/links": true, "/_/link/x/edit": false} {
+		expect.That(t, strings.Contains(b.open(path).body, `id="link-reuse"`) == has, "%s has the box: want %v", path, has)
+	}
+}
+
 func TestErrorsStandAtTheirFieldsAndWhatWasTypedStays(t *testing.T) {
 	st, b := withAnn(t, func(o *Options) {
 		blocking(t, o, "evil.example\n")
@@ -185,7 +209,7 @@ func TestAFormOfAnEndedSessionIsFilledAgainNotSent(t *testing.T) {
 		st.as([]string{b.cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
 		signIn := b.submit(form)
 		signIn.want("Sign in again")
-		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", password))
+		r := b.submit(signIn.form("/_/sign-in").with("email", "ann@example.com", "password", goodPassword))
 		cookie, _, _ := strings.Cut(r.header.Get("Set-Cookie"), ";")
 		_, value, _ := strings.Cut(cookie, "=")
 		st.secret(value)

@@ -265,7 +265,7 @@ func TestAFormOfALinkOutlivesSigningInAgain(t *testing.T) {
 	b.cookie = ""
 	asks := b.submit(form)
 	asks.want("Sign in again")
-	page := b.follow(asks.form("/_/sign-in").with("email", "ann@example.com", "password", password))
+	page := b.follow(asks.form("/_/sign-in").with("email", "ann@example.com", "password", goodPassword))
 	expect.Equal(t, page.form("/_/link/twin/edit").values.Get("domain"), "b.test")
 	b.follow(page.form("/_/link/twin/edit"))
 	expect.Contains(t, st.callAs(token, "GET", "/links/twin?domain=b.test", "").body, `"title":"typed"`)

@@ -155,7 +155,7 @@ func TestAnAdminEditsTheLinkOfSomebodyElse(t *testing.T) {
 	boss := st.browse("boss@example.com")
 	form := boss.open(editX+"?owner=all").form(editX).with("title", "new")
 	st.as([]string{boss.cookie, ownPage}, "DELETE", "/session", "").need(t, "", 204)
-	r := boss.submit(boss.submit(form).form("/_/sign-in").with("email", "boss@example.com", "password", password))
+	r := boss.submit(boss.submit(form).form("/_/sign-in").with("email", "boss@example.com", "password", goodPassword))
 	boss.cookie, _, _ = strings.Cut("Cookie: "+r.header.Get("Set-Cookie"), ";")
 	_, value, _ := strings.Cut(boss.cookie, "=")
 	st.secret(value)

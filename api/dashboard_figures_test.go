@@ -59,7 +59,7 @@ func chartOf(p *shown) (rows []string) {
 // ownFigures signs in as the owner of the links that st.token makes.
 func (st *site) ownFigures() *plainBrowser {
 	st.t.Helper()
-	email, chosen := "boss@example.com", st.secret(password)
+	email, chosen := "boss@example.com", st.secret(goodPassword)
 	admin, err := st.accounts.OldestAdmin()
 	if err == nil {
 		_, err = st.accounts.EditUser(account.CallerOf(admin), admin.ID, account.UserEdit{Email: &email, Password: &chosen})

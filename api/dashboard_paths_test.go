@@ -65,7 +65,7 @@ func TestSigningInLeadsBackToALinkWhoseCodeHasSegments(t *testing.T) {
 	b := st.visitor()
 	asked := b.get(path)
 	asked.expect(t, "not signed in", 303, header("Location", "/_/sign-in?next="+url.QueryEscape(path)))
-	p := b.signIn(asked.header.Get("Location"), "admin@example.com", password)
+	p := b.signIn(asked.header.Get("Location"), "admin@example.com", goodPassword)
 	expect.That(t, p.status == 200 && p.path == path, "got %d %s", p.status, p.path)
 	missing := b.get("/_/link/a%2Fb")
 	expect.That(t, missing.status == 404 && len(missing.linksTo(path)) > 0, "a link of somebody else: got %d %s", missing.status, missing.text())

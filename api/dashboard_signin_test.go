@@ -26,7 +26,7 @@ func TestAVisitorSignsInAndOut(t *testing.T) {
 	st.person("ann@example.com", account.RoleMember)
 	b := st.visitor()
 	b.get("/_/").expect(t, "before", 303, header("Location", "/_/sign-in"))
-	p := b.signIn("/_/sign-in", "ANN@example.com", password)
+	p := b.signIn("/_/sign-in", "ANN@example.com", goodPassword)
 	p.want("Hits today")
 	expect.That(t, p.path == "/_/" && strings.HasPrefix(b.cookie, "Cookie: shunt_session="), "got %s with %q", p.path, b.cookie)
 	b.get("/_/sign-in?next=/_/tokens").expect(t, "signing in again", 303, header("Location", "/_/tokens"))
@@ -49,7 +49,7 @@ func TestAVisitorReturnsToThePageThatWasAskedFor(t *testing.T) {
 		b := st.visitor()
 		p := b.get(asked)
 		expect.MustEqual(t, p.status, 303, asked)
-		answer := b.submit(b.open(p.header.Get("Location")).form("/_/sign-in").with("email", "ann@example.com", "password", password))
+		answer := b.submit(b.open(p.header.Get("Location")).form("/_/sign-in").with("email", "ann@example.com", "password", goodPassword))
 		got := answer.header.Get("Location")
 		expect.That(t, answer.status == 303 && got == want, "%s: got %d to %q, want %q", asked, answer.status, got, want)
 	}
@@ -59,7 +59,7 @@ func TestAVisitorReturnsToThePageThatWasAskedFor(t *testing.T) {
 			b.open("/_/sign-in?next=" + url.QueryEscape(evil)).form("/_/sign-in"), b.open("/_/sign-in").form("/_/sign-in").with("next", evil),
 		} {
 			b.cookie = ""
-			answer := b.submit(form.with("email", "ann@example.com", "password", password))
+			answer := b.submit(form.with("email", "ann@example.com", "password", goodPassword))
 			got := answer.header.Get("Location")
 			expect.That(t, answer.status == 303 && got == "/_/" && answer.header.Get("X") == "", "%s: got %d to %q, want the overview", evil, answer.status, got)
 		}
@@ -84,9 +84,9 @@ func TestSigningInHasTheMessagesAndLimitsOfTheAPI(t *testing.T) {
 			t.Errorf("the form again: got %v", v)
 		}
 	}
-	b.submit(form.with("password", password)).expect(t, "the right password after that", 429)
+	b.submit(form.with("password", goodPassword)).expect(t, "the right password after that", 429)
 	st.now.Add(60_000)
-	b.submit(form.with("password", password)).expect(t, "later", 303, header("Location", "/_/links"))
+	b.submit(form.with("password", goodPassword)).expect(t, "later", 303, header("Location", "/_/links"))
 	expect.Equal(t, st.metric("shunt_auth_failures_total"), "4", "auth_failures_total")
 }
 
@@ -144,7 +144,7 @@ func TestFormsWorkAtEveryAddressOfAPlainServer(t *testing.T) {
 		st := newSite(t, c.change)
 		st.person("ann@example.com", account.RoleMember)
 		b := &plainBrowser{st, "", c.lines, st.from(c.peer), nil}
-		form := b.open("/_/sign-in").form("/_/sign-in").with("email", "ann@example.com", "password", password)
+		form := b.open("/_/sign-in").form("/_/sign-in").with("email", "ann@example.com", "password", goodPassword)
 		b.submit(form).expect(t, name, c.want)
 		if c.want != 303 {
 			continue
@@ -165,7 +165,7 @@ func TestALoadingServerSaysSoOnItsPages(t *testing.T) {
 	st.person("ann@example.com", account.RoleMember)
 	b := st.visitor()
 	b.open("/_/sign-in").want("still loading its links")
-	if p := b.signIn("/_/sign-in", "ann@example.com", password); p.status != 503 || p.header.Get("Retry-After") == "" {
+	if p := b.signIn("/_/sign-in", "ann@example.com", goodPassword); p.status != 503 || p.header.Get("Retry-After") == "" {
 		t.Errorf("the overview: got %d", p.status)
 	} else {
 		p.want("still loading its links")

@@ -42,10 +42,13 @@ func TestFormsEditRulesAndSplits(t *testing.T) {
 		expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-"+field+"-error"), typed[1]), "%s: got %d %q", field, got.status, got.at("link-"+field+"-error"))
 	}
 	got := b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "query.x -> https://a.example/\ncountry=Bayern -> ftp://a.example/"))
-	expect.Equal(t, got.at("link-rules-error"), "Rule 2: must be http or https.")
+	expect.Equal(t, got.at("link-rules-error"), "Rule 2: must be http or https (an operator can allow more with --target-schemes).")
 	got = b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with("split", "70:https://a.example/a\n3000:https://a.example/b"))
 	expect.That(t, strings.HasPrefix(got.at("link-split-error"), "Part 2: "), "got %q", got.at("link-split-error"))
 
 	b.follow(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "", "split", " ")).want("The link is saved.")
 	expect.That(t, !strings.Contains(object(), `"rules"`) && !strings.Contains(object(), `"split"`), "got %s", object())
+	st.get("/s", browser)
+	b.open("/_/link/s").want("Targets, 30 days", "while the link had one target, or imported 1", "former target 3 1 1 100.0 %")
+	expect.Contains(t, b.get("/_/figures.csv?code=s&period=today").body, "\ntargets,,,,0,1,\ntargets,,,,3,1,1\n")
 }

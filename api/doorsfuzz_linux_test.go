@@ -17,6 +17,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/lock"
 	"shunt/api/redirect"
 	"shunt/api/wiretest"
 	"shunt/engine"
@@ -42,6 +43,7 @@ type doorway struct {
 	door
 	*site
 	token, tokenID []byte // that may only read
+	unlock         []byte // opens the link "locked"
 	addr           unix.SockaddrUnix
 }
 
@@ -53,6 +55,9 @@ const probeAnswer = "Location: http://probe/\r\nCache-Control: private, no-store
 
 // tokenHere is where an input has the token of the site, which is as long.
 var tokenHere = []byte("TOKEN" + strings.Repeat("-", 37))
+
+// unlockHere is where an input has the cookie that opens the link "locked" of the site, which is as long.
+var unlockHere = []byte(lock.Name + "=UNLOCK" + strings.Repeat("-", 26))
 
 // doorLinks are the links of each site. No input can use up a cap of a million hits.
 var doorLinks = []string{
@@ -72,6 +77,7 @@ var doorLinks = []string{
 	`{"alias":"Keep","url":"http://b/keep","redirect_status":307,"domain":"b.example"}`,
 	`{"alias":"once","url":"http://b/once","domain":"b.example","forward_path":true}`,
 	`{"alias":"straße","url":"http://b/ß","domain":"b.example"}`,
+	`{"alias":"locked","url":"http://locked/","redirect_status":307,"password":"open sesame","forward_path":true}`,
 	`{"alias":"rules","url":"http://r/?a#b","redirect_status":301,"query":"override","rules":[` +
 		`{"url":"http://r/de","conditions":[{"type":"language","match_value":"de"}]},` +
 		`{"url":"http://r/fr?x=2","conditions":[{"type":"geolocation-country-code","match_value":"FR"}]},` +
@@ -111,7 +117,9 @@ func openDoors(t testing.TB) (all []*doorway) {
 		expect.OK(t, err)
 		st.serveOn(ln, st.ServePublic)
 		t.Cleanup(st.shutDown)
-		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unix.SockaddrUnix{Name: name}})
+		unlock := st.unlocked(t, "locked")
+		expect.MustEqual(t, len(unlock), len(unlockHere), "a cookie of bytes")
+		all = append(all, &doorway{d, st, []byte(text), []byte(token.ID), unlock, unix.SockaddrUnix{Name: name}})
 	}
 	return all
 }
@@ -162,9 +170,9 @@ type input struct {
 	late   bool   // the client reads only when the server takes nothing more, until it has sent all
 }
 
-// parts returns in as it is sent, for the site with that token.
-func (in *input) parts(token []byte) (parts [][]byte) {
-	rest := bytes.ReplaceAll(in.raw, tokenHere, token)
+// parts returns in as it is sent, for the site of w.
+func (in *input) parts(w *doorway) (parts [][]byte) {
+	rest := bytes.ReplaceAll(bytes.ReplaceAll(in.raw, tokenHere, w.token), unlockHere, w.unlock)
 	for _, size := range in.pieces {
 		n := int(size) + 1
 		if n > 128 {
@@ -301,10 +309,10 @@ func compareDoors(t *testing.T, all []*doorway, in *input) {
 		t.Skip("an answer without end")
 	}
 	model := all[0]
-	parts := in.parts(model.token)
+	parts := in.parts(model)
 	want := model.try(t, parts, in.late, 0)
 	for _, w := range all[1:] {
-		got := w.try(t, in.parts(w.token), in.late, want.atOnce())
+		got := w.try(t, in.parts(w), in.late, want.atOnce())
 		if got != want && !model.mayAnswer(t, parts, got) {
 			t.Fatalf("%s and %s differ:\n%s\n%+v\n%+v\non %q", model.name, w.name,
 				difference(want.answers, got.answers), want.counted, got.counted, parts)

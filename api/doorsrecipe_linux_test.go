@@ -29,7 +29,7 @@ func (r *recipe) oneIn(n int) bool { return r.upTo(n) == n-1 }
 var (
 	recipeMethods = []string{"GET", "GET", "GET", "GET", "GET", "HEAD", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "PATCH", "get", "BREW", "GETT", "", "CONNECT"}
 	recipeTargets = []string{
-		"/rules", "/rules?x=%41&a=3", "/split", "/split/", "/card", "/card?x=%41", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
+		"/locked", "/rules", "/rules?x=%41&a=3", "/split", "/split/", "/card", "/card?x=%41", "/keep", "/keep", "/KEEP", "/once", "/once?x=1&y=%41", "/once?", "/for-ever", "/until", "/capped", "/off", "/nope", "/nope?x", "/keep/", "/keep/?x",
 		"/keep?u=https://b/c?d", "/keep+", "/keep/qr", "/keep//", "//", "/", "/_", "/_/", "/_/login", "/_/nope", "/api/v1/me", "/api/v1/links/keep", "/api/v1/links",
 		"/api/v1/nope", "/api", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "http://b/keep", "HTTP://b:80/keep/?q", "http://b", "*", "/k%65ep", "/KEEP", "/Keep",
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
@@ -39,7 +39,7 @@ var (
 		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",
 		"/a/b", "/a/b/", "/%61/b?x", "/a%2Fb", "/a/b).", "/a/b&x", "/a/b+", "/a/b.svg", "/a//b", "/a/../keep", "/v1.2", "/v1.2.", "/v1%2e2", "/dot.", "/dot..", "/dot", "/keep.svg.",
 		"/keep.PNG", "/rest/v3", "/.well-known", "/robots%2Etxt", "/yourls-api.php", "/%5F/login", "/%61pi/v1/me", "/_/x.svg", "/...",
-		"/split/a?b", "/card/a?b", "/card).", "/card+", "/rules.", "/rules+", "/split+", "/split.svg", "/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
+		"/split/a?b", "/card/a?b", "/card).", "/card+", "/rules.", "/locked.", "/LOCKED+", "/locked.svg", "/locked/a", "/rules+", "/split+", "/split.svg", "/deep/a?b", "/deep/../x", "/deep/a/%2E%2e", "/deep/x.png", "/deep//a", "/once/a?b", "/stra\u00dfe", "/STRA%E1%BA%9EE/", "/stra%C3%9Fe+", "/keep%CC%81", "/deep/\xe9",
 	}
 	recipeVersions = []string{"HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/1.0", "HTTP/1.2", "HTTP/2.0", "http/1.1", "HTTP/1.", ""}
 	recipeHosts    = []string{"Host: a", "Host: a", "Host: a", "Host: a", "host:b.example:8080", "HOST: [::1]:80", "Host: a:", "Host:", "Host: a b", "Host: a\r\nHost: a", "X: y", "Host:\ta", "Host: a ", "Host : a"}
@@ -47,7 +47,7 @@ var (
 	recipeHarmless = []string{
 		browser, "User-Agent: curl/8.8.0", "user-agent: Twitterbot/1.0", "Accept: text/html", "Accept: application/json", "accept-encoding: gzip", "Accept-Language: de", "X: y", "accept-language:  en, DE-at ;q=0.9", "Accept-Language: de;q=0.8",
 		"Connection: keep-alive", "Referer: https://www.example.com/a", "referer: https://t.co/", "X-Forwarded-For: 192.0.2.7", "x-forwarded-for: 203.0.113.9, 10.1.1.1", "CF-IPCountry: DE",
-		"Purpose: prefetch", "Cookie: a=b", "Authorization: Bearer " + string(tokenHere), "Expect: 100-continue", "Content-Length: 0", "Upgrade: h2c", "User-Agent:\tb", "X-Forwarded-For: 2001:db8::7", "X-Forwarded-Host: B.example:80",
+		"Purpose: prefetch", "Cookie: a=b", "cookie: a=b; " + string(unlockHere), "Authorization: Bearer " + string(tokenHere), "Expect: 100-continue", "Content-Length: 0", "Upgrade: h2c", "User-Agent:\tb", "X-Forwarded-For: 2001:db8::7", "X-Forwarded-Host: B.example:80",
 	}
 	recipeFields = []string{
 		browser, browser, "user-agent: Twitterbot/1.0", "User-Agent: curl/8.8.0", "User-Agent:", "User-Agent: a\r\nUser-Agent: b", "User-Agent: " + strings.Repeat("u", 300), "User-Agent:\tb\t",
@@ -62,14 +62,14 @@ var (
 		"X-Forwarded-For: 1\r\nX-Forwarded-For: 10.0.0.1\r\nX-Forwarded-For: 10.0.0.2\r\nX-Forwarded-For: 10.0.0.3\r\nX-Forwarded-For: 10.0.0.4", "X-Forwarded-For: 2001:db8::7", "X_Forwarded_For: 192.0.2.8",
 		"X-Forwarded-Proto: https", "X-Forwarded-Host: b", "x-forwarded-host: a, b.example", "X-Forwarded-Host: b.example\r\nX-Forwarded-Host: b c", "X-Forwarded-Host: b.example,", "Forwarded: for=192.0.2.9", "CF-IPCountry: DE", "cf-ipcountry: fr", "CF-IPCountry:", "CF-IPCountry: DE\r\nCF-IPCountry: AT", "CF-IPCountry: XX",
 		"Sec-Purpose: prefetch;prerender", "Purpose: prefetch", "purpose: x", "X-Purpose: preview", "X-Moz: PREFETCH", "Purpose: x\r\nX-Moz: prefetch", "Sec-Purpose:",
-		"Cookie: a=b", "Cookie: a=b; c\r\nCookie: d=e", "Cookie: " + strings.Repeat("x", 15000), "Authorization: Bearer " + string(tokenHere), "Authorization: Bearer nope", "Content-Type: application/json",
+		"Cookie: a=b", "Cookie: a=b; c\r\nCookie: d=e", "COOKIE: x\r\nCookie:" + string(unlockHere), "Cookie: shunt_unlock=" + strings.Repeat("shunt_unlock=A", 99), "Cookie: " + strings.Repeat("x", 15000), "Authorization: Bearer " + string(tokenHere), "Authorization: Bearer nope", "Content-Type: application/json",
 		"Content-Type: text/html\r\nContent-Type: x", "Origin: https://a.example", "If-None-Match: *", "If-Modified-Since: Sat, 01 Nov 2025 10:00:00 GMT", "Range: bytes=0-1", "Date: x", "Server: x", "Location: http://x/",
 		"X: y", "X:", "X: \xe9\xff", "X: a\tb", "!#$%&'*+-.^_`|~0: y", "X : y", " X: y", "X", ": y", "X\x00: y", "X: \x01", "X: y\r z", "X: y\r\n z", "X: y\nZ: y", strings.Repeat("X: y\r\n", 100) + "X: y",
 		strings.Repeat("X:\r\n", 128) + "X:", "X: " + strings.Repeat("y", 3000), strings.Repeat("n", 200) + ": y", "Sec-Fetch-Site: none", "DNT: 1", "Via: 1.1 a", "Max-Forwards: 0", "HTTP2-Settings: AAM",
 	}
 	recipeEnds   = []string{"\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\r\n", "\n", "\r", "\r\r\n", "", " \r\n"}
 	recipeBodies = []string{
-		"", "", "", "abcde", "0\r\n\r\n", "5\r\nabcde\r\n0\r\n\r\n", "5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n", "23\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n\r\n0\r\n\r\n", "5\r\nabc", "x\r\n", "{}", "\x00",
+		"", "", "", "abcde", "0\r\n\r\n", "5\r\nabcde\r\n0\r\n\r\n", "5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n", "23\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n\r\n0\r\n\r\n", "5\r\nabc", "x\r\n", "{}", "\x00", "password=open+sesame",
 	}
 	recipeBetween = []string{"", "", "", "", "", "", "", "\r\n", "\r\n\r\n", "\n", " ", "\x16\x03\x01", "abcde"}
 )
@@ -113,7 +113,7 @@ func (r *recipe) plain() string {
 	b.WriteString("\r\n")
 	lines := make([]string, 1+r.upTo(3)) // used in turn
 	for i := range lines {
-		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:19]) + " HTTP/1.1\r\nHost: " + r.pick(recipeDomains) + "\r\n" + b.String()
+		lines[i] = r.pick([]string{"GET", "GET", "GET", "HEAD"}) + " " + r.pick(recipeTargets[:20]) + " HTTP/1.1\r\nHost: " + r.pick(recipeDomains) + "\r\n" + b.String()
 	}
 	times := []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 7, 20, 100}[r.upTo(14)]
 	b.Reset()

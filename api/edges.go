@@ -20,8 +20,10 @@ import (
 	"shunt/api/auth"
 	"shunt/api/edges"
 	"shunt/api/exchange"
+	"shunt/api/lock"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/api/public"
 	"shunt/api/relay"
 	"shunt/api/wire"
 	"shunt/api/wire/http1"
@@ -54,15 +56,16 @@ type Edges struct {
 // edgeCalls are the calls of edges, at their writer.
 type edgeCalls struct {
 	Edges
-	engine   *engine.Engine
-	accounts *account.Accounts
-	auth     *auth.Authenticator
-	limiter  *auth.Limiter
-	copies   *ops.Places
-	proxies  *http1.Proxies
-	copying  sync.Map // the names of edges that take a copy
-	known    *edges.Known
-	now      func() time.Time
+	engine     *engine.Engine
+	accounts   *account.Accounts
+	auth       *auth.Authenticator
+	limiter    *auth.Limiter
+	gatekeeper *public.Gatekeeper
+	copies     *ops.Places
+	proxies    *http1.Proxies
+	copying    sync.Map // the names of edges that take a copy
+	known      *edges.Known
+	now        func() time.Time
 
 	challenges http.Handler    // nil: none
 	ending     <-chan struct{} // closed when the server shuts down
@@ -80,6 +83,7 @@ func (c *edgeCalls) endpoints() []endpoint {
 		{"POST", edges.FollowPath, account.Edge, c.follow, edges.MaxAskBytes},
 		{"POST", edges.CapsPath, account.Edge, c.caps, edges.MaxCapsBytes},
 		{"POST", edges.FindPath, account.Edge, c.find, 0},
+		{"POST", edges.UnlockPath, account.Edge, c.unlock, lock.MaxQuestionBytes},
 		{"POST", edges.ChallengePath, account.Edge, c.challenge, 0},
 	}
 }
@@ -221,6 +225,11 @@ func (c *edgeCalls) caps(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 // find answers an edge that asks about codes that it does not know.
 func (c *edgeCalls) find(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 	return answerFind(ctx, c.engine, c.Head)
+}
+
+// unlock answers an edge whose visitor has typed the password of a link.
+func (c *edgeCalls) unlock(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+	return answerUnlock(ctx, c.gatekeeper)
 }
 
 // received returns routes for the requests of this server's own clients, and for those that its edges pass on.

@@ -34,7 +34,7 @@ func failingWays(st *site, cookie string) map[string]struct{ raw, message string
 		"an unknown user":       {requestText("POST", "/api/v1/session", `{"email":"typed-wrongly","password":"typed-wrongly"}`, asJSON), "login failed"},
 		"a form":                {form("/_/sign-in", "email=ann%40example.com&password=typed-wrongly"), "login failed"},
 		"a setup code":          {requestText("GET", "/_/setup?code=typed-wrongly", ""), "setup code refused"},
-		"a form of a setup":     {form("/_/setup", "code=typed-wrongly&password="+url.QueryEscape(password)), "setup code refused"},
+		"a form of a setup":     {form("/_/setup", "code=typed-wrongly&password="+url.QueryEscape(goodPassword)), "setup code refused"},
 		"the present password":  {form("/_/account/password", "current-password=typed-wrongly&new-password=another+horse+battery", cookie), "login failed"},
 		"no token":              {requestText("GET", "/api/v1/me", ""), ""},
 		"an ended session":      {requestText("GET", "/api/v1/me", "", "Cookie: shunt_session="+strings.Repeat("A", 43)), ""},

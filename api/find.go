@@ -7,9 +7,25 @@ import (
 
 	"shunt/api/absent"
 	"shunt/api/exchange"
+	"shunt/api/lock"
+	"shunt/api/password"
 	"shunt/api/problem"
+	"shunt/api/public"
 	"shunt/engine"
 )
+
+// answerUnlock answers an edge whose visitor has typed the password of a link.
+func answerUnlock(ctx *fasthttp.RequestCtx, g *public.Gatekeeper) error {
+	var q lock.Question
+	if body := ctx.PostBody(); len(body) > lock.MaxQuestionBytes || json.Unmarshal(body, &q) != nil {
+		return problem.New(problem.BadRequest, "not a question about the password of a link")
+	}
+	if len(q.Password) > password.MaxBytes || !q.Link.View().Valid() {
+		return problem.New(problem.BadRequest, "no link has such a code or password")
+	}
+	a := g.Compare(&q)
+	return exchange.WriteJSON(ctx, fasthttp.StatusOK, &a)
+}
 
 // answerFind answers another server that asks about codes that it does not know (package absent). head returns the
 // sequence of the last entry of the log that the other one follows.

@@ -38,24 +38,25 @@ const scratchBytes = 512
 // front is the handler of the public address: it passes codes to the redirector, everything else to
 // the router. It is the hot path, so it calls the redirector itself, without a table of handlers.
 type front struct {
-	redirects *redirect.Redirector
-	proxies   *http1.Proxies
-	limiter   *auth.Limiter
-	domains   *domain.Domains
-	pages     public.Pages
-	others    *public.Router // what domains but the default one have beside redirects
-	hsts      auth.HSTS
-	now       exchange.Clock
-	panics    *exchange.PanicLog
-	drain     *wire.Drain
-	latency   *loop.Latency           // of requests that fasthttp reads; wire measures the others
-	heads     datedHeads              // of answerPlain
-	scratch   sync.Pool               // of *scratch
-	routes    fasthttp.RequestHandler // of every path that is not a code
-	access    *accesslog.Log          // nil: none
-	absent    *absent.Asker           // about unknown codes; nil: nobody is asked
-	process   string                  // edges.ProcessField, of an edge
-	refused   func() bool             // reports whether this edge is out of service; nil: never
+	redirects  *redirect.Redirector
+	proxies    *http1.Proxies
+	limiter    *auth.Limiter
+	domains    *domain.Domains
+	pages      public.Pages
+	others     *public.Router     // what domains but the default one have beside redirects
+	gatekeeper *public.Gatekeeper // of links with a password
+	hsts       auth.HSTS
+	now        exchange.Clock
+	panics     *exchange.PanicLog
+	drain      *wire.Drain
+	latency    *loop.Latency           // of requests that fasthttp reads; wire measures the others
+	heads      datedHeads              // of answerPlain
+	scratch    sync.Pool               // of *scratch
+	routes     fasthttp.RequestHandler // of every path that is not a code
+	access     *accesslog.Log          // nil: none
+	absent     *absent.Asker           // about unknown codes; nil: nobody is asked
+	process    string                  // edges.ProcessField, of an edge
+	refused    func() bool             // reports whether this edge is out of service; nil: never
 }
 
 func newScratch() any { return &scratch{buf: make([]byte, 0, scratchBytes)} }
@@ -187,6 +188,7 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 		Client:    f.proxies.ClientAddr(ctx, peer),
 		NowMs:     now.UnixMilli(),
 		Safe:      head || string(method) == fasthttp.MethodGet,
+		Post:      string(method) == fasthttp.MethodPost,
 		Head:      head,
 		Prefetch:  redirect.IsPrefetch(headers),
 		Memo:      &sc.memo,
@@ -220,6 +222,9 @@ func (f *front) commit(ctx *fasthttp.RequestCtx, sc *scratch, d redirect.Decisio
 		ctx.Response.SetStatusCode(d.Status)
 		ctx.Response.Header.SetCanonical(exchange.NameLocation, sc.buf[:location])
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, sc.buf[location:])
+	} else if o == redirect.Locked && sc.request.Post {
+		f.hsts.Demand(ctx)
+		f.gatekeeper.Answer(ctx, d.Gate(), sc.request.Rest, sc.request.Query)
 	} else {
 		f.miss(ctx, &sc.request, d, o, now)
 	}
@@ -238,6 +243,8 @@ func (f *front) miss(ctx *fasthttp.RequestCtx, q *redirect.Request, d redirect.D
 		ctx.Response.Header.SetCanonical(exchange.NameLocation, f.redirects.AppendFallback(nil, d))
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
 		return
+	case redirect.Locked:
+		d.Release()
 	}
 	f.hsts.Demand(ctx)
 	if o == redirect.Carded {

@@ -269,13 +269,13 @@ func (st *site) spoil(key string) {
 	expect.NoError(st.t, <-done)
 }
 
-// password is the password of every user that logs in.
-const password = "correct horse battery"
+// goodPassword is the password of every user that logs in.
+const goodPassword = "correct horse battery"
 
 // person makes a user that can log in.
 func (st *site) person(email string, role account.Role) account.User {
 	st.t.Helper()
-	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(password)})
+	u, err := st.accounts.AddUser(account.UserDraft{Email: email, Role: role, Password: st.secret(goodPassword)})
 	expect.OK(st.t, err)
 	return u
 }
@@ -283,7 +283,7 @@ func (st *site) person(email string, role account.Role) account.User {
 // logIn returns the cookie line of a new session.
 func (st *site) logIn(email string) string {
 	st.t.Helper()
-	r := st.post("/session", fmt.Sprintf(`{"email":%q,"password":%q}`, email, password))
+	r := st.post("/session", fmt.Sprintf(`{"email":%q,"password":%q}`, email, goodPassword))
 	cookie, _, found := strings.Cut(r.header.Get("Set-Cookie"), ";")
 	if _, value, _ := strings.Cut(cookie, "="); r.status != 200 || !found || len(value) != 43 {
 		st.t.Fatalf("log in as %s: got %+v", email, r)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/domain"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -103,6 +104,12 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code} of a split": func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/links/victim", `{"split":[{"url":`+url+`,"weight":1},{"url":"https://good.example/b","weight":1}]}`)
 	},
+	"POST /domains of a root_url": func(st *site, url, unique string) reply {
+		return st.call("POST", "/domains", `{"host":"d`+unique+`.example","root_url":`+url+`}`)
+	},
+	"PATCH /domains/{host} of a root_url":      ofDomain("root_url"),
+	"PATCH /domains/{host} of a not_found_url": ofDomain("not_found_url"),
+	"PATCH /domains/{host} of an expired_url":  ofDomain("expired_url"),
 	"POST /shorten of a card": func(st *site, url, _ string) reply {
 		return st.call("POST", "/shorten", `{"url":"https://good.example/","card":{"title":"t","image":`+url+`}}`)
 	},
@@ -112,6 +119,13 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code} of a card": func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/links/victim", `{"card":{"title":"t","image":`+url+`}}`)
 	},
+}
+
+// ofDomain is the way in of a field of a domain.
+func ofDomain(field string) func(st *site, url, _ string) reply {
+	return func(st *site, url, _ string) reply {
+		return st.call("PATCH", "/domains/victim.example", `{"`+field+`":`+url+`}`)
+	}
 }
 
 // itemOf returns the result of the one item of a bulk, as the answer to a request.
@@ -154,10 +168,15 @@ func acceptsNoHostile(t *testing.T, schemes string) {
 	expect.MustThat(t, len(targets) >= 500, "got %d targets, want at least 500", len(targets))
 	st := hostileSite(t, schemes)
 	st.shorten(`{"url":"https://good.example/","alias":"victim"}`)
+	st.addDomain(domain.Domain{Host: "victim.example"})
 	for way, send := range waysIn {
 		t.Run(way, func(t *testing.T) {
 			for _, h := range targets {
 				r := send(st, jsonText(h.target), strconv.Itoa(h.line))
+				if strings.Contains(way, "/domains") && r.status < 300 { // blanks alone say: none
+					r.expect(t, fmt.Sprintf("line %d, %s", h.line, h.kind), `"root_url":null,"not_found_url":null,"expired_url":null`)
+					continue
+				}
 				code := refusalCode(r)
 				expect.That(t, r.status >= 400 && slices.Contains(h.codes, code), "line %d, %s: got %d %q, want one of %v", h.line, h.kind, r.status, code, h.codes)
 			}
@@ -171,7 +190,7 @@ func acceptsNoHostile(t *testing.T, schemes string) {
 // image of a card, otherwise that of the problem; empty if r is not a problem.
 func refusalCode(r reply) string {
 	fields := r.fields()
-	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:", "card.image:"} {
+	for _, field := range []string{"url:", "expired_url:", "rules[0].url:", "rules[1].url:", "split[0].url:", "split[1].url:", "root_url:", "not_found_url:", "card.image:"} {
 		if code, found := strings.CutPrefix(fields, field); found {
 			return code
 		}

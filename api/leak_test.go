@@ -189,7 +189,7 @@ var leakBodies = map[string][]string{
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},
-	"POST /session": {`{"email":"ann@example.com","password":"` + password + `"}`}, "DELETE /session": {``},
+	"POST /session": {`{"email":"ann@example.com","password":"` + goodPassword + `"}`}, "DELETE /session": {``},
 }
 
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)

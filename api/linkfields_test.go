@@ -143,9 +143,9 @@ func flagCase(name string) fieldCase {
 
 func TestEveryFieldThatCanBeSetHasItsCase(t *testing.T) {
 	for _, f := range ops.Fields() {
-		expect.That(t, f.Settable == (f.Fixed == "") && (!f.Settable || f.Importable && f.Shown && f.Creatable != f.Admins), "%+v lacks something", f)
+		expect.That(t, f.Settable == (f.Fixed == "") && (!f.Settable || f.Secret || f.Importable && f.Shown && f.Creatable != f.Admins), "%+v lacks something", f)
 	}
-	settable := fieldNames(func(f ops.Field) bool { return f.Settable && !f.Admins })
+	settable := fieldNames(func(f ops.Field) bool { return f.Settable && !f.Admins && !f.Secret })
 	cases := slices.Sorted(maps.Keys(fieldCases))
 	expect.That(t, slices.Equal(settable, cases), "can be set: %q; cases: %q", settable, cases)
 }
@@ -366,15 +366,20 @@ type linkState struct {
 	field  string // what a link that works is patched with, in JSON, after one hit; empty: see blocked
 	status int    // of the redirect, preview and QR code
 	page   string // a part of the page of all three
+	opens  bool   // the link works for those who have its password: its state is active, it has a QR code, and it takes a POST
 }
+
+// stopsHits reports whether a link that is made so cannot have its one hit.
+func (s *linkState) stopsHits() bool { return s.name == "disabled" || s.name == "scheduled" || s.opens }
 
 // linkStates are in the contract's order: the first that applies decides.
 var linkStates = []linkState{
 	{name: "blocked", status: 403, page: "block"}, // its target is on the block list
-	{"disabled", `"disabled":true`, 410, "disabled"},
-	{"expired", `"expires_at":"2026-01-02T03:05:00Z"`, 410, "expired"},
-	{"exhausted", `"max_hits":1`, 410, "limit of uses"},
-	{"scheduled", `"starts_at":"2026-01-03T00:00:00Z"`, 404, "There is no link"},
+	{"disabled", `"disabled":true`, 410, "disabled", false},
+	{"expired", `"expires_at":"2026-01-02T03:05:00Z"`, 410, "expired", false},
+	{"exhausted", `"max_hits":1`, 410, "limit of uses", false},
+	{"scheduled", `"starts_at":"2026-01-03T00:00:00Z"`, 404, "There is no link", false},
+	{"locked", `"password":"open sesame"`, 401, "has a password", true},
 }
 
 // statesOf returns the linkStates whose bits are set.
@@ -425,15 +430,19 @@ func TestTheFirstStateDecidesForRedirectPreviewAndQRCode(t *testing.T) {
 // wantVerdict expects what a redirect, a preview and a QR code of a link get, and its state.
 func (st *site) wantVerdict(code string, want linkState) {
 	st.t.Helper()
-	st.wantState(code, want.name)
-	for _, suffix := range []string{"", "+", ".svg", ".png"} {
-		status := want.status
-		if suffix != "" && status == 302 {
-			status = 200
-		}
-		st.get("/"+code+suffix, browser).expect(st.t, fmt.Sprintf("%s: GET /%s%s", want.name, code, suffix), status, want.page)
+	state, post := want.name, 405
+	if want.opens {
+		state, post = "active", want.status
 	}
-	send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")).expect(st.t, want.name+": POST", 405)
+	st.wantState(code, state)
+	for _, suffix := range []string{"", "+", ".svg", ".png"} {
+		status, page := want.status, want.page
+		if suffix != "" && status == 302 || strings.HasPrefix(suffix, ".") && want.opens {
+			status, page = 200, ""
+		}
+		st.get("/"+code+suffix, browser).expect(st.t, fmt.Sprintf("%s: GET /%s%s", want.name, code, suffix), status, page)
+	}
+	send(st.t, st.publicAt, "POST", requestText("POST", "/"+code, "")).expect(st.t, want.name+": POST", post)
 	status := want.status
 	if want.name == "active" {
 		status = 414

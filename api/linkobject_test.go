@@ -29,6 +29,7 @@ type linkObject struct {
 	Query          string       `json:"query"`
 	StartsAt       *time.Time   `json:"starts_at"`
 	ExpiredURL     *string      `json:"expired_url"`
+	HasPassword    bool         `json:"has_password"`
 	Hits           uint64       `json:"hits"`
 	Unique         *uint64      `json:"unique,omitempty"`
 }

@@ -54,7 +54,7 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 		for _, s := range states {
 			if s.field == "" {
 				host = "b.example"
-			} else if s.name != "disabled" && s.name != "scheduled" {
+			} else if !s.stopsHits() {
 				fields = append(fields, s.field)
 			}
 		}
@@ -66,11 +66,11 @@ func (st *site) makeInStates(rt *rapid.T, ann string, run int) (links []stateMod
 		st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"http://%s/",%s}`, host, strings.Join(fields, ","))).need(rt, "", 201)
 		st.get("/"+l.code, browser)
 		for _, s := range states {
-			if s.name == "disabled" || s.name == "scheduled" { // after the hit
+			if s.stopsHits() { // after the hit
 				st.callAs(token, "PATCH", "/links/"+l.code, "{"+s.field+"}").need(rt, s.name, 200)
 			}
 		}
-		if len(states) > 0 {
+		if len(states) > 0 && !states[0].opens {
 			l.state = states[0].name
 		}
 		links = slices.Insert(links, 0, l)

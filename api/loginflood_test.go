@@ -68,7 +68,7 @@ func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
 	expect.That(t, allowed <= most, "%d attempts of one address were allowed, want %d at most", allowed, most)
 	for n := range 100 {
 		st.flood(1, func(int) string { return "192.0.2.1" })
-		expect.MustEqual(t, from(fmt.Sprintf("198.51.100.%d", n)).logIn("ann@example.com", password), 200, "a correct login from a new address during the flood, %d", n)
+		expect.MustEqual(t, from(fmt.Sprintf("198.51.100.%d", n)).logIn("ann@example.com", goodPassword), 200, "a correct login from a new address during the flood, %d", n)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestAFloodGivesNobodyASixthTry(t *testing.T) {
 		expect.Equal(t, victim.logIn("ann@example.com", "wrong wrong wrong"), 429, "the sixth try")
 	}
 	st.now.Add(time.Minute.Milliseconds())
-	expect.Equal(t, victim.logIn("ann@example.com", password), 200, "the next try, when there is one")
+	expect.Equal(t, victim.logIn("ann@example.com", goodPassword), 200, "the next try, when there is one")
 }
 
 func TestARefusedLoginUsesUpNoOtherLimit(t *testing.T) {
@@ -110,11 +110,11 @@ func TestALoginWithoutAPlaceToHashIsNotCounted(t *testing.T) {
 	some := st.accountCalls.accounts
 	st.accountCalls.accounts = none
 	for range 50 {
-		expect.MustEqual(t, ann.logIn("ann@example.com", password), 503, "without a place")
+		expect.MustEqual(t, ann.logIn("ann@example.com", goodPassword), 503, "without a place")
 	}
 	st.accountCalls.accounts = some
 	for n := range 5 {
-		expect.MustEqual(t, ann.logIn("ann@example.com", password), 200, "with a place, try %d", n+1)
+		expect.MustEqual(t, ann.logIn("ann@example.com", goodPassword), 200, "with a place, try %d", n+1)
 	}
 }
 

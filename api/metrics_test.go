@@ -263,7 +263,7 @@ func TestPrometheusLinterFindsNothingToSay(t *testing.T) {
 // of the server, each of which has its metric from the start.
 var closedLabels = map[string]string{
 	"status": `30[1278]`, "class": `hit|bot|prefetch|head`, "method": `GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|other`, "code": `[1-5]\d\d`,
-	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "edge": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses`, "op": `create|update|delete`, "result": `ok|refused|failed`,
+	"reason": `[a-z_]{4,13}`, "role": `leader|follower|edge`, "which": `applied|head|used|size|quota`, "node": `[a-z0-9-]{1,63}`, "edge": `[a-z0-9-]{1,63}`, "scope": `creates|calls|logins|misses|unlocks`, "op": `create|update|delete`, "result": `ok|refused|failed|opened|wrong|limited|overloaded`,
 	"part": `[a-z]{4,8}`, "kind": `list|dense|creates|in_flight`, "state": `waiting|valid|failing`, "loop": `\d{1,3}`, "le": `[0-9.e+-]+|\+Inf`,
 	"quantile": `[0-9.]+`, "domain": `d\d{3}\.test|other|127\.0\.0\.1:8080`, "version": `test|go[0-9.a-z-]+`, "goversion": `go\S+`,
 }

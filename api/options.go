@@ -25,6 +25,7 @@ import (
 	"shunt/api/domain"
 	"shunt/api/domains"
 	"shunt/api/limit"
+	"shunt/api/lock"
 	"shunt/api/page"
 	"shunt/api/public"
 	"shunt/api/visitor"
@@ -69,6 +70,9 @@ type Options struct {
 	Cluster Cluster // of several nodes; zero: none
 	Edges   Edges   // of this server, which is their writer; zero: it can have none
 	EdgeOf  EdgeOf  // this server is an edge; zero: it is none
+
+	// Unlock asks the server that has the passwords of links; nil: this one has. See lock.Question.
+	Unlock func(context.Context, lock.Question) (lock.Answer, error)
 
 	Absent absent.Source // who is asked about codes that this server does not know; zero: nobody
 
@@ -212,7 +216,7 @@ func rootRedirectOf(o Options, ownOrigins engine.Origins) (string, error) {
 	if o.RootRedirect == "" {
 		return "", nil
 	}
-	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins}.ParseTyped(o.RootRedirect)
+	target, err := engine.TargetPolicy{OwnOrigins: ownOrigins, Schemes: engine.WebSchemes}.ParseTyped(o.RootRedirect)
 	if err != nil {
 		return "", fmt.Errorf("root redirect %q: %s", o.RootRedirect, strings.TrimPrefix(err.Error(), "url: "))
 	}

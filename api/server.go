@@ -25,6 +25,7 @@ import (
 	"shunt/api/links"
 	"shunt/api/ops"
 	"shunt/api/page"
+	"shunt/api/password"
 	"shunt/api/problem"
 	"shunt/api/public"
 	"shunt/api/redirect"
@@ -63,6 +64,8 @@ type Server struct {
 
 	redirects   *redirect.Redirector
 	pages       public.Pages
+	gatekeeper  *public.Gatekeeper
+	linkWords   *password.Hasher     // hashes the passwords of links
 	others      *public.Router       // pages
 	dashboard   *dashboard.Dashboard // nil: none
 	front       *front
@@ -126,6 +129,8 @@ func (s *Server) buildRedirects(o Options) {
 func (s *Server) buildBounds() {
 	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
+	s.linkWords = password.New(engine.Cores())
+	s.linkWords.ShareCores(s.cores)
 	s.calls = s.newCalls()
 	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
@@ -136,7 +141,7 @@ func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
-		Now: s.now.Time, Countries: s.proxies.CountryHeader != "" || s.redirects.KnowsCountries(), Logger: s.log,
+		Passwords: s.linkWords, Now: s.now.Time, Countries: s.proxies.CountryHeader != "" || s.redirects.KnowsCountries(), Logger: s.log,
 	})
 }
 
@@ -202,10 +207,15 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
 	s.others = s.newPublic(checked, o.Certificates.Nonce)
+	s.gatekeeper = public.NewGatekeeper(public.GatekeeperOptions{
+		Pages: s.pages, Redirects: s.redirects, Engine: o.Engine, Limiter: s.limiter, HTTPS: s.auth.HTTPS, Hasher: s.linkWords,
+		Places: s.others.Previews.Places, Now: s.now, Log: s.log, Ask: o.Unlock,
+	})
 	ofEdges := &edgeCalls{
 		Edges: o.Edges, engine: o.Engine, accounts: o.Accounts, auth: s.auth, limiter: s.limiter, ending: s.ending, log: s.log,
 		proxies: &s.proxies, known: &s.edgeList.known, now: s.now.Time,
-		copies: ops.NewPlaces("copies for edges", maxCopies, maxCopies), challenges: o.ACMEChallenges,
+		gatekeeper: s.gatekeeper,
+		copies:     ops.NewPlaces("copies for edges", maxCopies, maxCopies), challenges: o.ACMEChallenges,
 	}
 	network := slices.Concat(s.endpoints(), ofEdges.endpoints())
 	s.bodyLimits = newBodyLimits(s.auth, network, largeForms(s.dashboard))
@@ -214,7 +224,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 		edgeOf: o.EdgeOf.Writer,
 	}
 	s.front = &front{
-		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, domains: s.domains, pages: s.pages, others: s.others, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
+		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, domains: s.domains, pages: s.pages, others: s.others, gatekeeper: s.gatekeeper, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
 		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
 	}
 	s.front.access = o.Access
@@ -265,7 +275,7 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 		return
 	}
 	c := &clustered{
-		engine: o.Engine, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
+		engine: o.Engine, gatekeeper: s.gatekeeper, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
 		fixed:  s.others.IsFixed,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, shared: o.Cluster.Shared, knows: o.Cluster.Knows,
 		noPages: o.NoDashboard, copying: make(chan struct{}, maxSharedCopies),

@@ -13,7 +13,7 @@ import (
 	"shunt/engine/expect"
 )
 
-const annsLogin = `{"email":"ann@example.com","password":"` + password + `"}`
+const annsLogin = `{"email":"ann@example.com","password":"` + goodPassword + `"}`
 
 func TestASessionCookieIsAsSafeAsItsConnection(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -117,7 +117,7 @@ func TestANewLoginEndsTheSessionWhoseCookieItCameWith(t *testing.T) {
 	}{
 		{"POST /session", func(b *plainBrowser) { b.keepCookie(st.post("/session", annsLogin, b.cookie, ownPage)) }},
 		{"the form", func(b *plainBrowser) {
-			b.submit((&htmlForm{action: "/_/sign-in"}).with("next", "/_/links", "email", "ann@example.com", "password", password))
+			b.submit((&htmlForm{action: "/_/sign-in"}).with("next", "/_/links", "email", "ann@example.com", "password", goodPassword))
 		}},
 		{"a setup link", func(b *plainBrowser) {
 			b.submit((&htmlForm{action: "/_/setup"}).with("code", code, "password", st.secret("another password")))
@@ -150,8 +150,8 @@ func TestAFailedLoginRevealsNothing(t *testing.T) {
 	st.person("ann@example.com", account.RoleMember)
 	want := ""
 	for _, body := range []string{
-		`{"email":"ann@example.com","password":"wrong password"}`, `{"email":"ben@example.com","password":"` + password + `"}`,
-		`{"email":"admin","password":"` + password + `"}`, `{"email":"no address","password":"x"}`,
+		`{"email":"ann@example.com","password":"wrong password"}`, `{"email":"ben@example.com","password":"` + goodPassword + `"}`,
+		`{"email":"admin","password":"` + goodPassword + `"}`, `{"email":"no address","password":"x"}`,
 		`{"email":"ann@example.com","password":"` + strings.Repeat("x", 2000) + `"}`,
 	} {
 		r := st.post("/session", body)

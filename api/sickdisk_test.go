@@ -74,7 +74,7 @@ var writes = map[string]string{
 	"POST /users":         `{"email":"new@example.com"}`,
 	"PATCH /users/2":      `{"role":"admin"}`,
 	"DELETE /users/3":     ``,
-	"POST /session":       `{"email":"ann@example.com","password":"` + password + `"}`,
+	"POST /session":       `{"email":"ann@example.com","password":"` + goodPassword + `"}`,
 }
 
 func (st *site) prepareWrites() (tokenID string) {

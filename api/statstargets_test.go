@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,26 @@ func sentTo(visitor uint64, target uint8, country string) engine.Visit {
 	}
 }
 
+// hadTargets makes a link that had targets of the numbers up to last, and has one target now.
+func (st *site) hadTargets(code string, last int) {
+	st.t.Helper()
+	st.shorten(`{"url":"http://a/","alias":"` + code + `"}`)
+	const rule = `{"url":"http://b/%d","conditions":[{"type":"device","match_value":"ios"}]},`
+	for n := 1; n < last; { // 1 is the number of the link's own address
+		var rules strings.Builder
+		for range min(32, last-n) {
+			fmt.Fprintf(&rules, rule, n)
+			n++
+		}
+		st.call("PATCH", "/links/"+code, `{"rules":[`+strings.TrimSuffix(rules.String(), ",")+`]}`).need(st.t, code, 200)
+	}
+	st.call("PATCH", "/links/"+code, `{"rules":null}`).need(st.t, code, 200)
+}
+
 func TestFiguresOfTargets(t *testing.T) {
 	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"x"}`) // at 03:04:05
-	st.shorten(`{"url":"http://a/","alias":"y"}`)
+	st.hadTargets("x", 255) // at 03:04:05
+	st.hadTargets("y", 4)
 	st.wantBody("/stats/x?include=targets", `{"hits":0,"unique":0,"targets":[]}`)
 	st.hit("x", 2, sentTo(1, 3, "DE"), sentTo(2, 255, "FR"))
 	st.hit("y", 1, sentTo(9, 4, "FR"))
@@ -54,10 +71,27 @@ func TestFiguresOfTargets(t *testing.T) {
 	expect.That(t, strings.Count(r.body, `"code":`) == 2, "the list has targets: %s", r.body)
 }
 
+func TestFiguresOfTargetsAreCSV(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x","split":[{"url":"http://b/?a=1,2","weight":1},{"url":"http://c/","weight":1}]}`)
+	st.call("PATCH", "/links/x", `{"split":[{"url":"http://b/?a=1,2","weight":1},{"url":"http://d/","weight":1}]}`).need(t, "", 200)
+	st.hit("x", 2, sentTo(1, 2, "DE"), sentTo(2, 3, "FR"))
+	st.hit("x", 1, sentTo(3, 0, "FR"))
+	r := st.call("GET", "/stats/x?include=targets", "", "Accept: text/csv")
+	expect.Equal(t, r.body, "part,code,from,to,value,hits,unique\ntotal,,,,,5,3\ntargets,,,,0,1,\ntargets,,,,1 http://a/,0,0\n"+
+		"targets,,,,\"2 http://b/?a=1,2\",2,1\ntargets,,,,3,2,1\ntargets,,,,4 http://d/,0,0\n")
+	st.now.Add(2 * time.Hour.Milliseconds())
+	r = st.call("GET", "/stats/x?include=targets&from=2026-01-02T04:00:00Z&to=2026-01-02T05:00:00Z", "", "Accept: text/csv")
+	expect.That(t, strings.Count(r.body, "\ntargets,") == 4, "another hour: got %s", r.body)
+}
+
 func TestABadTargetOfFiguresIsRefused(t *testing.T) {
 	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.hadTargets("x", 3)
 	st.hit("x", 1, sentTo(1, 3, "DE"))
+	for number, want := range map[string]string{"1": `{"hits":0,"unique":0}`, "2": `{"hits":0,"unique":0}`, "3": `{"hits":1,"unique":1}`} {
+		st.wantBody("/stats/x?target="+number, want)
+	}
 	for query, fields := range map[string]string{
 		"target=0": "target:range", "target=256": "target:range", "target=-1": "target:range", "target=%2B3": "target:range", "target=": "target:range",
 		"target=x": "target:range", "target=3&target=3": "target:duplicate", "target=4": "target:unknown", "target=255&interval=day": "target:unknown",
@@ -74,7 +108,7 @@ func TestABadTargetOfFiguresIsRefused(t *testing.T) {
 // TestAResetLinkHasNoTargetsWithHits resets figures: the link has another id then, and other tallies.
 func TestAResetLinkHasNoTargetsWithHits(t *testing.T) {
 	st := newSite(t, nil)
-	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.hadTargets("x", 4)
 	st.hit("x", 3, sentTo(1, 3, "DE"))
 	st.call("POST", "/links/x/reset", "").need(t, "reset", 200)
 	st.wantBody("/stats/x?include=targets", `{"hits":0,"unique":0,"targets":[]}`)

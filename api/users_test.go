@@ -15,7 +15,7 @@ import (
 func TestAnAdminMakesEditsAndDeletesUsers(t *testing.T) {
 	st := newSite(t, nil)
 	want := `{"id":2,"email":"ann@example.com","role":"member","has_password":true,"created_at":"2026-01-02T03:04:05Z"}` + "\n"
-	r := st.call("POST", "/users", `{"email":"Ann@Example.com","password":"`+st.secret(password)+`"}`)
+	r := st.call("POST", "/users", `{"email":"Ann@Example.com","password":"`+st.secret(goodPassword)+`"}`)
 	r.need(t, "", 201, bodyOf(want), header("Location", "/api/v1/users/2"))
 	cookie := st.logIn("ann@example.com")
 	r = st.call("GET", "/users", "")
@@ -105,7 +105,7 @@ func TestTheListOfTokensShowsTheLastUse(t *testing.T) {
 func (a *access) askForSetup() (answers string) {
 	a.t.Helper()
 	_, code := a.setupLink(fmt.Sprintf(`{"user":%d}`, a.owner.ID))
-	form := "code=" + code + "&password=" + url.QueryEscape(password)
+	form := "code=" + code + "&password=" + url.QueryEscape(goodPassword)
 	ask := func() {
 		for _, path := range []string{"/_/setup?code=", "/setup?code=", "/_/setup/", "/api/v1/setup-links?code="} {
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT"} {
@@ -119,7 +119,7 @@ func (a *access) askForSetup() (answers string) {
 		answers += a.callAs(a.token, "GET", "/misses", "").body
 	}
 	ask()
-	if _, cookie, err := a.accounts.UseSetupCode(turnstile.Key{}, code, "", password); err == nil {
+	if _, cookie, err := a.accounts.UseSetupCode(turnstile.Key{}, code, "", goodPassword); err == nil {
 		a.secret(cookie)
 	}
 	ask()
@@ -137,8 +137,8 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 		bodies += a.ask(column, request, missing).body
 	})
 	for _, body := range []string{
-		annsLogin, `{"email":"owner@example.com","password":"` + password + `"`, `{"password":"` + password + `"}`,
-		`["` + password + `"]`, `{"email":"` + password + `","password":"` + password + `","role":"` + password + `"}`,
+		annsLogin, `{"email":"owner@example.com","password":"` + goodPassword + `"`, `{"password":"` + goodPassword + `"}`,
+		`["` + goodPassword + `"]`, `{"email":"` + goodPassword + `","password":"` + goodPassword + `","role":"` + goodPassword + `"}`,
 	} {
 		for _, path := range []string{"/session", "/users", "/tokens", "/shorten"} {
 			bodies += a.post(path, body).body + a.call("POST", path, body).body
@@ -166,6 +166,6 @@ func TestNoSecretIsLoggedMeasuredOrAnswered(t *testing.T) {
 		"a row that cannot be read is not noticed")
 	a.wantNothingSecretIn("an answer", bodies)
 	a.wantNothingSecretIn("the metrics", send(t, a.adminAt, "GET", requestText("GET", "/metrics", "")).body)
-	expect.That(t, strings.Contains(strings.Join(a.secrets.texts, " "), password) && len(a.secrets.texts) >= 10,
+	expect.That(t, strings.Contains(strings.Join(a.secrets.texts, " "), goodPassword) && len(a.secrets.texts) >= 10,
 		"only %d secrets were looked for", len(a.secrets.texts))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -73,7 +74,8 @@ func (e *Engine) origin(k index.Key, id uint64) (hit.Origin, error) {
 }
 
 // RecordAsked answers an edge that asks this engine, which is of no cluster, about redirects of links with a cap: it
-// records the hits that it grants. Nothing is granted of a link that this engine does not have. Error: ErrLoading.
+// records the hits that it grants. Nothing is granted of a link that this engine does not have. Hits of targets with
+// numbers that the link never gave count for the link alone. Error: ErrLoading.
 func (e *Engine) RecordAsked(asks []CapAsk) ([]CapAnswer, error) {
 	if !e.Ready() {
 		return nil, errs.ErrLoading
@@ -84,6 +86,7 @@ func (e *Engine) RecordAsked(asks []CapAsk) ([]CapAnswer, error) {
 		if !a.Key().View().Valid() || a.Hits != uint64(len(a.Visits)) {
 			continue
 		}
+		e.forgetStrangeTargets(a)
 		l, ok := e.Resolve(a.Key().View())
 		if !ok {
 			continue
@@ -95,6 +98,24 @@ func (e *Engine) RecordAsked(asks []CapAsk) ([]CapAnswer, error) {
 		l.Release()
 	}
 	return answers, nil
+}
+
+// forgetStrangeTargets makes hits of a that are of targets to which the link never gave such a number hits of the link
+// alone. An edge that counts such hits is at fault, and a later target of that number would have them. The record is
+// read once for all hits, and only if some have targets; if it cannot be read, the link has given no number.
+func (e *Engine) forgetStrangeTargets(a *CapAsk) {
+	if !slices.ContainsFunc(a.Visits, func(v CapVisit) bool { return v.Target != 0 }) {
+		return
+	}
+	last := uint8(0)
+	if rec, err := e.store.ReadRecord(a.Key()); err == nil && rec.Hot.ID == a.ID {
+		last = rec.Cold.LastTarget
+	}
+	for i := range a.Visits {
+		if v := &a.Visits[i]; v.Target > last {
+			v.Target = 0
+		}
+	}
 }
 
 // Now returns the time in use: that of the computer's clock, unless that shows a day before all days of which

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"shunt/engine/caps"
+	"shunt/engine/extras"
 	"shunt/engine/hit"
 	"shunt/engine/index"
 	"shunt/engine/internal/ascii"
@@ -34,7 +35,9 @@ const (
 	MaxTargetBytes = limits.MaxTargetBytes
 	MaxTags        = limits.MaxTags
 	MaxTagBytes    = limits.MaxTagBytes
-	TombstoneDays  = limits.TombstoneDays
+
+	MaxPasswordHashBytes = limits.MaxPasswordHashBytes
+	TombstoneDays        = limits.TombstoneDays
 
 	MaxCardTitleBytes       = link.MaxCardTitleBytes
 	MaxCardDescriptionBytes = link.MaxCardDescriptionBytes
@@ -392,8 +395,14 @@ const (
 	MaxBlocked    = target.MaxBlocked
 )
 
-// AnyScheme is target.AnyScheme.
-var AnyScheme = target.AnyScheme
+// IsPasswordHash is extras.IsPasswordHash.
+func IsPasswordHash(hash string) bool { return extras.IsPasswordHash(hash) }
+
+// AnyScheme and WebSchemes are those of package target.
+var (
+	AnyScheme  = target.AnyScheme
+	WebSchemes = target.WebSchemes
+)
 
 // HasHost is target.HasHost.
 func HasHost(address []byte) bool { return target.HasHost(address) }

@@ -34,6 +34,13 @@ func (l countedListing) CountTags(s *engine.TagScan, rows int, fn func(engine.Ta
 	return l.Listing.CountTags(s, rows, fn)
 }
 
+func (l countedListing) Reusable(owner uint32, hash uint64, limit int, fn func(*engine.Record) bool) error {
+	return l.Listing.Reusable(owner, hash, limit, func(rec *engine.Record) bool {
+		l.gate.listed.Add(1)
+		return fn(rec)
+	})
+}
+
 func (g *gate) Listing(ctx context.Context) (engine.Listing, error) {
 	g.listings.Add(1)
 	l, err := g.Store.Listing(ctx)

@@ -208,6 +208,46 @@ func TestTheNewestOfTheLinksIsReusedAndOnlySomeAreCompared(t *testing.T) {
 	expect.That(t, !existed, "the 101st was compared")
 }
 
+// TestABulkReadsAFixedNumberOfLinksToReuse counts the records that bulks read to find links: 1,000 items of one target
+// read those of the newest links once, and of many targets each has fewer.
+func TestABulkReadsAFixedNumberOfLinksToReuse(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	bulk := func(n int, item func(i int) engine.Draft) ([]engine.BulkResult, int64) {
+		t.Helper()
+		items, before := make([]engine.BulkItem, n), e.gate.listed.Load()
+		for i := range items {
+			items[i].Draft = item(i)
+		}
+		results, err := e.CreateBulk(context.Background(), items)
+		expect.OK(t, err)
+		return results, e.gate.listed.Load() - before
+	}
+	e.reuse(t, toReuse(1, "first"))
+	_, read := bulk(99, func(i int) engine.Draft { return toReuse(1, fmt.Sprint("old ", i)) })
+	expect.Equal(t, read, 1, "records that were read while there was one")
+	titled := func(i int) engine.Draft { return toReuse(1, fmt.Sprint("new ", i)) }
+	results, read := bulk(1000, titled)
+	expect.That(t, read == 100 && !results[999].Existed, "among 100: %d records were read, existed %v", read, results[999].Existed)
+	_, read = bulk(1000, titled)
+	expect.Equal(t, read, 100, "records that were read again")
+
+	other := func(targets int, title string) func(i int) engine.Draft {
+		return func(i int) engine.Draft {
+			d := toReuse(2, title)
+			d.Target = fmt.Sprint(reusedTarget, i%targets)
+			return d
+		}
+	}
+	first, _ := e.reuse(t, other(1, "first")(0))
+	for i := range 10 {
+		e.reuse(t, other(1, fmt.Sprint(i))(0))
+	}
+	results, read = bulk(100, other(100, "first"))
+	expect.That(t, read == 11 && results[0].Detail.Code == first.Code, "of 100 targets: %d records were read", read)
+	results, read = bulk(1000, other(1000, "first"))
+	expect.That(t, read == 10+99 && !results[0].Existed && results[99].Existed, "of 1000 targets: %d records were read, existed %v", read, results[0].Existed)
+}
+
 func TestEqualItemsOfABulkGetOneLink(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	before, _ := e.reuse(t, toReuse(1, "before"))
@@ -328,6 +368,29 @@ func TestLinksAreReusedAfterARestart(t *testing.T) {
 	k = openKeeper(t, dir, time.Now, 3)
 	again, existed, err := k.Create(context.Background(), toReuse(1, "t"))
 	expect.That(t, err == nil && existed && again.Code == made.Code, "got %q, existed %v, %v, want %q", again.Code, existed, err, made.Code)
+}
+
+// TestACreateWithoutReuseReadsNothing counts all reads of the store: those with reuse look for links.
+func TestACreateWithoutReuseReadsNothing(t *testing.T) {
+	k := newTakings(t)
+	reads := func(drafts ...engine.Draft) int64 {
+		t.Helper()
+		before := k.store.reads.Load()
+		var items []engine.BulkItem
+		for _, d := range drafts {
+			_, _, err := k.e.Create(context.Background(), d)
+			expect.OK(t, err)
+			items = append(items, engine.BulkItem{Draft: d})
+			items[len(items)-1].Draft.Alias += d.Alias // another one
+		}
+		expect.OK(t, expect.Err(k.e.CreateBulk(context.Background(), items)))
+		return k.store.reads.Load() - before
+	}
+	plain := engine.Draft{Owner: 1, Target: reusedTarget, Same: func(engine.Detail) bool { return true }}
+	named := plain
+	named.Alias = "alias"
+	expect.Equal(t, reads(toReuse(1, "t")), 2, "with reuse")
+	expect.Equal(t, reads(plain, named), 0, "without")
 }
 
 // TestOnlyLinksToReuseHaveARowForIt also purges one that had it.

@@ -10,6 +10,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/extras"
 	"shunt/engine/index"
 )
 
@@ -72,27 +73,32 @@ func TestTheTargetsOfALinkHaveItsHitsAtEveryMoment(t *testing.T) {
 	expect.That(t, err == nil && string(numbers) == "\x01\x02\x03", "numbers %v, %v", numbers, err)
 }
 
-// TestACapCountsHitsOfAllTargets uses up a cap by hits of several targets, also of an edge.
+// TestACapCountsHitsOfAllTargets uses up a cap by hits of several targets, also of an edge: which says that some are of
+// a target with a number that was never given.
 func TestACapCountsHitsOfAllTargets(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
-	l := e.create(t, "x")
-	e.Hit(l, hitTarget(1, 7))
+	split := []extras.Share{{URL: "https://a.example/", Weight: 1}, {URL: "https://b.example/", Weight: 1}}
+	expect.OK(t, e.tries(engine.Draft{Alias: "x", Owner: 1, Target: "https://example.com/x", Split: split}))
+	l, _ := e.Resolve(keyOf("x").View())
+	e.Hit(l, hitTarget(1, 2))
 	l.Release()
-	capAt(t, e, "x", 6)
+	capAt(t, e, "x", 7)
 	l, _ = e.Resolve(keyOf("x").View())
 	defer l.Release()
-	expect.That(t, e.Hit(l, hitTarget(1, 7)) && e.Hit(l, hitTarget(2, 255)), "no redirect")
-	bot := hitTarget(3, 7)
-	bot.Kind = engine.KindOf(engine.ClassBot, 7)
+	expect.That(t, e.Hit(l, hitTarget(1, 2)) && e.Hit(l, hitTarget(2, 3)), "no redirect")
+	bot := hitTarget(3, 2)
+	bot.Kind = engine.KindOf(engine.ClassBot, 2)
 	expect.That(t, e.Hit(l, bot), "no redirect of a bot")
-	told := []engine.CapVisit{{Visitor: 5, Target: 255}, {Visitor: 6, Target: 7}, {Visitor: 7}, {Visitor: 8, Target: 255}}
-	answers, err := e.RecordAsked([]engine.CapAsk{{ID: l.ID(), Code: "x", Hits: 4, Visits: told}})
-	expect.That(t, err == nil && answers[0] == engine.CapAnswer{Granted: 3, Spent: true}, "%+v, %v", answers, err)
-	expect.That(t, !e.Hit(l, hitTarget(9, 7)), "more hits than the cap")
+	told := []engine.CapVisit{{Visitor: 5, Target: 3}, {Visitor: 6, Target: 2}, {Visitor: 7}, {Visitor: 8, Target: 4}, {Visitor: 9, Target: 3}}
+	answers, err := e.RecordAsked([]engine.CapAsk{{ID: l.ID(), Code: "x", Hits: 5, Visits: told}})
+	expect.That(t, err == nil && answers[0] == engine.CapAnswer{Granted: 4, Spent: true}, "%+v, %v", answers, err)
+	expect.That(t, !e.Hit(l, hitTarget(9, 2)), "more hits than the cap")
 	r := e.targetsOf(t, "x", engine.Query{AllTime: true})
-	want := []engine.TargetHits{{Target: 0, Hits: 1}, {Target: 7, Hits: 3, Unique: 2}, {Target: 255, Hits: 2, Unique: 2}}
+	want := []engine.TargetHits{{Target: 0, Hits: 2}, {Target: 2, Hits: 3, Unique: 2}, {Target: 3, Hits: 2, Unique: 2}}
 	expect.Slices(t, r.Targets, want, "the targets")
-	expect.Equal(t, e.stats(t, "x"), engine.Stats{Hits: 6, Unique: 5, Bots: 1}, "the link's figures")
+	expect.Equal(t, e.stats(t, "x"), engine.Stats{Hits: 7, Unique: 6, Bots: 1}, "the link's figures")
+	expect.OK(t, e.Flush())
+	e.wantReusable(t, 0)
 }
 
 // TestNoTallyOfATargetIsACounter raises counters by ids of targets: those of links stay as they are.

@@ -16,6 +16,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/extras"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -86,6 +87,20 @@ func toReuse(code string, id uint64) engine.Record {
 	r := rowtest.Link(code, id, checkedOwner)
 	r.Cold.Reuse = true
 	return r
+}
+
+// locked returns a cold record with a password.
+func locked(c engine.Cold) *engine.Cold {
+	c.Password = "$argon2id$v=19$x"
+	return &c
+}
+
+// hotWithTarget returns the hot record of the link of id 4 with a split, the greatest number of whose targets is last.
+func hotWithTarget(last uint8) []byte {
+	h := rowtest.Link("code04", 4, checkedOwner).Hot
+	f := extras.Fields{Target: 1, Split: []extras.Share{{URL: "https://a.b/", Weight: 1, Target: 2}, {URL: "https://a.b/", Weight: 1, Target: last}}}
+	h.Extras = string(f.Append(nil))
+	return row.AppendHot(nil, &h)
 }
 
 // reuseKey returns the key of the row by which a create finds r.
@@ -182,6 +197,7 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a row by owner of another text":               {putRow(row.AppendByOwnerKey(nil, 7, 1), indexValue(keyOf("code01"), "code01\x00old title")), "is not what the link is"},
 		"a row by tag with an old text":                {putRow(row.AppendByTagKey(nil, 7, "autumn", 1), indexValue(keyOf("code01"), "code01\x00https://old.example")), "is not what the link is"},
 		"an index value that is cut off":               {putRow(row.AppendByOwnerKey(nil, 7, 4), []byte{1, 6, 'c'}), "string too long"},
+		"a redirect that asks for no password":         {putRow(row.AppendColdKey(nil, 4), row.AppendCold(nil, locked(code04.Cold))), `the password of code "code04" is not the one that its redirect asks for`},
 		"a missing row to reuse":                       {delRow(reuseKey(toReuse("reuse1", 60))), `the row of code "reuse1" is missing`},
 		"a row to reuse a link that was not made so":   {putRow(reuseKey(code04), nil), "there is no such link to reuse: id 4"},
 		"a row to reuse a link that is not there":      {putRow(row.AppendReuseKey(nil, 7, 1, 99), nil), "there is no such link to reuse: id 99"},
@@ -203,6 +219,10 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a target with more hits than its link":        {putRow(row.AppendLinkLifeKey(nil, engine.TargetID(4, 3)), rowOf(&rowtest.Model{Hits: 5})), "a target has 5 hits, and its link 3"},
 		"an hour of a target alone":                    {putRow(row.AppendLinkHourKey(nil, checkedHour+3, engine.TargetID(12, 3)), rowOf(rowtest.Hit(1))), "a target has 1 hit, and its link 0"},
 		"a day of a target alone":                      {putRow(row.AppendLinkDayKey(nil, engine.TargetID(4, 3), checkedHour/24-1), rowOf(rowtest.Hit(1))), "a target has 1 hit, and its link 0"},
+		"a target of a number that was never given":    {putRow(row.AppendLinkLifeKey(nil, engine.TargetID(4, 4)), rowOf(rowtest.Hit(1))), "it is of target 4, and the greatest number that link 4 gave to one is 3"},
+		"an hour of a target of such a number":         {putRow(row.AppendLinkHourKey(nil, checkedHour+3, engine.TargetID(2, 255)), rowOf(rowtest.Hit(1))), "it is of target 255, and the greatest number that link 2 gave to one is 3"},
+		"a day of a target of such a number":           {putRow(row.AppendLinkDayKey(nil, engine.TargetID(1, 4), checkedHour/24), rowOf(rowtest.Hit(1))), "it is of target 4, and the greatest number that link 1 gave to one is 3"},
+		"a link with a target of such a number":        {putRow(row.AppendHotKey(nil, keyOf("code04")), hotWithTarget(4)), `code "code04" has the target 4, and the greatest number that it gave to one is 3`},
 		"bots of a target":                             {putRow(row.AppendLinkLifeKey(nil, engine.TargetID(4, 3)), rowOf(&rowtest.Model{Hits: 1, Bots: 1})), "the row of a target has bots"},
 		"a target's life with fewer hits than its day": {delRow(row.AppendLinkLifeKey(nil, engine.TargetID(1, 2))), "the life of target 2 of link 1 has 0 hits"},
 		"a tally without a user":                       {putRow(row.AppendOwnerDayKey(nil, owner2, checkedHour/24), rowOf(rowtest.Hit(1))), "there is no user 8"},

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"shunt/api/password"
 	"shunt/api/table"
 	"shunt/engine"
 )
@@ -42,7 +43,7 @@ var (
 	// user is gone. The error does not say which.
 	ErrNoSetupCode = errors.New("no such setup code")
 	// ErrOverloaded means that too many passwords are being hashed.
-	ErrOverloaded = errors.New("too many passwords are being checked")
+	ErrOverloaded = password.ErrOverloaded
 )
 
 // Accounts are the users, tokens and sessions of a store.
@@ -69,7 +70,7 @@ func New(rows table.Table, now func() time.Time) *Accounts {
 	}
 	return &Accounts{
 		table: table.NewWriter(rows), now: now, random: rand.Reader,
-		hashing: newHashing(engine.Cores()), uses: newUses(), callers: newCallers(),
+		hashing: hashing{password.New(engine.Cores())}, uses: newUses(), callers: newCallers(),
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/alexedwards/argon2id"
 
+	"shunt/api/password"
 	"shunt/api/turnstile"
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -86,72 +85,20 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 	ok, outdated, err := f.hashing.matches(nobody, rightPassword, "")
 	expect.That(t, !ok && !outdated && err == nil, "no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
 	synctest.Test(t, func(t *testing.T) {
-		f.hashing = newHashing(engine.Cores())
-		for range f.hashing.places.Limits().Places {
-			expect.OK(t, f.hashing.places.Enter(nobody))
+		f.hashing = hashing{password.New(engine.Cores())}
+		places := f.hashing.Places()
+		for range places.Limits().Places {
+			expect.OK(t, places.Enter(nobody))
 		}
 		for _, name := range []string{"ann@example.com", "ben@example.com", "admin", "no address"} {
 			start := time.Now()
-			if _, _, err := f.LogIn(nobody, name, rightPassword); !errors.Is(err, ErrOverloaded) || time.Since(start) != hashingPatience {
-				t.Errorf("%s: got %v after %v, want %v after %v", name, err, time.Since(start), ErrOverloaded, hashingPatience)
+			if _, _, err := f.LogIn(nobody, name, rightPassword); !errors.Is(err, ErrOverloaded) || time.Since(start) != password.Patience {
+				t.Errorf("%s: got %v after %v, want %v after %v", name, err, time.Since(start), ErrOverloaded, password.Patience)
 			}
 		}
-		f.hashing.places.Leave(nobody)
+		places.Leave(nobody)
 		_, _, err := f.LogIn(nobody, "ben@example.com", rightPassword)
 		expect.Error(t, err, ErrUnauthorized, "with a slot")
-	})
-}
-
-func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
-	for cores, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4} {
-		synctest.Test(t, func(t *testing.T) {
-			h := newHashing(cores)
-			end := make(chan struct{})
-			var askers sync.WaitGroup
-			var hashing, refused atomic.Int32
-			for range maxHashings + maxHashWaiters + 5 {
-				askers.Go(func() {
-					if h.inTurn(nobody, func() error { hashing.Add(1); <-end; return nil }) != nil {
-						refused.Add(1)
-					}
-				})
-			}
-			synctest.Wait() // no time passes
-			if got := int(hashing.Load()); got != want || int(refused.Load()) != maxHashings-want+5 {
-				t.Errorf("%d cores: %d hash and %d are refused, want %d and %d", cores, got, refused.Load(), want, maxHashings-want+5)
-			}
-			time.Sleep(hashingPatience)
-			synctest.Wait()
-			expect.Equal(t, int(refused.Load()), maxHashings-want+5+maxHashWaiters, "%d cores are refused in the end", cores)
-			close(end)
-			askers.Wait()
-		})
-	}
-}
-
-func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHashing(engine.Cores())
-		greedy, other := turnstile.Key{User: 1}, turnstile.Key{User: 2}
-		for range h.places.Limits().Places {
-			expect.OK(t, h.places.Enter(nobody))
-		}
-		var order []turnstile.Key
-		var askers sync.WaitGroup
-		for range maxHashesCaller {
-			askers.Go(func() {
-				expect.NoError(t, h.inTurn(greedy, func() error { order = append(order, greedy); return nil }))
-			})
-			synctest.Wait()
-		}
-		expect.Error(t, h.inTurn(greedy, nil), ErrOverloaded, "one more than a caller's share")
-		askers.Go(func() {
-			expect.NoError(t, h.inTurn(other, func() error { order = append(order, other); return nil }))
-		})
-		synctest.Wait()
-		h.places.Leave(nobody)
-		askers.Wait()
-		expect.That(t, len(order) == maxHashesCaller+1 && order[0] == greedy && order[1] == other, "got %v, want the other caller second", order)
 	})
 }
 

@@ -11,6 +11,7 @@ type Front struct {
 	Redirects   []Count // by status
 	Misses      []Count // by reason
 	Limited     []Count // by scope
+	Unlocks     []Count // attempts to open a link with a password, by result
 	Ended       []Count // public connections, by reason
 	Connections int     // open public ones
 	Loops       []int   // of those, each event loop's

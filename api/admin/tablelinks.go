@@ -57,7 +57,7 @@ var redirectMetrics = []metric{
 		name: "shunt_redirect_misses_total", help: "Requests for codes that were not redirected, by reason.", labels: []string{"reason"},
 		words: "Requests without a redirect since the start, by reason",
 		values: []wording{
-			{"not_found", "unknown code"}, {"disabled", "link disabled"}, {"expired", "link expired"}, {"exhausted", "limit of hits reached"}, {"scheduled", "not started yet"},
+			{"not_found", "unknown code"}, {"disabled", "link disabled"}, {"expired", "link expired"}, {"exhausted", "limit of hits reached"}, {"scheduled", "not started yet"}, {"locked", "a password is asked for"},
 			{"fallback", "link over, and sent to its expired_url"},
 			{"loading", "links were still loading"}, {"method", "wrong method"}, {"too_long", "address too long with its query"},
 			{"blocked", "target blocked"}, {"elsewhere", "the cluster could not count a hit of a link with a limit"},

@@ -29,9 +29,17 @@ var connectionMetrics = []metric{
 		name: "shunt_rate_limited_total", help: "Requests refused by a rate limit, by limit.", labels: []string{"scope"},
 		words: "Requests refused by a rate limit, by limit",
 		values: []wording{
-			{"creates", "new links"}, {"calls", "other requests"}, {"logins", "attempts to sign in"}, {"misses", "unknown codes"},
+			{"creates", "new links"}, {"calls", "other requests"}, {"logins", "attempts to sign in"}, {"misses", "unknown codes"}, {"unlocks", "wrong passwords of links"},
 		},
 		send: func(s *snapshot, out sender) { out.counters(s.front.Limited) },
+	},
+	{
+		name: "shunt_unlocks_total", help: "Passwords that visitors of links typed, by result.", labels: []string{"result"},
+		words: "Passwords that visitors of links typed, by result",
+		values: []wording{
+			{"opened", "right"}, {"wrong", "wrong"}, {"limited", "too many wrong ones before"}, {"overloaded", "not compared: too much to do, or nobody could be asked"},
+		},
+		send: func(s *snapshot, out sender) { out.counters(s.front.Unlocks) },
 	},
 	{
 		name: "shunt_auth_failures_total", help: "API requests without a valid token, session or password.",

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"encoding/binary"
 	"net"
 	"net/netip"
 	"strconv"
@@ -168,6 +169,36 @@ func (l *Limiter) loginKey(ctx *fasthttp.RequestCtx, email string) []byte {
 func (l *Limiter) networkKey(ctx *fasthttp.RequestCtx, name string) []byte {
 	key := conns.NetworkOf(l.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx))).As16()
 	return append(key[:], name...)
+}
+
+// NetworkOf returns the network for which the attempts of a client to open links with a password count; the zero Addr:
+// none is known.
+func (l *Limiter) NetworkOf(ctx *fasthttp.RequestCtx, client netip.Addr) netip.Addr {
+	return countedNetwork(ctx, l.Proxies, client)
+}
+
+// MayUnlock counts an attempt to open the link with that id, before a password is compared: for the pair of link and
+// network, and for the network. It returns how long the client must wait, 0 if it need not.
+func (l *Limiter) MayUnlock(network netip.Addr, id uint64, now time.Time) (wait time.Duration) {
+	var a limit.Allowance
+	l.Rules.Ask(&a, limit.Unlocks, unlockKey(network, id), network)
+	if wait = a.Take(now, 1); wait > 0 {
+		l.Rules.Refuse(limit.Unlocks)
+	}
+	return wait
+}
+
+// HasNotTriedUnlock takes the count of an attempt back, as HasNotTried.
+func (l *Limiter) HasNotTriedUnlock(network netip.Addr, id uint64, now time.Time) {
+	var a limit.Allowance
+	l.Rules.Ask(&a, limit.Unlocks, unlockKey(network, id), network)
+	a.GiveBack(now, 1)
+}
+
+// unlockKey returns the key of a link at a network. Clients of whom no network is known share one.
+func unlockKey(network netip.Addr, id uint64) []byte {
+	key := network.As16()
+	return binary.BigEndian.AppendUint64(key[:], id)
 }
 
 // MayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds

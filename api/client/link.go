@@ -132,10 +132,12 @@ type Link struct {
 	Query          Query     `json:"query"`
 	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
-	Rules          []Rule    `json:"rules,omitempty"` // who is sent elsewhere than to URL
-	Split          []Share   `json:"split,omitempty"` // whom no rule sends, goes to one of these; bots go to URL
-	Card           *Card     `json:"card,omitempty"`  // nil: none
-	Warnings       []Warning `json:"warnings,omitempty"`
+	Rules          []Rule    `json:"rules,omitempty"`         // who is sent elsewhere than to URL
+	Split          []Share   `json:"split,omitempty"`         // whom no rule sends, goes to one of these; bots go to URL
+	HasPassword    bool      `json:"has_password,omitempty"`  // visitors must type one
+	PasswordHash   string    `json:"password_hash,omitempty"` // in an export that asks for it
+	Card           *Card     `json:"card,omitempty"`          // nil: none
+	Warnings       []Warning `json:"warnings,omitempty"`      // of a link that was just made or changed
 	Hits           uint64    `json:"hits"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
@@ -173,6 +175,7 @@ type Draft struct {
 	Disabled       bool      `json:"disabled,omitempty"`      // it does not redirect until an Edit resets this
 	Rules          []Rule    `json:"rules,omitempty"`         // at most 32
 	Split          []Share   `json:"split,omitempty"`         // 2 to 10
+	Password       string    `json:"password,omitempty"`      // that visitors must type
 	Card           *Card     `json:"card,omitempty"`          // what chats show of it
 }
 
@@ -196,6 +199,7 @@ type Edit struct {
 	Disabled       Field[bool]      `json:"disabled,omitzero"`
 	Rules          Field[[]Rule]    `json:"rules,omitzero"` // all of them
 	Split          Field[[]Share]   `json:"split,omitzero"` // all of it
+	Password       Field[string]    `json:"password,omitzero"`
 	Card           Field[CardEdit]  `json:"card,omitzero"`  // its parts
 	Owner          Field[uint32]    `json:"owner,omitzero"` // another user's id; only admins may set it, and it cannot be Reset
 }

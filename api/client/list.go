@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -101,6 +102,7 @@ func setGiven(query url.Values, name, value string) {
 // ExportQuery says what an export contains.
 type ExportQuery struct {
 	Unique bool // with the number of visitors of each link
+	Hashes bool // with the hashes of passwords, for admins
 }
 
 // Export reads all links as they are at one moment, the newest first. It is complete only if no
@@ -108,8 +110,15 @@ type ExportQuery struct {
 // read at least 16 KiB a second.
 func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[Link, error] {
 	asked := call{method: http.MethodGet, path: "/export", takes: whose}
+	var includes []string
 	if q.Unique {
-		asked.query = url.Values{"include": {"unique"}}
+		includes = append(includes, "unique")
+	}
+	if q.Hashes {
+		includes = append(includes, "password_hash")
+	}
+	if len(includes) > 0 {
+		asked.query = url.Values{"include": {strings.Join(includes, ",")}}
 	}
 	return func(yield func(Link, error) bool) {
 		for line, err := range c.lines(ctx, asked, options) {

@@ -21,6 +21,13 @@ const CapsPath = PeerPrefix + "caps"
 // with an absent.Question as JSON. The answer is an absent.Found.
 const FindPath = PeerPrefix + "find"
 
+// UnlockPath is where an edge asks the node that leads whether a visitor has typed the password of a link:
+//
+//	POST /cluster/unlock
+//
+// with a lock.Question as JSON. The answer is a lock.Answer.
+const UnlockPath = PeerPrefix + "unlock"
+
 // MaxCapsBytes bounds both lists as JSON.
 const MaxCapsBytes = engine.MaxCapAsks * 256
 

@@ -188,25 +188,23 @@ func (r *request) tagFigures() error {
 // figuresCSV is GET /_/figures.csv: the figures that a page shows, as a file. Its parameters say of which page.
 func (r *request) figuresCSV() error {
 	whose, code := r.Whose(), r.Query("code")
-	made := time.Time{}
+	var l ops.Link
 	if code != "" {
 		guard, err := r.Asked(whose)
 		if err != nil {
 			return err
 		}
-		l, err := r.Calls.Read(r.Caller, code, guard)
-		if err != nil {
+		if l, err = r.Calls.Read(r.Caller, code, guard); err != nil {
 			return err
 		}
-		made = l.CreatedAt
 	}
-	v := r.figuresView(made)
+	v := r.figuresView(l.CreatedAt)
 	if v.Span == nil {
 		return problem.New(problem.Invalid, "%s", v.Picker.Error)
 	}
 	err := r.Heavily(func() error {
 		if code != "" {
-			return r.readLinkWindows(code, whose, v.windows("include", allLists)...)
+			return r.readLinkWindows(code, whose, v.windows("include", listsOf(&l))...)
 		}
 		pairs := []string{"include", allLists}
 		if r.Query("codes") == "" {

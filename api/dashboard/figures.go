@@ -241,6 +241,14 @@ func moment(t time.Time) string {
 // allLists asks for the breakdowns, and for what is apart from hits.
 const allLists = "bots,referrers,countries,devices,browsers,error"
 
+// listsOf is allLists, and the targets of a link that has several, or had.
+func listsOf(l *ops.Link) string {
+	if l.LastTarget != 0 {
+		return allLists + ",targets"
+	}
+	return allLists
+}
+
 // fromFirstHit returns a series of days without the empty ones at its beginning, as far as they are beyond
 // span.LeastDays.
 func fromFirstHit(series []ops.Bucket) []ops.Bucket {

@@ -148,11 +148,7 @@ func (r *request) readLink(view *linkView, code string) error {
 	if view.Span == nil {
 		return nil
 	}
-	include := allLists
-	if view.Link.Number != 0 {
-		include += ",targets"
-	}
-	if err := r.readLinkWindows(code, view.Whose, view.windows("include", include)...); err != nil {
+	if err := r.readLinkWindows(code, view.Whose, view.windows("include", listsOf(&view.Link))...); err != nil {
 		return err
 	}
 	view.Targets = targets.Rows(&view.Link, view.Window.Targets)

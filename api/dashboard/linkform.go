@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ var linkFields = []linkField{
 	{"max_hits", false, shownMaxHits, numberValue},
 	{"rules", false, targets.Rules, targets.RulesValue},
 	{"split", false, targets.Split, targets.SplitValue},
+	{"password", false, shownPassword, passwordValue},
 	{"card.title", false, func(l *ops.Link) string { return l.Card.Title }, textValue},
 	{"card.description", false, func(l *ops.Link) string { return l.Card.Description }, textValue},
 	{"card.image", false, func(l *ops.Link) string { return l.Card.Image }, textValue},
@@ -47,6 +49,7 @@ var linkFields = []linkField{
 	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
 	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
 	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
+	{"reuse", true, func(*ops.Link) string { return "" }, checkValue},
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.
@@ -108,6 +111,25 @@ func timeValue(text string) any {
 	return textValue(text)
 }
 
+// hiddenPassword stands for the password of a link, of which there is only a hash. A form that shows it keeps the
+// password unless something else is typed, and takes it away if it is deleted.
+const hiddenPassword = "••••••••"
+
+func shownPassword(l *ops.Link) string {
+	if l.Lock == 0 {
+		return ""
+	}
+	return hiddenPassword
+}
+
+// passwordValue refuses what has been typed beside the hidden password, and that of a link that is copied.
+func passwordValue(text string) any {
+	if strings.Contains(text, "•") {
+		return errors.New("must be typed anew: the server does not know the one that the link has")
+	}
+	return textValue(text)
+}
+
 func checkValue(text string) any { return text != "" }
 
 func isError(value any) bool {
@@ -149,6 +171,8 @@ var hints = map[string]string{
 
 	"rules": "A line each, the first that fits counts: device=ios and language=de -> https://example.org/app",
 	"split": "A line each, for visitors whom no rule sends elsewhere: 70:https://example.org/a",
+
+	"password": "Visitors must type it before they go on. Empty: none.",
 
 	"expired_url": "Where visitors are sent once the link has expired or its limit is reached. Empty: they see a page that says so.",
 

@@ -14,6 +14,7 @@ const (
 	FollowPath = PathPrefix + "follow"
 	CapsPath   = PathPrefix + "caps"
 	FindPath   = PathPrefix + "find"
+	UnlockPath = PathPrefix + "unlock"
 
 	ChallengePath = PathPrefix + "challenge"
 )

@@ -70,6 +70,13 @@ func WriteAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) 
 	return nil
 }
 
+// WriteText answers with a text alone, without an end of line.
+func WriteText(ctx *fasthttp.RequestCtx, status int, text string) error {
+	begin(ctx, "text/plain; charset=utf-8", status)
+	ctx.Response.SetBodyString(text)
+	return nil
+}
+
 // begin sets everything of an answer but its body.
 func begin(ctx *fasthttp.RequestCtx, contentType string, status int) {
 	h := &ctx.Response.Header

@@ -14,21 +14,25 @@ import (
 // of local commands. An address is the client's; an IPv6 address counts as its /64; trusted proxies
 // have no limit as addresses.
 type Limits struct {
-	Creates       rate.Limit // of links: for each token, and for each address
-	Calls         rate.Limit // other API requests: for each token, and for each address
-	Logins        rate.Limit // attempts, for each account and address
-	AddressLogins rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times that
-	Misses        rate.Limit // unknown codes, for each address
+	Creates        rate.Limit // of links: for each token, and for each address
+	Calls          rate.Limit // other API requests: for each token, and for each address
+	Logins         rate.Limit // attempts, for each account and address
+	AddressLogins  rate.Limit // attempts, for each address; for each /48 of IPv6, siteShare times that
+	Misses         rate.Limit // unknown codes, for each address
+	Unlocks        rate.Limit // wrong passwords, for each link and address
+	AddressUnlocks rate.Limit // wrong passwords of any link, as AddressLogins
 }
 
 // Default returns the limits of the contract.
 func Default() Limits {
 	return Limits{
-		Creates:       rate.Limit{Events: 200, Period: time.Second, Burst: 2000},
-		Calls:         rate.Limit{Events: 1000, Period: time.Second, Burst: 1000},
-		Logins:        rate.Limit{Events: 5, Period: 15 * time.Minute, Burst: 5},
-		AddressLogins: rate.Limit{Events: 20, Period: 15 * time.Minute, Burst: 20},
-		Misses:        rate.Limit{Events: 300, Period: time.Minute, Burst: 300},
+		Creates:        rate.Limit{Events: 200, Period: time.Second, Burst: 2000},
+		Calls:          rate.Limit{Events: 1000, Period: time.Second, Burst: 1000},
+		Logins:         rate.Limit{Events: 5, Period: 15 * time.Minute, Burst: 5},
+		AddressLogins:  rate.Limit{Events: 20, Period: 15 * time.Minute, Burst: 20},
+		Misses:         rate.Limit{Events: 300, Period: time.Minute, Burst: 300},
+		Unlocks:        rate.Limit{Events: 10, Period: 15 * time.Minute, Burst: 10},
+		AddressUnlocks: rate.Limit{Events: 100, Period: 15 * time.Minute, Burst: 100},
 	}
 }
 
@@ -40,10 +44,11 @@ const (
 	Calls
 	Logins
 	Misses
+	Unlocks
 	numScopes
 )
 
-var scopeNames = [numScopes]string{"creates", "calls", "logins", "misses"}
+var scopeNames = [numScopes]string{"creates", "calls", "logins", "misses", "unlocks"}
 
 // A rule is a limit with the table that enforces it. The table is nil if the limit is off.
 type rule struct {
@@ -64,7 +69,7 @@ func newRule(name string, l rate.Limit, epoch time.Time) *rule {
 
 // Rules are the limits of a server. Any number of goroutines may use them at once.
 type Rules struct {
-	own       [numScopes]slot // by token, or by account and address
+	own       [numScopes]slot // by token, by account and address, or by link and address
 	byNetwork [numScopes]slot
 	bySite    [numScopes]slot // by the /48 of an IPv6 address
 	refused   [numScopes]atomic.Uint64
@@ -109,6 +114,9 @@ func (r *Rules) Replace(l Limits, epoch time.Time) {
 	r.byNetwork[Calls].put("address-calls", l.Calls, epoch)
 	r.byNetwork[Logins].put("address-logins", l.AddressLogins, epoch)
 	r.byNetwork[Misses].put("misses", l.Misses, epoch)
+	r.own[Unlocks].put("unlocks", l.Unlocks, epoch)
+	r.byNetwork[Unlocks].put("address-unlocks", l.AddressUnlocks, epoch)
+	r.bySite[Unlocks].put("site-unlocks", siteLimit(l.AddressUnlocks), epoch)
 	r.bySite[Logins].put("site-logins", siteLimit(l.AddressLogins), epoch)
 }
 

@@ -11,7 +11,9 @@ import (
 	"shunt/api/account"
 	"shunt/api/auth"
 	"shunt/api/exchange"
+	"shunt/api/form"
 	"shunt/api/ops"
+	"shunt/api/page"
 	"shunt/api/problem"
 )
 
@@ -26,18 +28,27 @@ type Calls struct {
 
 // writeLink answers with a link object.
 func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
-	tag := strconv.AppendUint([]byte{'"'}, l.Version, 10)
-	ctx.Response.Header.SetCanonical(exchange.NameETag, append(tag, '"'))
+	setTag(ctx, l)
 	return exchange.WriteAppended(ctx, status, l.AppendJSON)
 }
 
-// CreateLink is POST /shorten.
+// setTag says in ETag which version of a link the answer has.
+func setTag(ctx *fasthttp.RequestCtx, l *ops.Link) {
+	tag := strconv.AppendUint([]byte{'"'}, l.Version, 10)
+	ctx.Response.Header.SetCanonical(exchange.NameETag, append(tag, '"'))
+}
+
+// CreateLink is POST /shorten. Tools that send forms get what others get, and those that prefer text the address alone.
 func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	key, err := creationAsked(ctx)
 	if err != nil {
 		return err
 	}
-	link, existed, err := l.Ops.Create(caller, key, exchange.BodyOf(ctx))
+	body, err := form.Read(exchange.BodyOf(ctx))
+	if err != nil {
+		return err
+	}
+	link, existed, err := l.Ops.Create(caller, key, body)
 	if err != nil {
 		return err
 	}
@@ -49,6 +60,11 @@ func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK
+	}
+	ctx.Response.Header.Set(fasthttp.HeaderVary, "Accept")
+	if page.PrefersText(ctx.Request.Header.PeekAll(fasthttp.HeaderAccept)) {
+		setTag(ctx, link)
+		return exchange.WriteText(ctx, status, link.ShortURL)
 	}
 	return writeLink(ctx, status, link)
 }

@@ -318,6 +318,13 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 			before, after = appendMember(before, f.name, audited(a)), appendMember(after, f.name, audited(b))
 		}
 	}
+	switch {
+	case x.Lock == y.Lock:
+	case y.Lock == 0 && e.After != nil:
+		after = appendMember(after, "password", []byte(`"removed"`))
+	case e.After != nil:
+		after = appendMember(after, "password", []byte(`"changed"`)) // as that of a user: it has no values
+	}
 	return key, endObject(before, e.Before != nil), endObject(after, e.After != nil)
 }
 

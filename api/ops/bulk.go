@@ -24,6 +24,8 @@ type Bulk struct {
 	May  func(n int) error
 
 	CreateDomains bool // an import adds the domains that are not there
+
+	typed bool // passwords are as they were typed, and not their hashes
 }
 
 // CreateBulk creates links from the items of a body, in one commit. A refused item does not keep
@@ -31,6 +33,7 @@ type Bulk struct {
 // after engine.ErrOutcomeUnknown.
 func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, error) {
 	request := func() *engine.Request { return key.request(caller, "/shorten/bulk", b.Body) }
+	b.typed = true
 	return c.createMany(caller, request, b, caller.User.ID, (*linkReader).readDraft)
 }
 
@@ -91,6 +94,9 @@ func (c *Calls) createMany(
 		room.reader.sent = sent
 		return room.readItems(&b, read)
 	})
+	if err == nil && b.typed {
+		err = c.hashPasswords(caller, room.items)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +118,7 @@ func (c *Calls) createMany(
 		if results[i].Err = made[i].Err; made[i].Err == nil {
 			results[i].Existed = made[i].Existed
 			c.show(&results[i].Link, &made[i].Detail)
+			c.warn(&results[i].Link)
 		}
 	}
 	return results, nil

@@ -69,6 +69,7 @@ func (c *Calls) Update(
 	p, err := c.parsePatch(body, nil)
 	if wrong := (engine.InvalidError{}); errors.As(err, &wrong) && !slices.ContainsFunc(wrong, isConflict) {
 		if l, errRead := c.Read(caller, code, w); errRead == nil {
+			c.warn(&l)
 			p, err = c.parsePatch(body, &l)
 		}
 	}
@@ -80,6 +81,9 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	owner, err := c.givenTo(caller, code, w, &p)
+	if err == nil {
+		err = c.hashPassword(caller, &p.draft.Password)
+	}
 	if err != nil {
 		return Link{}, err
 	}
@@ -92,7 +96,7 @@ func (c *Calls) Update(
 	if err != nil {
 		return Link{}, err
 	}
-	return c.counted(c.withVisitors(d)), nil
+	return c.warned(c.counted(c.withVisitors(d))), nil
 }
 
 // givenTo returns the owner to whom p gives a link, 0 if it keeps its owner. Only admins may give links away.

@@ -22,6 +22,9 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 		}
 		now := c.o.Now()
 		draft, err := c.parseDraft(body.Text, caller, now)
+		if err == nil {
+			err = c.hashPassword(caller, &draft.Password)
+		}
 		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
 		return draft, err
 	}
@@ -34,7 +37,43 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 	}
 	l = new(Link)
 	c.show(l, &d)
+	c.warn(l)
 	return l, existed, nil
+}
+
+// hashPassword puts the hash of a password that was typed in its place; none has none.
+func (c *Calls) hashPassword(caller account.Caller, text *string) (err error) {
+	if *text != "" {
+		*text, err = c.o.Passwords.Hash(KeyOf(caller), *text)
+	}
+	return err
+}
+
+// maxPasswords is how many different passwords the links of one request may have: each takes 40 ms of a core.
+const maxPasswords = 16
+
+// hashPasswords is hashPassword for the links of a request.
+func (c *Calls) hashPasswords(caller account.Caller, items []engine.BulkItem) error {
+	hashes := make(map[string]string)
+	for i := range items {
+		item := &items[i]
+		text := item.Draft.Password
+		if item.Refused != nil || text == "" {
+			continue
+		}
+		if _, known := hashes[text]; !known && len(hashes) == maxPasswords {
+			item.Refused = engine.InvalidError{jsonbody.FieldError("password", "too_many", "the links of one request may have 16 different passwords")}
+			continue
+		} else if !known {
+			hash := text
+			if err := c.hashPassword(caller, &hash); err != nil {
+				return err
+			}
+			hashes[text] = hash
+		}
+		item.Draft.Password = hashes[text]
+	}
+	return nil
 }
 
 // by returns the caller as who makes a change, for the audit log.

@@ -31,7 +31,7 @@ type linkReader struct {
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
 
 	asked   askedLink
-	members [26]jsonbody.Member // as many as a line of an export has; more need memory
+	members [28]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 

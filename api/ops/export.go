@@ -51,7 +51,11 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 // still see the links.
 func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	if x.recheck == nil {
-		x.recheck = x.calls.Recheck(x.caller, x.asked.Whose, account.LinksRead)
+		scope := account.LinksRead
+		if x.asked.Hashes {
+			scope = account.Admin
+		}
+		x.recheck = x.calls.Recheck(x.caller, x.asked.Whose, scope)
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}

@@ -192,6 +192,22 @@ var table = withKeys([]row{
 		omitted: func(l *Link) bool { return len(l.Split) == 0 },
 	},
 	{
+		name: "password", read: readPassword, fixed: "",
+		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetPassword(d.Password) },
+		same: func(d *engine.Draft, l *engine.Detail) bool { return d.Password == "" && l.Lock == 0 }, // nobody compares passwords here
+	},
+	{
+		name: "has_password", imported: readHasPassword, fixed: "is read-only; send password",
+		write:   func(dst []byte, l *Link) []byte { return strconv.AppendBool(dst, l.Lock != 0) },
+		omitted: func(l *Link) bool { return l.Lock == 0 },
+	},
+	{
+		name: "password_hash", imported: readPasswordHash, fixed: "is for imports; send password",
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Password == l.Password },
+		write:   func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Password) },
+		omitted: func(l *Link) bool { return !l.WithHash || l.Password == "" },
+	},
+	{
 		name: "card", read: readCard, imported: readImportedCard, merged: readCardPatch,
 		set:     func(rec *engine.Record, d *engine.Draft) { rec.SetCard(d.Card) },
 		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Card == l.Card },
@@ -302,6 +318,7 @@ type Field struct {
 	Importable bool   // POST /import takes it
 	Shown      bool   // a link object has it
 	Admins     bool   // only admins may change it
+	Secret     bool   // it is Settable, and nobody is shown it
 	Fixed      string // if it is not Settable, the error text of a patch that names it
 }
 
@@ -309,7 +326,7 @@ type Field struct {
 func Fields() []Field {
 	fields := make([]Field, len(table))
 	for i, f := range table {
-		fields[i] = Field{f.name, f.read != nil, f.set != nil, f.imported != nil, f.write != nil, f.given != nil, f.fixed}
+		fields[i] = Field{f.name, f.read != nil, f.set != nil, f.imported != nil, f.write != nil, f.given != nil, f.set != nil && f.write == nil, f.fixed}
 	}
 	return fields
 }
@@ -362,10 +379,17 @@ func missing(fields jsonbody.Fields[askedLink], sent []string) (invalid engine.I
 }
 
 // conflicts returns errors of fields that do not agree: both that say what becomes of the query were sent, and say
-// different things; or a link is to be reused, whose code another field chooses. In a patch, null says the default.
+// different things; or a link is to be reused, whose code another field chooses, or whose password nobody can compare;
+// or a link comes from elsewhere without the hash of its password. In a patch, null says the default.
 func conflicts(a *askedLink, sent []string) (invalid engine.InvalidError) {
 	if a.Reuse && a.Alias != "" {
 		return engine.InvalidError{jsonbody.FieldError("reuse", codeConflict, "must not be sent with an alias, which names the link already")}
+	}
+	if a.Reuse && a.Password != "" {
+		return engine.InvalidError{jsonbody.FieldError("reuse", codeConflict, "must not be sent with a password, which cannot be compared with that of another link")}
+	}
+	if a.hadPassword && a.Password == "" {
+		return engine.InvalidError{errNoHash}
 	}
 	if !slices.Contains(sent, "query") || !slices.Contains(sent, "forward_query") {
 		return nil

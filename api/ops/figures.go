@@ -166,14 +166,14 @@ func (c *Calls) givenTargets(k engine.Key) (map[uint8]givenTarget, error) {
 	return given, err
 }
 
-// wantTarget refuses a query for a target to which the link has given no such number.
+// wantTarget refuses a query for a target with a number that the link never gave to one.
 func (c *Calls) wantTarget(q *FiguresQuery, k engine.Key) error {
 	if q.Target == 0 {
 		return nil
 	}
-	given, err := c.givenTargets(k)
-	if _, known := given[q.Target]; err == nil && !known {
-		err = jsonbody.FieldError("target", "unknown", "is not the number of a target of this link")
+	d, err := c.o.Engine.Read(k)
+	if err == nil && q.Target > d.LastTarget {
+		err = jsonbody.FieldError("target", "unknown", "is not the number of a target that this link has, or had")
 	}
 	return err
 }

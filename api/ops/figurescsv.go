@@ -9,7 +9,7 @@ import (
 )
 
 // figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
-// filters by the first column: total, series, bots, the lists, top, and, of several links, the code of each.
+// filters by the first column: total, series, bots, the lists, targets, top, and, of several links, the code of each.
 var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "unique"}
 
 // CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins
@@ -120,9 +120,24 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 			w.row(listNames[d], code, "", "", v.Value, csvNumber(v.Hits), "")
 		}
 	}
+	for i := range f.Targets {
+		w.target(code, &f.Targets[i])
+	}
 	for _, l := range f.Top {
 		w.row("top", l.Code, "", "", "", csvNumber(l.Hits), csvNumber(l.Unique))
 	}
+}
+
+// target writes the row of a target: its value is the number, because two may have one address, and then the address.
+func (w *figuresWriter) target(code string, t *TargetFigures) {
+	value, unique := strconv.Itoa(int(t.Target)), ""
+	if t.URL != "" {
+		value += " " + t.URL
+	}
+	if t.Unique != nil {
+		unique = csvNumber(*t.Unique)
+	}
+	w.row("targets", code, "", "", value, csvNumber(t.Hits), unique)
 }
 
 func csvNumber(n uint64) string { return strconv.FormatUint(n, 10) }

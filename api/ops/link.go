@@ -11,8 +11,9 @@ type Link struct {
 	engine.Detail        // but Owner is the user's number
 	Host          string // of the domain; empty: the default one
 	ShortURL      string
-	Warnings      []engine.FieldError // conditions of its rules that no request meets
+	Warnings      []engine.FieldError // see warned
 	Counted       bool                // Unique is known
+	WithHash      bool                // the link object has the hash of its password
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those
@@ -41,10 +42,20 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
 	l.Owner = engine.UserOf(d.Owner)
-	if len(d.Rules) > 0 {
-		l.Warnings = rules.Warnings(d.Rules, c.o.Countries, c.o.Now())
-	}
 	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+}
+
+// warned is link l in the answer to the one who has made or changed it: with its conditions that no request meets. In
+// lists and in what is read later they would only be noise.
+func (c *Calls) warned(l Link) Link {
+	c.warn(&l)
+	return l
+}
+
+func (c *Calls) warn(l *Link) {
+	if len(l.Rules) > 0 {
+		l.Warnings = rules.Warnings(l.Rules, c.o.Countries, c.o.Now())
+	}
 }
 
 // counted returns link d with its visitors.

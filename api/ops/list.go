@@ -15,6 +15,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
+	"shunt/api/problem"
 	"shunt/api/when"
 	"shunt/engine"
 	"shunt/engine/index"
@@ -32,6 +33,7 @@ type ListQuery struct {
 	Unique bool   // with visitors
 	Summed bool   // with visitors as they were summed up by Page.AsOf, which costs little; not a parameter
 	Total  bool   // with the number of links of all pages
+	Hashes bool   // of an export: with the hashes of passwords, for admins
 
 	Listed
 }
@@ -97,7 +99,7 @@ var (
 		"sort":         readSort,
 		"order":        readOrder,
 	}
-	exportParameters = map[string]parameterReader[ListQuery]{"include": readUnique}
+	exportParameters = map[string]parameterReader[ListQuery]{"include": readExported}
 )
 
 // readListMoment reads a bound of the time of creation.
@@ -163,6 +165,21 @@ func readUnique(q *ListQuery, value string) error {
 	return nil
 }
 
+// readExported is readUnique for an export, which also knows password_hash.
+func readExported(q *ListQuery, value string) error {
+	for name := range strings.SplitSeq(value, ",") {
+		switch name {
+		case "unique":
+			q.Unique = true
+		case "password_hash":
+			q.Hashes = true
+		default:
+			return jsonbody.FieldError("", "range", "must be unique or password_hash")
+		}
+	}
+	return nil
+}
+
 // ParseList reads the parameters of a list.
 func (c *Calls) ParseList(caller account.Caller, p Parameters) (ListQuery, error) {
 	return parseListQuery(c, caller, p, listParameters)
@@ -170,7 +187,11 @@ func (c *Calls) ParseList(caller account.Caller, p Parameters) (ListQuery, error
 
 // ParseExport reads the parameters of an export.
 func (c *Calls) ParseExport(caller account.Caller, p Parameters) (ListQuery, error) {
-	return parseListQuery(c, caller, p, exportParameters)
+	q, err := parseListQuery(c, caller, p, exportParameters)
+	if err == nil && q.Hashes && !caller.Has(account.Admin) {
+		err = problem.New(problem.Forbidden, "include=password_hash needs the scope %s", account.Admin)
+	}
+	return q, err
 }
 
 func parseListQuery(c *Calls, caller account.Caller, p Parameters, readers map[string]parameterReader[ListQuery]) (q ListQuery, err error) {
@@ -351,7 +372,7 @@ func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
 // used up, or the block list changed.
 func (c *Calls) listed(q *ListQuery, d *engine.Detail) (l Link, ok bool) {
 	l = c.shown(*d)
-	l.Counted = q.Unique
+	l.Counted, l.WithHash = q.Unique, q.Hashes
 	return l, q.State == "" || l.State == q.State
 }
 

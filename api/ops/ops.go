@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/password"
 	"shunt/api/turnstile"
 	"shunt/engine"
 	"shunt/engine/index"
@@ -14,11 +15,12 @@ import (
 
 // Options are what Calls need. All but Countries and Logger are required.
 type Options struct {
-	Engine   *engine.Engine
-	Accounts *account.Accounts
-	Domains  *domain.Domains
-	Targets  engine.TargetPolicy
-	Cores    *turnstile.Turnstile // shared with all other work that keeps a core busy
+	Engine    *engine.Engine
+	Accounts  *account.Accounts
+	Domains   *domain.Domains
+	Targets   engine.TargetPolicy
+	Passwords *password.Hasher     // of links
+	Cores     *turnstile.Turnstile // shared with all other work that keeps a core busy
 
 	State    func(*engine.Detail) engine.State            // of a link, block list included
 	StateNow func(l index.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock

@@ -12,6 +12,7 @@ import (
 	"shunt/api/card"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
+	"shunt/api/password"
 	"shunt/api/rules"
 	"shunt/engine"
 )
@@ -27,6 +28,8 @@ type askedLink struct {
 	policy  engine.TargetPolicy
 	domains *domain.Domains
 	now     time.Time
+
+	hadPassword bool // it is of a link that has a password
 
 	addDomain func(host string) (*domain.Domain, error) // of an import; nil: it adds none
 
@@ -176,6 +179,41 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 	}
 	a.Alias = engine.NormalCode(a.Alias)
 	return engine.ValidateAlias(a.Alias)
+}
+
+// maxPasswordBytes bounds the password of a link.
+const maxPasswordBytes = 256
+
+// readPassword reads the password that visitors must type: as it is, until Calls.hashPasswords makes a hash of it.
+func readPassword(a *askedLink, value json.RawMessage) (err error) {
+	if a.Password, err = jsonbody.String(value); err != nil {
+		return err
+	}
+	if a.Password == "" {
+		return jsonbody.FieldError("", "required", "must not be empty; send null for a link without a password")
+	}
+	return checkText("", a.Password, maxPasswordBytes)
+}
+
+// errNoHash is the error of an import of a link whose password is not known: without it the link would be open.
+var errNoHash = jsonbody.FieldError("password_hash", "required", "must be given, because the link has a password: export it with include=password_hash")
+
+// readHasPassword reads whether a link that was made elsewhere has a password.
+func readHasPassword(a *askedLink, value json.RawMessage) (err error) {
+	a.hadPassword, err = jsonbody.Bool(value)
+	return err
+}
+
+// readPasswordHash reads the hash of a link's password as an export has it. Each visitor who types a password makes the
+// server compute what the hash asks for, so that has bounds; only admins import.
+func readPasswordHash(a *askedLink, value json.RawMessage) (err error) {
+	if a.Password, err = jsonbody.String(value); err != nil {
+		return err
+	}
+	if !engine.IsPasswordHash(a.Password) || password.CheckHash(a.Password) != nil {
+		return jsonbody.FieldError("", "format", "must be a hash of argon2id ($argon2id$v=19$…) that takes at most 64 MiB")
+	}
+	return nil
 }
 
 func readReuse(a *askedLink, value json.RawMessage) (err error) {

@@ -10,6 +10,7 @@ var (
 	jsonTypes = []string{"application/json", "application/problem+json"}
 	htmlTypes = []string{"text/html", "application/xhtml+xml"}
 	csvTypes  = []string{"text/csv"}
+	textTypes = []string{"text/plain"}
 )
 
 // PrefersJSON reports whether the lines of Accept name JSON, and do not name HTML with the same or
@@ -19,6 +20,10 @@ func PrefersJSON(lines [][]byte) bool { return prefers(lines, jsonTypes, htmlTyp
 
 // PrefersCSV reports whether the lines of Accept name CSV, and do not name JSON with the same or a greater weight.
 func PrefersCSV(lines [][]byte) bool { return prefers(lines, csvTypes, jsonTypes) }
+
+// PrefersText reports whether the lines of Accept name plain text, and do not name JSON with the same or a greater
+// weight, as libraries do that take everything.
+func PrefersText(lines [][]byte) bool { return prefers(lines, textTypes, jsonTypes) }
 
 // prefers reports whether the lines of Accept give one of the types a greater weight than all others.
 func prefers(lines [][]byte, types, others []string) bool {

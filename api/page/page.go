@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"shunt/api/redirect"
 )
 
 //go:embed base.css
@@ -68,7 +70,8 @@ func Head(title, style string) Markup {
 // A Set is the pages of one site.
 type Set struct {
 	Landing Text   // the page at /
-	Policy  string // the Content-Security-Policy of every page of the set
+	Policy  string // the Content-Security-Policy of every page of the set but Asks
+	Asks    Asks
 
 	site   Site
 	errors [len(errorTexts)]Error
@@ -82,6 +85,8 @@ func New(site Site) *Set {
 			s.errors[o] = Error{t.kind, t.text, NewText(s.HTML(t.title, s.errorBody(t.text, t.advice, t.help)))}
 		}
 	}
+	s.Asks = s.asks()
+	s.errors[redirect.Locked] = s.Asks.First
 	s.Landing = NewText(s.HTML("Short links", s.landingBody()))
 	return s
 }

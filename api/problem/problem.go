@@ -25,6 +25,7 @@ var (
 	MalformedJSON   = &Kind{400, "malformed_json", "The body is not well-formed JSON", ""}
 	BadRequest      = &Kind{400, "bad_request", "The request is malformed", ""}
 	Unauthorized    = &Kind{401, "unauthorized", "A valid token or session is needed", ""}
+	Locked          = &Kind{401, "locked", "The link has a password", ""}
 	Forbidden       = &Kind{403, "forbidden", "This is not allowed", ""}
 	Blocked         = &Kind{403, "blocked", "The target is blocked here", ""}
 	HTTPSRequired   = &Kind{403, "https_required", "Tokens travel over HTTPS only", ""}

@@ -75,6 +75,10 @@ func redirectTo(ctx *fasthttp.RequestCtx, target string) {
 // answerError is Answer without the fallbacks of domains.
 func (s Pages) answerError(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	p := s.Error(o)
+	if o == redirect.Locked {
+		s.answerAsk(ctx, p)
+		return
+	}
 	h := &ctx.Response.Header
 	h.Set("Vary", "Accept")
 	if p.Kind == problem.Method {
@@ -90,6 +94,30 @@ func (s Pages) answerError(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	h.Set("Cache-Control", "no-store")
 	ctx.SetStatusCode(p.Kind.Status)
 	s.write(ctx, p.HTML)
+}
+
+// cookieChallenge is the challenge that a 401 must have (RFC 9110, 15.5.2): one at which browsers ask nothing themselves.
+const cookieChallenge = `Cookie realm="link"`
+
+// answerAsk sends a page that asks for the password of a link, or the problem if the client prefers JSON.
+func (s Pages) answerAsk(ctx *fasthttp.RequestCtx, p *page.Error) {
+	h := &ctx.Response.Header
+	h.Set("Vary", "Accept")
+	if p.Kind == problem.Locked {
+		h.Set(fasthttp.HeaderWWWAuthenticate, cookieChallenge)
+	}
+	if page.PrefersJSON(ctx.Request.Header.PeekAll("Accept")) {
+		exchange.WriteProblem(ctx, problem.Problem{Kind: p.Kind, Detail: p.Detail})
+		h.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+		return
+	}
+	if p.Kind.RetryAfter != "" {
+		h.Set("Retry-After", p.Kind.RetryAfter)
+	}
+	h.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+	ctx.SetStatusCode(p.Kind.Status)
+	s.write(ctx, p.HTML)
+	h.Set("Content-Security-Policy", s.Asks.Policy)
 }
 
 // AnswerProblem sends a page that says what is wrong, or the problem if the client prefers JSON.

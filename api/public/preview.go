@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/exchange"
 	"shunt/api/preview"
+	"shunt/api/problem"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/engine"
@@ -41,6 +42,13 @@ func newPreviews(p *peeker, e *engine.Engine, log *slog.Logger) *Previews {
 func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 	link, found := p.peek(ctx, code)
 	if !found {
+		return
+	}
+	if link.Locked {
+		ctx.SetStatusCode(problem.Locked.Status)
+		ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, cookieChallenge)
+		ctx.Response.Header.Set("Cache-Control", "no-store")
+		p.pages.writeOnce(ctx, p.pages.AskAt(string(engine.AppendASCII(nil, []byte("/"+link.Code)))))
 		return
 	}
 	created, err := p.createdAt(p.key(ctx), link.Key, link.ID)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"shunt/api/lock"
 	"shunt/api/turnstile"
 	"shunt/api/visitor"
 	"shunt/engine"
@@ -30,6 +31,7 @@ type Request struct {
 	Client         netip.Addr
 	NowMs          int64
 	Safe           bool // GET or HEAD: what every link redirects
+	Post           bool // POST, by which a visitor sends the password of a link
 	Head           bool
 	Prefetch       bool // see IsPrefetch
 	Quick          bool // who asks must not wait: see MustAsk
@@ -50,14 +52,15 @@ type Decision struct {
 	varies  bool       // others may get another answer
 	Status  int        // with Redirected
 	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
-	link    index.Link // with Redirected, Prefetched, Fallback and Carded
+	link    index.Link // with Redirected, Prefetched, Fallback, Locked and Carded
 }
 
 // A Redirector answers requests for codes. Everything in it is read-only or atomic, or has a lock
 // of its own, so any number of goroutines may use it.
 type Redirector struct {
 	engine    *engine.Engine
-	k0, k1    uint64 // the visitor key
+	k0, k1    uint64    // the visitor key
+	keys      lock.Keys // of the cookies of links with a password
 	agents    *visitor.Agents
 	countries *visitor.Countries // nil: no country is known
 	blocks    *engine.BlockList  // nil: nothing is blocked
@@ -71,7 +74,7 @@ type Redirector struct {
 func New(e *engine.Engine, countries *visitor.Countries, blocks *engine.BlockList, now time.Time) *Redirector {
 	k0, k1 := e.VisitorKey()
 	return &Redirector{
-		engine: e, k0: k0, k1: k1, agents: new(visitor.Agents), countries: countries, blocks: blocks,
+		engine: e, k0: k0, k1: k1, keys: lock.KeysOf(k0, k1), agents: new(visitor.Agents), countries: countries, blocks: blocks,
 		counts: new(counts), missed: newMisses(now), unread: newUnread(),
 	}
 }
@@ -109,7 +112,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if q.Rest != nil && !extras.ForwardsPath(l.Extras()) {
 		return d.missed(UnknownCode), buf
 	}
-	if !q.Safe && d.Status < 307 { // first: the method is wrong in every state of the link
+	if !q.Safe && !takesUnsafe(l, q) { // first: the method is wrong in every state of the link
 		return d.missed(WrongMethod), buf
 	}
 	var query []byte
@@ -119,7 +122,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	var chosen []byte // instead of the link's own target
 	if l.Unusual() {
 		chosen, d.target = r.choose(l, q)
-		d.varies = d.target != 0 || extras.HasCard(l.Extras())
+		d.varies = d.target != 0 || extras.HasCard(l.Extras()) || extras.Lock(l.Extras()) != 0
 	}
 	start := len(buf)
 	if q.Heads != nil {
@@ -140,7 +143,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if len(query) > 0 {
 		buf = forward(buf, at, l, query)
 	}
-	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
+	if o := r.factsOf(l, buf[at:], asked(q), q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
 	if d.varies && r.getsCard(l, q) {
@@ -169,6 +172,15 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	return d, buf
 }
 
+// takesUnsafe reports whether l takes a request that is neither GET nor HEAD: to pass it on, or for its password, which
+// a POST brings.
+func takesUnsafe(l index.Link, q *Request) bool {
+	if extras.Lock(l.Extras()) != 0 {
+		return q.Post
+	}
+	return l.Flags().RedirectStatus() >= 307
+}
+
 // missed lets go of the link and returns a miss.
 func (d Decision) missed(o Outcome) Decision {
 	d.Release()
@@ -177,7 +189,7 @@ func (d Decision) missed(o Outcome) Decision {
 
 // unfollowed returns the decision about a link whose verdict is not Redirected.
 func (r *Redirector) unfollowed(d Decision, o Outcome) Decision {
-	if o = r.orFallback(d.link, o); o == Fallback {
+	if o = r.orFallback(d.link, o); o == Fallback || o == Locked {
 		return Decision{Outcome: o, link: d.link}
 	}
 	return d.missed(o)
@@ -209,6 +221,39 @@ func (r *Redirector) AppendFallback(buf []byte, d Decision) []byte {
 	return engine.AppendASCII(buf, extras.ExpiredURL(d.link.Extras()))
 }
 
+// A Gate is a link whose visitors must type a password.
+type Gate struct {
+	engine.Key
+	ID   uint64
+	Lock uint64 // changes with the password
+}
+
+// Gate returns the link of a decision for which Commit has returned Locked, and releases it.
+func (d Decision) Gate() Gate {
+	defer d.Release()
+	return Gate{d.link.Key(nil).Own(), d.link.ID(), extras.Lock(d.link.Extras())}
+}
+
+// Cookie returns the value of the cookie that opens g from now on, for lock.Life.
+func (r *Redirector) Cookie(g Gate, nowMs int64) string { return r.keys.Value(g.ID, g.Lock, nowMs) }
+
+// isLocked reports whether link l has a password that whoever asks with headers has not typed.
+func (r *Redirector) isLocked(l index.Link, headers []byte, nowMs int64) bool {
+	lock := extras.Lock(l.Extras())
+	return lock != 0 && !r.keys.Opens(headers, l.ID(), lock, nowMs)
+}
+
+// asked returns the header in which q may have the cookie of a link with a password; it is not nil. A POST has none: it
+// always asks to open the link, and is never sent on with the password in its body, not even to the target of a 307.
+func asked(q *Request) []byte {
+	if !q.Safe || q.Headers == nil {
+		return noHeaders
+	}
+	return q.Headers
+}
+
+var noHeaders = []byte{}
+
 // getsCard reports whether q gets the card of a link in place of a redirect.
 func (r *Redirector) getsCard(l index.Link, q *Request) bool {
 	if !q.Safe || !extras.HasCard(l.Extras()) {
@@ -239,8 +284,8 @@ func (r *Redirector) Card(d Decision, q *Request) CardAsked {
 // Release drops a decision without counting it. A decision that Commit has counted needs none.
 func (d Decision) Release() { d.link.Release() }
 
-// Commit counts what was decided about q, and releases the decision, unless it returns Fallback or Carded:
-// AppendFallback or Card does then. It returns the outcome that the client must get: of all outcomes only Redirected
+// Commit counts what was decided about q, and releases the decision, unless it returns Fallback, Locked or Carded:
+// AppendFallback, Gate or Card does then. It returns the outcome that the client must get: of all outcomes only Redirected
 // and Prefetched may differ from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback
 // because of that), or in a cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what
 // passes every other check counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to

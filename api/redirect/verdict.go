@@ -17,6 +17,7 @@ const (
 	Expired
 	Exhausted
 	NotStarted // it looks like UnknownCode
+	Locked     // the visitor must type a password: see Decision.Lock
 	StillLoading
 	WrongMethod
 	LocationTooLong
@@ -41,6 +42,7 @@ var outcomes = [NumOutcomes]struct {
 	Expired:         {"expired", engine.StateExpired},
 	Exhausted:       {"exhausted", engine.StateExhausted},
 	NotStarted:      {"scheduled", engine.StateScheduled},
+	Locked:          {"locked", engine.StateActive},
 	StillLoading:    {"loading", ""},
 	WrongMethod:     {"method", ""},
 	LocationTooLong: {"too_long", ""},
@@ -76,16 +78,19 @@ type Facts struct {
 	Expired    bool
 	Exhausted  bool // the cap of hits is used up
 	NotStarted bool
+	Locked     bool // it has a password, and who asks has not typed it
 }
 
-// factsOf returns the facts about link l. Exhausted is missing if it has started: a redirect learns that from Hit,
-// because a cap must be exact. location is the target with the query that is forwarded, because the
+// factsOf returns the facts about link l, for somebody who asks with headers; nil: for nobody in particular, who is not
+// asked for a password. Exhausted is missing if the link has started and is not locked: a redirect learns that from
+// Hit, because a cap must be exact. location is the target with the query that is forwarded, because the
 // block list may match both together.
-func (r *Redirector) factsOf(l index.Link, location []byte, nowMs int64) Facts {
+func (r *Redirector) factsOf(l index.Link, location, headers []byte, nowMs int64) Facts {
 	f := Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Limited: l.Unusual()}
 	if f.Limited {
 		f.Expired, f.NotStarted = l.Expired(nowMs), nowMs < extras.StartsAtMs(l.Extras())
-		f.Exhausted = f.NotStarted && r.engine.UsedUp(l) // no Hit will say it
+		f.Locked = headers != nil && r.isLocked(l, headers, nowMs)
+		f.Exhausted = (f.NotStarted || f.Locked) && r.engine.UsedUp(l) // no Hit will say it
 	}
 	return f
 }
@@ -107,6 +112,8 @@ func (f Facts) Verdict() Outcome {
 		return Exhausted
 	case f.NotStarted:
 		return NotStarted
+	case f.Locked:
+		return Locked
 	}
 	return Redirected
 }
@@ -133,7 +140,7 @@ func (r *Redirector) StateNow(l index.Link, nowMs int64) engine.State {
 // verdictOn returns the outcome of a redirect of l that forwards no query.
 func (r *Redirector) verdictOn(l index.Link, nowMs int64) Outcome {
 	var target [256]byte
-	facts := r.factsOf(l, l.AppendTarget(target[:0]), nowMs)
+	facts := r.factsOf(l, l.AppendTarget(target[:0]), nil, nowMs)
 	facts.Exhausted = r.engine.UsedUp(l)
 	return facts.Verdict()
 }
@@ -145,6 +152,7 @@ type Peeked struct {
 	Target string   // its own
 	Others []string // targets that its rules or its split may choose instead
 	Capped bool
+	Locked bool // visitors must type a password
 }
 
 // Known returns Redirected if there is a link of k, whatever its state; else UnknownCode, or StillLoading. It counts
@@ -196,7 +204,7 @@ func (r *Redirector) Peek(key turnstile.Key, k engine.KeyView, fold bool, nowMs 
 	case o != Redirected:
 		return Peeked{}, o
 	}
-	return Peeked{l.Key(nil).Own(), l.ID(), string(l.AppendTarget(nil)), othersOf(l), l.Flags()&engine.FlagCapped != 0}, Redirected
+	return Peeked{l.Key(nil).Own(), l.ID(), string(l.AppendTarget(nil)), othersOf(l), l.Flags()&engine.FlagCapped != 0, extras.Lock(l.Extras()) != 0}, Redirected
 }
 
 // othersOf returns the targets of a link beside its own.

@@ -28,9 +28,22 @@ var columns = []column{
 	{"starts_at", []string{"starts", "start"}, func(cell string, zone *time.Location) any { return moment(cell, zone, when.Begin) }},
 	{"note", []string{"notes", "comment"}, text},
 	{"domain", []string{"host"}, text},
+	{"reuse", nil, yes},
 }
 
 func text(cell string, _ *time.Location) any { return cell }
+
+// yes reports whether a cell says yes, in the words of people and of spreadsheets. Another text is returned as it is,
+// and the API refuses it.
+func yes(cell string, _ *time.Location) any {
+	switch strings.ToLower(cell) {
+	case "true", "yes", "y", "x", "1":
+		return true
+	case "false", "no", "n", "0":
+		return false
+	}
+	return cell
+}
 
 // Names lists the columns that a sheet may have, for people.
 func Names() string {

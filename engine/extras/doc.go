@@ -19,6 +19,7 @@
 //	4 target        1: the number of the link's own address; there with rules or a split, and only then
 //	5 rules         one after the other, at most 32
 //	6 split         its shares, one after the other, 2 to 10
+//	7 lock          8: not 0; a number that changes with the password of the link
 //
 // A rule is as long as its head says, so that one which does not match is passed over in one step:
 //

@@ -1,6 +1,7 @@
 package extras
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 
@@ -15,6 +16,7 @@ const (
 	own
 	rules
 	split
+	lock
 
 	known // parts from this number on are those of newer programs
 )
@@ -50,6 +52,8 @@ type Fields struct {
 	Target uint8   // the number of the link's own address, if it decides; else 0
 	Rules  []Rule  // at most MaxRules
 	Split  []Share // MinShares to MaxShares; nil: none
+
+	Lock uint64 // not 0: visitors must type a password, with which the number changes
 }
 
 // ErrMalformed: the bytes are not a blob that this program writes.
@@ -77,6 +81,9 @@ func (f *Fields) Append(dst []byte) []byte {
 		b := appendSplit(nil, f.Split)
 		dst = append(appendHead(dst, split, len(b)), b...)
 	}
+	if f.Lock != 0 {
+		dst = binary.LittleEndian.AppendUint64(appendHead(dst, lock, 8), f.Lock)
+	}
 	return dst
 }
 
@@ -103,24 +110,40 @@ func Read[Bytes string | []byte](blob Bytes) (f Fields, err error) {
 }
 
 // ReadUnnumbered is Read of the blob of a link that is being written, whose targets may lack numbers.
-func ReadUnnumbered[Bytes string | []byte](blob Bytes) (f Fields, err error) {
-	if len(blob) > MaxBytes {
+func ReadUnnumbered[Bytes string | []byte](blob Bytes) (Fields, error) {
+	f, wrong := ReadBegun(blob)
+	if wrong != "" {
 		return Fields{}, ErrMalformed
+	}
+	return f, nil
+}
+
+// partNames are what links call the parts that somebody can get wrong.
+var partNames = [known]string{startsAt: "starts_at", expiredURL: "expired_url", rules: "rules", split: "split"}
+
+// noPart is the name of all else that can be wrong with a blob.
+const noPart = "blob"
+
+// ReadBegun is ReadUnnumbered of a blob that may have parts which say what no link may have. It reads them, too, as far
+// as it can. wrong is the name of the first one; empty: there is none.
+func ReadBegun[Bytes string | []byte](blob Bytes) (f Fields, wrong string) {
+	if len(blob) > MaxBytes {
+		return Fields{}, noPart
 	}
 	for before := byte(0); len(blob) > 0; {
 		if len(blob) < headBytes {
-			return Fields{}, ErrMalformed
+			return Fields{}, noPart
 		}
 		part, sizeBytes := blob[0], int(blob[1])|int(blob[2])<<8
 		if part <= before || part >= known || sizeBytes > len(blob)-headBytes {
-			return Fields{}, ErrMalformed
+			return Fields{}, noPart
 		}
 		if !f.read(part, string(blob[headBytes:headBytes+sizeBytes])) {
-			return Fields{}, ErrMalformed
+			wrong = cmp.Or(wrong, partNames[part], noPart)
 		}
 		before, blob = part, blob[headBytes+sizeBytes:]
 	}
-	return f, nil
+	return f, wrong
 }
 
 // read takes the bytes of a part into f. It returns false if they are not what Append writes.
@@ -150,6 +173,11 @@ func (f *Fields) read(part byte, b string) (ok bool) {
 		f.Rules, ok = readRules([]byte(b))
 	case split:
 		f.Split, ok = readSplit([]byte(b))
+	case lock:
+		if len(b) == 8 {
+			f.Lock = binary.LittleEndian.Uint64([]byte(b))
+		}
+		return f.Lock != 0
 	}
 	return ok
 }
@@ -200,6 +228,14 @@ func Rules(blob []byte) []byte { return find(blob, rules) }
 
 // Split returns the split of a link, for CutShare; nil: it has none.
 func Split(blob []byte) []byte { return find(blob, split) }
+
+// Lock returns the number that changes with the password of a link; 0: it has no password.
+func Lock(blob []byte) uint64 {
+	if b := find(blob, lock); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
 
 // find returns the bytes of a part, which alias the blob; nil: it has no such part.
 func find(blob []byte, part byte) []byte {

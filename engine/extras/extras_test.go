@@ -21,6 +21,7 @@ func anyFields() *rapid.Generator[Fields] {
 			Card:       rapid.Bool().Draw(t, "card"),
 			Rules:      rapid.SliceOfN(anyRule(), 0, 3).Draw(t, "rules"),
 			Split:      anySplit().Draw(t, "split"),
+			Lock:       rapid.SampledFrom([]uint64{0, 1, 1<<64 - 1}).Draw(t, "lock"),
 		}
 		f.Number("https://own.example/", &Fields{}, "", rapid.Uint8Max(200).Draw(t, "last"))
 		return f
@@ -61,6 +62,7 @@ func TestABlobIsReadAsItWasWritten(t *testing.T) {
 		expect.MustEqual(t, StartsAtMs(blob), want.StartsAtMs, "a redirect reads another start")
 		expect.MustEqual(t, string(ExpiredURL(blob)), want.ExpiredURL, "a redirect reads another address")
 		expect.MustEqual(t, QueryOf(blob), want.Query, "a redirect treats the query in another way")
+		expect.MustEqual(t, Lock(blob), want.Lock, "a redirect asks for another password")
 	})
 }
 
@@ -106,6 +108,8 @@ func TestWhatAppendDoesNotWriteIsMalformed(t *testing.T) {
 		"a share alone":               ownNumber + "\x06\x06\x00" + "\x02\x01\x00\x01\x00u",
 		"a share without weight":      ownNumber + "\x06\x0c\x00" + "\x02\x01\x00\x01\x00u" + "\x03\x00\x00\x01\x00u",
 		"a share of 1001":             ownNumber + "\x06\x0c\x00" + "\x02\x01\x00\x01\x00u" + "\x03\xe9\x03\x01\x00u",
+		"a lock of 7 bytes":           "\x07\x07\x00" + "\x01\x00\x00\x00\x00\x00\x00",
+		"the lock 0":                  "\x07\x08\x00" + strings.Repeat("\x00", 8),
 		"too many bytes":              "\x63\x00\x80" + strings.Repeat("x", MaxBytes),
 	} {
 		got, err := Read(blob)

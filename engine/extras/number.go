@@ -74,6 +74,14 @@ func (f *Fields) Number(url string, before *Fields, urlBefore string, last uint8
 	return last, true
 }
 
+// Greatest returns the greatest number of a target of f, 0 if f does not decide.
+func (f *Fields) Greatest() (greatest uint8) {
+	for _, t := range f.targets("") {
+		greatest = max(greatest, *t.number)
+	}
+	return greatest
+}
+
 // numbered reports whether each target of a link that decides has a number of its own, and no other link has one.
 func (f *Fields) numbered() bool {
 	if !f.Decides() {

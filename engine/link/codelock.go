@@ -2,12 +2,56 @@ package link
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/errs"
 )
+
+// keyLocks are locks by key. Memory holds those that are taken.
+type keyLocks[K comparable] struct {
+	mu struct {
+		sync.Mutex
+		held map[K]chan struct{} // closed on unlock
+	}
+}
+
+func (l *keyLocks[K]) init() { l.mu.held = make(map[K]chan struct{}) }
+
+// lock takes the lock of k. It waits for the present holder until ctx is done: then it returns false.
+func (l *keyLocks[K]) lock(ctx context.Context, k K) (taken bool) {
+	for {
+		held := l.tryLock(k)
+		if held == nil {
+			return true
+		}
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// tryLock takes the lock of k and returns nil, or returns a channel that is closed when the holder unlocks it.
+func (l *keyLocks[K]) tryLock(k K) (held <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if held, taken := l.mu.held[k]; taken {
+		return held
+	}
+	l.mu.held[k] = make(chan struct{})
+	return nil
+}
+
+func (l *keyLocks[K]) unlock(k K) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.mu.held[k])
+	delete(l.mu.held, k)
+}
 
 // codeLock is the lock of a code, and the owner that was entered for it.
 type codeLock struct {

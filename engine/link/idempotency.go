@@ -26,11 +26,11 @@ const (
 // themselves are only in the store: 100,000 receipts a token are too many to keep in memory for the
 // few that are ever read again.
 type receipts struct {
-	limit int // a sender
+	limit int                  // a sender
+	locks keyLocks[RequestKey] // of requests under way: the right to answer them
 
 	mu struct {
 		sync.Mutex
-		held map[RequestKey]chan struct{} // closed on unlock
 		// kept counts rows of the store, including expired rows that are not swept yet, and rows
 		// about to be written. A sender without rows is not in it.
 		kept map[[32]byte]int
@@ -43,44 +43,8 @@ type receipts struct {
 
 func (r *receipts) init(limit int) {
 	r.limit = limit
-	r.mu.held = make(map[RequestKey]chan struct{})
+	r.locks.init()
 	r.mu.kept = make(map[[32]byte]int)
-}
-
-// lock takes the right to answer the request of key k. It waits for the present holder until ctx is
-// done. Then the write of that holder may still succeed, and would count as this caller's:
-// ErrOutcomeUnknown.
-func (r *receipts) lock(ctx context.Context, k RequestKey) error {
-	for {
-		held := r.tryLock(k)
-		if held == nil {
-			return nil
-		}
-		select {
-		case <-held:
-		case <-ctx.Done():
-			return errs.ErrOutcomeUnknown
-		}
-	}
-}
-
-// tryLock takes the right and returns nil, or returns a channel that is closed when the holder
-// unlocks it.
-func (r *receipts) tryLock(k RequestKey) (held <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if held, taken := r.mu.held[k]; taken {
-		return held
-	}
-	r.mu.held[k] = make(chan struct{})
-	return nil
-}
-
-func (r *receipts) unlock(k RequestKey) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	close(r.mu.held[k])
-	delete(r.mu.held, k)
 }
 
 // add counts a receipt that is about to be written. It returns ErrTooManyReceipts if the sender has
@@ -139,7 +103,7 @@ func (o *once) settle(written bool) {
 	if o.counted && !written {
 		o.receipts.remove(o.request.Sender)
 	}
-	o.receipts.unlock(o.request.RequestKey)
+	o.receipts.locks.unlock(o.request.RequestKey)
 	o.gate.leave()
 }
 
@@ -186,9 +150,9 @@ func (ls *Links) answerOnce(
 	if err := ls.gate.enter(); err != nil {
 		return err
 	}
-	if err := ls.receipts.lock(ctx, q.RequestKey); err != nil {
+	if !ls.receipts.locks.lock(ctx, q.RequestKey) {
 		ls.gate.leave()
-		return err
+		return errs.ErrOutcomeUnknown // the write of the one who has it may succeed, and would count as this caller's
 	}
 	o := &once{receipts: &ls.receipts, gate: &ls.gate, request: q}
 	defer func() {
@@ -260,13 +224,13 @@ func (r *receipts) sweepChunk(store Store, old func(createdAtMs int64) bool) (mo
 	var held []RequestKey
 	defer func() {
 		for _, k := range held {
-			r.unlock(k)
+			r.locks.unlock(k)
 		}
 	}()
 	return store.SweepReceipts(ReceiptSweep{
 		Old: old,
 		Lock: func(k RequestKey) bool {
-			free := r.tryLock(k) == nil
+			free := r.locks.tryLock(k) == nil
 			if free {
 				held = append(held, k)
 			}

@@ -64,10 +64,19 @@ type Hot struct {
 }
 
 // fields returns what the extras say. They are always well-formed: nothing else is written, or read. Only in the course
-// of an edit targets may lack their numbers.
+// of a write targets may lack their numbers, and parts may be wrong, which normalize reports.
 func (h *Hot) fields() extras.Fields {
-	f, _ := extras.ReadUnnumbered(h.Extras)
+	f, _ := extras.ReadBegun(h.Extras)
 	return f
+}
+
+// GreatestTarget returns the greatest number of a target that the link has, 0 if it has one target without a number.
+func (h *Hot) GreatestTarget() uint8 {
+	if h.Extras == "" {
+		return 0
+	}
+	f := h.fields()
+	return f.Greatest()
 }
 
 // setFields makes the extras of what they are to say.
@@ -105,6 +114,7 @@ type Cold struct {
 	Tags         []string
 	Reuse        bool   // it was made with Draft.Reuse, and may be found by others
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
+	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
 	Card         Card   // zero: it has none; the extras say whether it has one, too
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
@@ -269,7 +279,7 @@ func (r *Record) SetStart(at time.Time) {
 // SetExpiredURL sets where visitors are sent once the link is expired or used up; empty: nowhere.
 func (r *Record) SetExpiredURL(url string) {
 	f := r.Hot.fields()
-	f.ExpiredURL = url
+	f.ExpiredURL = url[:min(len(url), limits.MaxTargetBytes+1)] // one that is too long still fits into its part
 	r.Hot.setFields(f)
 }
 
@@ -292,7 +302,7 @@ func (r *Record) SetCard(c Card) {
 func (r *Record) SetRules(rules []extras.Rule) bool {
 	f := r.Hot.fields()
 	f.Rules = rules
-	return r.Hot.trySetFields(f)
+	return r.Hot.trySetFields(f, "rules")
 }
 
 // SetSplit sets the split of the link; empty: it has none. It returns false, and has changed nothing, if a link cannot
@@ -300,17 +310,24 @@ func (r *Record) SetRules(rules []extras.Rule) bool {
 func (r *Record) SetSplit(split []extras.Share) bool {
 	f := r.Hot.fields()
 	f.Split = split
-	return r.Hot.trySetFields(f)
+	return r.Hot.trySetFields(f, "split")
 }
 
-// trySetFields sets what the extras say, unless they cannot say it.
-func (h *Hot) trySetFields(f extras.Fields) bool {
+// trySetFields sets what the extras say, unless they cannot say it in the part of that name, or in all.
+func (h *Hot) trySetFields(f extras.Fields, part string) (ok bool) {
 	blob := string(f.Append(nil))
-	_, err := extras.ReadUnnumbered(blob)
-	if err == nil {
-		h.Extras = blob
+	if back, wrong := extras.ReadBegun(blob); wrong != part && string(back.Append(nil)) == blob {
+		h.Extras, ok = blob, true
 	}
-	return err == nil
+	return ok
+}
+
+// SetPassword sets the password that visitors must type, by its hash; empty: none.
+func (r *Record) SetPassword(hash string) {
+	r.Cold.Password = hash
+	f := r.Hot.fields()
+	f.Lock = extras.LockOf(hash)
+	r.Hot.setFields(f)
 }
 
 // numberTargets gives each target of a link that decides its number. old is the link before the edit, nil if it is new.
@@ -362,6 +379,9 @@ type Detail struct {
 	Number         uint8          // of its own target, if it has rules or a split; else 0
 	Rules          []extras.Rule  // with the numbers of their targets
 	Split          []extras.Share // the same
+	Lock           uint64         // changes with the password that visitors must type; 0: none
+	Password       string         // its hash; empty in the audit log
+	LastTarget     uint8          // the greatest number that a target of it ever had; 0: it had one target all along
 	Card           Card           // zero: none
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
@@ -389,6 +409,10 @@ type Draft struct {
 	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
 	Split          []extras.Share // the same
 	Card           Card           // whose Image must come from a TargetPolicy; zero: none
+
+	// Password is the hash of the password that visitors must type, in the form of argon2 ($argon2id$v=19$…);
+	// empty: none.
+	Password string
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
@@ -442,6 +466,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec.SetExpiry(d.ExpiresAt)
 	rec.SetStart(d.StartsAt)
 	rec.SetExpiredURL(d.ExpiredURL)
+	rec.SetPassword(d.Password)
 	if d.Card != (Card{}) {
 		rec.SetCard(d.Card)
 	}
@@ -464,12 +489,25 @@ func (r *Record) setChoices(d *Draft) error {
 		return nil
 	}
 	if !r.SetRules(d.Rules) {
-		return invalid.Error{{Field: "rules", Code: "range", Message: "must be at most 32 rules of 1 to 8 conditions, and 8192 bytes"}}
+		return invalid.Error{wrongPart("rules")}
 	}
 	if !r.SetSplit(d.Split) {
-		return invalid.Error{{Field: "split", Code: "range", Message: "must be 2 to 10 parts with weights of 1 to 1000, and 8192 bytes"}}
+		return invalid.Error{wrongPart("split")}
 	}
 	return r.numberTargets(nil)
+}
+
+// wrongPart returns the error of a part of the extras that says what no link may have.
+func wrongPart(part string) invalid.FieldError {
+	switch part {
+	case "starts_at":
+		return invalid.FieldError{Field: part, Code: "range", Message: "must be later than 1970"}
+	case "expired_url":
+		return invalid.FieldError{Field: part, Code: "too_long", Message: "must have at most 8192 bytes"}
+	case "split":
+		return invalid.FieldError{Field: part, Code: "range", Message: "must be 2 to 10 parts with weights of 1 to 1000, and 8192 bytes"}
+	}
+	return invalid.FieldError{Field: "rules", Code: "range", Message: "must be at most 32 rules of 1 to 8 conditions, and 8192 bytes"}
 }
 
 // normalize sets the flags that follow from other fields, drops tags that are there twice, and returns an InvalidError
@@ -489,10 +527,13 @@ func (r *Record) normalize() error {
 		}
 	}
 	check(r.Hot.Target != "" && len(r.Hot.Target) <= limits.MaxTargetBytes, "url", "too_long", "must have 1 to 8192 bytes")
-	more, err := extras.Read(r.Hot.Extras)
-	check(err == nil, "starts_at", "range", "must be later than 1970, and expired_url have at most 8192 bytes")
-	starts := more.StartsAtMs
-	check(starts == 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
+	if _, err := extras.Read(r.Hot.Extras); err != nil {
+		_, part := extras.ReadBegun(r.Hot.Extras)
+		wrong = append(wrong, wrongPart(part))
+	}
+	starts := r.Hot.StartsAtMs()
+	check(starts <= 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
+	check(r.Cold.Password == "" || extras.IsPasswordHash(r.Cold.Password), "password", "format", "must be a hash")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	for _, text := range texts {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
@@ -531,13 +572,14 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
 		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Note: r.Cold.Note,
-		Tags: r.Cold.Tags, Card: r.Cold.Card, Hits: hits,
+		Tags: r.Cold.Tags, LastTarget: r.Cold.LastTarget, Card: r.Cold.Card, Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {
 		d.ExpiresAt = time.UnixMilli(r.Hot.ExpiresAtMs).UTC()
 	}
 	more := r.Hot.fields()
 	d.ForwardPath, d.Number, d.Rules, d.Split = more.ForwardPath, more.Target, more.Rules, more.Split
+	d.Lock, d.Password = more.Lock, r.Cold.Password
 	if d.ExpiredURL = more.ExpiredURL; more.StartsAtMs != 0 {
 		d.StartsAt = time.UnixMilli(more.StartsAtMs).UTC()
 	}

@@ -22,8 +22,8 @@ type Links struct {
 	ids      ids
 	receipts receipts
 	owners   owners
-	reuses   reuses
-	waits    deadlines // of writers
+	reuses   keyLocks[reuseKey] // see reuse.go
+	waits    deadlines          // of writers
 	gate     gate
 	caps     sharedCaps
 	writes   sync.Pool // *write

@@ -39,7 +39,8 @@ func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, e
 	case d.Alias != "":
 		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o, nil)
 	case d.Reuse:
-		return ls.createReusing(ctx, rec, &d, o)
+		reusing := d // what is looked for escapes to the heap: this copy of it, so that other creates need no memory
+		return ls.createReusing(ctx, rec, &reusing, o)
 	}
 	detail, err = ls.createDrawn(ctx, rec, &d, o, nil)
 	return detail, false, err
@@ -367,6 +368,13 @@ func (ls *Links) Read(k index.Key) (Detail, error) {
 func (ls *Links) Made(k index.Key) (id uint64, created time.Time, err error) {
 	rec, err := ls.readLive(k)
 	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
+}
+
+// Password returns the id of a link, and the hash of the password that its visitors must type; empty: none. It takes no
+// lock, as Made. Error: ErrNotFound.
+func (ls *Links) Password(k index.Key) (id uint64, hash string, err error) {
+	rec, err := ls.readLive(k)
+	return rec.Hot.ID, rec.Cold.Password, err
 }
 
 // CardOf returns the card of the link with that id, the zero Card if it has none. It takes no lock, so the card may be

@@ -134,6 +134,9 @@ func (s *blockSet) read(hosts []uint64, entry string) ([]uint64, error) {
 		scheme = "http://"
 	}
 	target, err := Policy{}.Parse(scheme + entry)
+	if wrong, ok := err.(invalid.FieldError); ok && wrong.Code == codeScheme {
+		err = WebSchemes.errScheme("")
+	}
 	if err != nil {
 		return hosts, err
 	}

@@ -23,7 +23,7 @@ func (s Schemes) splitTarget(raw string) (scheme, authority, rest string, err er
 		return "", "", "", notAbsolute(raw)
 	}
 	if !isWebScheme(scheme) && !s.has(scheme) {
-		return "", "", "", wrongScheme(after)
+		return "", "", "", s.wrongScheme(scheme, after)
 	}
 	after, found = strings.CutPrefix(after, "//")
 	if !found {
@@ -48,9 +48,9 @@ func notAbsolute(raw string) error {
 	return errNotAbsolute
 }
 
-// wrongScheme returns the error of a target with another scheme than http and https, which after
+// wrongScheme returns the error of a target with a scheme that is neither http nor https and not listed, which after
 // follows. If that is a port, as in localhost:8080/x, the scheme is meant as a host.
-func wrongScheme(after string) error {
+func (s Schemes) wrongScheme(scheme, after string) error {
 	port := after
 	if end := strings.IndexAny(after, "/?#"); end >= 0 {
 		port = after[:end]
@@ -58,7 +58,7 @@ func wrongScheme(after string) error {
 	if port != "" && isDigits(port) {
 		return errNotAbsolute
 	}
-	return targetError(codeScheme, "must be http or https")
+	return s.errScheme(scheme)
 }
 
 // isScheme reports whether s is a scheme by RFC 3986, 3.1.

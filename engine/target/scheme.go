@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"shunt/engine/invalid"
 )
 
 // Schemes are the schemes of targets that an operator has listed, in lower case; nil: http and https.
 type Schemes []string
+
+// WebSchemes are http and https where no operator can list others.
+var WebSchemes = Schemes{"https", "http"}
 
 // AnyScheme is for targets that links have already, which were checked when they were written.
 var AnyScheme = Schemes{anyScheme}
@@ -59,17 +60,33 @@ func isWebScheme(scheme string) bool {
 	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
-// check returns err, the error of a target, or that of a scheme that is not listed.
+// check returns err, the error of a target, or that of a web scheme that is not listed.
 func (s Schemes) check(raw string, err error) error {
 	if s == nil {
 		return err
 	}
 	scheme, _, _ := strings.Cut(raw, ":")
-	if wrong, ok := err.(invalid.FieldError); ok && wrong.Code == codeScheme || err == nil && !s.has(scheme) {
-		return targetError(codeScheme, "must begin with one of "+strings.Join(s, ", "))
+	if err == nil && !s.has(scheme) {
+		return s.errScheme(scheme)
 	}
 	return err
 }
+
+// errScheme returns the error of a target with a scheme that s does not have. It names the setting that can change
+// this, if that takes such a scheme. One with a dot is meant as a host.
+func (s Schemes) errScheme(scheme string) error {
+	message := "must be http or https"
+	if s != nil && !s.onlyWeb() {
+		message = "must begin with one of " + strings.Join(s, ", ")
+	}
+	if !s.onlyWeb() && !strings.Contains(scheme, ".") && !slices.Contains(refusedSchemes, strings.ToLower(scheme)) {
+		message += " (an operator can allow more with --target-schemes)"
+	}
+	return targetError(codeScheme, message)
+}
+
+// onlyWeb reports whether s is WebSchemes: ParseSchemes returns nil for a list of the same.
+func (s Schemes) onlyWeb() bool { return len(s) == 2 && s.has("http") && s.has("https") }
 
 // checkOpaque returns the error of a target without a host. Nothing of it is rewritten, and no rule about hosts applies
 // to it.

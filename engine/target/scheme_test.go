@@ -37,6 +37,32 @@ func TestSchemesThatAnOperatorLists(t *testing.T) {
 	}
 }
 
+func TestTheErrorOfASchemeNamesTheSettingThatCouldAllowIt(t *testing.T) {
+	const hint = " (an operator can allow more with --target-schemes)"
+	listed, err := ParseSchemes("https,mailto")
+	expect.OK(t, err)
+	for name, c := range map[string]struct {
+		schemes     Schemes
+		typed, want string
+	}{
+		"of no list":                {nil, "tel:+1", "must be http or https" + hint},
+		"with a host":               {nil, "FTP://example.com/", "must be http or https" + hint},
+		"that nobody can list":      {nil, "JavaScript:alert(1)", "must be http or https"},
+		"that is meant as a host":   {nil, "example.com:", "must be http or https"},
+		"of a list":                 {listed, "tel:+1", "must begin with one of https, mailto" + hint},
+		"http, of a list":           {listed, "http://example.com/", "must begin with one of https, mailto" + hint},
+		"of a list that has no say": {listed, "data:x", "must begin with one of https, mailto"},
+		"of no setting":             {WebSchemes, "tel:+1", "must be http or https"},
+	} {
+		_, err := Policy{Schemes: c.schemes}.ParseTyped(c.typed)
+		expect.That(t, err != nil && err.(invalid.FieldError).Message == c.want, "%s: got %v, want %s", name, err, c.want)
+	}
+	skipped, err := new(BlockList).Replace([]byte("ftp://a.example/x"))
+	expect.That(t, err == nil && len(skipped) == 1 && skipped[0].Reason == "must be http or https", "of a block list: got %v, %v", skipped, err)
+	got, err := Policy{Schemes: WebSchemes}.ParseTyped("http://Example.com")
+	expect.That(t, err == nil && got == "http://example.com", "got %q, %v", got, err)
+}
+
 func TestTargetsOfOtherSchemes(t *testing.T) {
 	schemes, err := ParseSchemes("https,mailto,tel,market,a.b")
 	expect.OK(t, err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/engine"
+	"shunt/engine/extras"
 )
 
 const (
@@ -104,6 +105,11 @@ func (w *worker) any() string {
 	return w.alias()
 }
 
+// someSplit gives each link the targets 1 to someTargets: its own address has a number, too.
+var someSplit = []extras.Share{{URL: "https://a.example/", Weight: 1}, {URL: "https://b.example/", Weight: 1}}
+
+const someTargets = 3
+
 func (w *worker) draft() engine.Draft {
 	d := engine.Draft{
 		Owner:          owners[w.rng.IntN(len(owners))],
@@ -111,6 +117,7 @@ func (w *worker) draft() engine.Draft {
 		RedirectStatus: []int{301, 302, 307, 308}[w.rng.IntN(4)],
 		Title:          strings.Repeat("t", w.rng.IntN(20)),
 		MaxHits:        []uint64{0, 0, 3, 1000}[w.rng.IntN(4)],
+		Split:          someSplit,
 	}
 	for _, tag := range []string{"a", "b", "c"} {
 		if w.rng.IntN(2) == 0 {
@@ -257,7 +264,7 @@ func (w *worker) hit() {
 		visitor := w.rng.IntN(6)
 		last.hits.hit(visitor, func() bool {
 			return w.s.e.Hit(l, engine.Visit{
-				Visitor: spread(uint64(visitor)), NowMs: w.h.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor)),
+				Visitor: spread(uint64(visitor)), NowMs: w.h.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor%(someTargets+1))),
 			})
 		})
 		l.Release()

@@ -51,7 +51,7 @@ func newScript(seed uint64) script {
 func drawStep(rng *rand.Rand, n int) step {
 	s := step{row: fmt.Sprintf("link-%d", rng.IntN(scriptLinks))}
 	s.draft = engine.Draft{
-		Alias: s.row, Owner: 1, RedirectStatus: 302, Title: fmt.Sprintf("title %d", n), Tags: []string{"a", "b"}[:rng.IntN(3)],
+		Alias: s.row, Owner: 1, RedirectStatus: 302, Title: fmt.Sprintf("title %d", n), Tags: []string{"a", "b"}[:rng.IntN(3)], Split: someSplit,
 		Target: fmt.Sprintf("https://example.com/%d/%s", n, strings.Repeat("x", rng.IntN(2000))),
 	}
 	switch k := rng.IntN(100); {
@@ -178,7 +178,7 @@ func (p *player) play(s *step) (acked string, err error) {
 func (p *player) hit(code string) (answered int) {
 	for visitor := range hitsAStep {
 		l, ok := p.s.e.Resolve(keyOf(code).View())
-		v := engine.Visit{Visitor: spread(uint64(visitor)), NowMs: p.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor))}
+		v := engine.Visit{Visitor: spread(uint64(visitor)), NowMs: p.nowMs.Load(), Kind: engine.KindOf(engine.ClassHit, uint8(visitor%(someTargets+1)))}
 		if ok && p.s.e.Hit(l, v) {
 			answered++
 		}

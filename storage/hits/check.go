@@ -174,19 +174,30 @@ func (p *tallyPart) wantLink(key []byte, target *row.RawTally, ofLink []byte) {
 	}
 }
 
-// wantSubject checks that the link, also that of a target, or the owner, of a row is there.
+// wantSubject checks that the link or the owner of a row is there, and, of a row of a target, that its link gave it
+// that number.
 func (p *tallyPart) wantSubject(key []byte, id uint64) error {
 	if p.cold == nil {
 		return p.c.WantOwner(uint32(id), p.name, key)
 	}
-	id, _ = engine.SplitID(id)
+	id, target := engine.SplitID(id)
 	p.key = row.AppendColdKey(p.key[:0], id)
 	if why := p.c.IDProblem(id); why != "" {
 		p.c.Fault(check.Where(p.name, key), "%s", why)
-	} else if _, ok := p.cold.Find(p.key); !ok {
+	} else if v, ok := p.cold.Find(p.key); !ok {
 		p.c.Fault(check.Where(p.name, key), "no link, not even a deleted one, has id %d", id)
+	} else if target != 0 {
+		p.wantGiven(key, id, target, v)
 	}
 	return nil
+}
+
+// wantGiven checks that a link, of which cold is the record, gave a target its number. A record that cannot be read is
+// reported with its table.
+func (p *tallyPart) wantGiven(key []byte, link uint64, target uint8, cold []byte) {
+	if c, err := row.DecodeCold(cold); err == nil && target > c.LastTarget {
+		p.c.Fault(check.Where(p.name, key), "it is of target %d, and the greatest number that link %d gave to one is %d", target, link, c.LastTarget)
+	}
 }
 
 // linkOf returns the link of a tally of a target.

@@ -123,16 +123,28 @@ func (p *coldPart) Row(key, value []byte) error {
 		}
 		if !c.Edge {
 			p.wantIndexRows(&hot, &cold)
-		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse {
-			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures or reuse, and this one has some of code %q", cold.Code)
+			p.wantLock(key, &hot, &cold)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse || cold.Password != "" {
+			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures, reuse or password, and this one has some of code %q", cold.Code)
 		}
 	}
 	return nil
 }
 
-// wantIndexRows checks that the link has the index rows that an edit of it would write.
+// wantLock checks that a redirect asks for the password that the link has.
+func (p *coldPart) wantLock(key []byte, hot *engine.HotView, cold *engine.Cold) {
+	if extras.Lock(hot.Extras) != extras.LockOf(cold.Password) {
+		p.c.Fault(check.Where("cold", key), "the password of code %q is not the one that its redirect asks for", cold.Code)
+	}
+}
+
+// wantIndexRows checks that the link has the index rows that an edit of it would write, and that it gave each of its
+// targets its number. p.key is the key of hot.
 func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	own := row.OwnHot(hot)
+	if n := own.GreatestTarget(); n > cold.LastTarget {
+		p.c.Fault(check.Where("hot", p.key), "code %q has the target %d, and the greatest number that it gave to one is %d", cold.Code, n, cold.LastTarget)
+	}
 	p.text = engine.AppendSearched(p.text[:0], &own, cold)
 	e := entryOf(&own, cold, p.text)
 	p.value = row.AppendIndexValue(p.value[:0], &e)

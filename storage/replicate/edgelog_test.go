@@ -583,6 +583,41 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	wantNoFaults(t, restored.Inspect())
 }
 
+// TestHitsOfATargetThatWasNeverGivenCountForTheLink has an edge that says so: the writer keeps no row of such a target.
+func TestHitsOfATargetThatWasNeverGivenCountForTheLink(t *testing.T) {
+	s, stop := newWriter(t, vfs.NewMem())
+	defer func() { stop(); closeStore(t, s) }()
+	_, err := s.AllocateIDs(10)
+	expect.OK(t, err)
+	for id := range uint64(2) {
+		apply(t, s, rowtest.Creation(rowtest.Link(fmt.Sprint("code", id+1), id+1, 1))) // which gave the numbers 1 to 3
+	}
+	expect.OK(t, s.BeginEdgeLog())
+	e := newWriterEdge(t)
+	defer func() { closeStore(t, e.s) }()
+	e.want(s, "edge")
+	f := rowtest.NewFlush()
+	for id := range uint64(2) {
+		for n, target := range []uint8{3, 4, 255} {
+			m := rowtest.Hit(uint64(n))
+			f.Add(24*800, id+1, 1, m)
+			f.AddTarget(24*800, id+1, target, m)
+		}
+	}
+	flush(t, e.s, 1, f)
+	p := posted(t, e.s, 0)
+	kept, err := s.MeetEdge("edge", p.ID)
+	expect.OK(t, err)
+	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	expect.That(t, err == nil && len(done.Hits) == 2 && done.Hits[0].Hits == 3, "got %+v, %v", done, err)
+	m := s.Rows.Metrics()
+	expect.That(t, m.PulledRowsDropped == 4 && m.PulledRows == 5, "%d rows applied, %d dropped", m.PulledRows, m.PulledRowsDropped)
+	for id, want := range map[uint64]uint64{1: 3, engine.TargetID(1, 3): 1, engine.TargetID(1, 4): 0, engine.TargetID(1, 255): 0, 2: 3, engine.TargetID(2, 3): 1} {
+		expect.Equal(t, lifeHits(t, s, id), want, "hits of %x", id)
+	}
+	wantNoFaults(t, s.Inspect())
+}
+
 // hashBefore returns the hash of the record before a position, of those of a whole outbox.
 func hashBefore(records [][]byte, position uint64) (h RecordHash) {
 	if position > 1 {

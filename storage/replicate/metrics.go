@@ -19,7 +19,7 @@ type Metrics struct {
 	OutboxWithoutVisitors   uint64       // rows that they will lack the visitors of
 	Append                  kv.Histogram // seconds until an entry of this node was in the log
 	PulledRows              uint64       // of other nodes, applied here
-	PulledRowsDropped       uint64       // of them, those of links that were purged here
+	PulledRowsDropped       uint64       // of them, those of links purged here, and of targets that a link never had
 }
 
 // Metrics returns the figures.

@@ -142,6 +142,10 @@ type pulledBatch struct {
 	hits          []engine.PulledHits
 	edge          bool // see pulledFrom
 	rows, dropped uint64
+
+	// last has, by link, the greatest number that it ever gave to a target, of links with rows of targets: so one
+	// record is read for all of these rows.
+	last map[uint64]uint8
 }
 
 // add adds the rows of a record. If it is doubtful, some of its links may be purged.
@@ -161,15 +165,19 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 		if !given && !a.edge {
 			return fmt.Errorf("%w: hits of link %d, whose id was never given", row.ErrCorrupt, link)
 		}
-		if doubtful || !given {
-			known, err := a.store.writer.Known(row.AppendColdKey(a.key[:0], link))
-			if err != nil {
-				return err
-			}
-			if !known {
-				a.dropped++
-				continue
-			}
+		known := true
+		switch {
+		case target != 0:
+			known, err = a.gave(link, target)
+		case doubtful || !given:
+			known, err = a.store.writer.Known(row.AppendColdKey(a.key[:0], link))
+		}
+		if err != nil {
+			return err
+		}
+		if !known {
+			a.dropped++
+			continue
 		}
 		a.merge(&r)
 		hits, err := row.DecodeTallyHits(r.Tally)
@@ -181,6 +189,31 @@ func (a *pulledBatch) add(record []byte, doubtful bool) error {
 		}
 	}
 	return rows.Err()
+}
+
+// gave reports whether there is the link of a row of a target, and has ever given a target that number. Only a node
+// at fault counts hits of a number that was never given. They are refused as those of an id that was never given; of an
+// edge they count for the link alone, as those of an unknown link do for their owner.
+func (a *pulledBatch) gave(link uint64, target uint8) (bool, error) {
+	last, read := a.last[link]
+	if !read {
+		v, err := a.store.writer.Get(row.AppendColdKey(a.key[:0], link))
+		if err != nil || v == nil {
+			return false, err
+		}
+		cold, err := row.DecodeCold(v)
+		if err != nil { // not the fault of who sends hits: 'shunt check' names the record
+			return false, nil
+		}
+		if last = cold.LastTarget; a.last == nil {
+			a.last = make(map[uint64]uint8)
+		}
+		a.last[link] = last
+	}
+	if target > last && !a.edge {
+		return false, fmt.Errorf("%w: hits of target %d of link %d, which has given %d numbers", row.ErrCorrupt, target, link, last)
+	}
+	return target <= last, nil
 }
 
 func (a *pulledBatch) merge(r *row.OutboxRow) {

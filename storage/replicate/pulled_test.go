@@ -448,8 +448,8 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 		return bytes.Clone(o.End())
 	}
 	one := row.OutboxRow{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(rowtest.Hit(1))}
-	never, neverTarget, ofNothing := one, one, one
-	never.ID, neverTarget.ID, ofNothing.ID = 500, engine.TargetID(500, 2), 1<<56|1
+	never, neverTarget, ofNothing, ofNoNumber := one, one, one, one
+	never.ID, neverTarget.ID, ofNothing.ID, ofNoNumber.ID = 500, engine.TargetID(500, 2), 1<<56|1, engine.TargetID(1, 4)
 	flipped := bytes.Clone(p.Records[1])
 	flipped[len(flipped)/2] ^= 4
 	for name, c := range map[string]struct {
@@ -465,6 +465,7 @@ func TestRefusedRecordsChangeNothing(t *testing.T) {
 		"an empty record":                   {2, [][]byte{good, {}}, ErrCorrupt},
 		"a link that was never made":        {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, never)}, ErrCorrupt},
 		"a target of a link never made":     {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, neverTarget)}, ErrCorrupt},
+		"a target of a number never given":  {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, ofNoNumber)}, ErrCorrupt},
 		"an id with bits of nothing":        {2, [][]byte{good, record(row.OutboxHead{Position: 3}, one, ofNothing)}, ErrCorrupt},
 		"one from beyond the log":           {2, [][]byte{record(row.OutboxHead{Position: 2, Sequence: log.head.Sequence + 1}, one)}, ErrOutboxEarly},
 		"a tally that is none":              {2, [][]byte{good, record(row.OutboxHead{Position: 3}, row.OutboxRow{Table: row.TableLinkHours, ID: 1, Tally: []byte{1, 1}})}, ErrCorrupt},

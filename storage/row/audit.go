@@ -113,7 +113,7 @@ func appendAuditLink(dst []byte, e *engine.AuditEntry) []byte {
 	for _, rec := range [...]*engine.Record{e.Before, e.After} {
 		if rec != nil {
 			dst = appendSized(dst, func(dst []byte) []byte { return AppendHot(dst, &rec.Hot) })
-			dst = appendSized(dst, func(dst []byte) []byte { return AppendCold(dst, &rec.Cold) })
+			dst = appendSized(dst, func(dst []byte) []byte { return appendShown(dst, rec.Cold) })
 		}
 	}
 	return dst

@@ -71,7 +71,9 @@ func TestAuditEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		e := engine.AuditEntry{Stamp: rapid.Uint64().Draw(t, "stamp"), Action: engine.LinkEdited, By: goldenBy, Before: record(), After: record()}
 		e.By.AtMs = rapid.Int64Range(1, maxAuditMs).Draw(t, "at")
-		got, err := DecodeAudit(e.Stamp, AppendAudit(nil, &e))
+		written := AppendAudit(nil, &e)
+		e.Before.Cold.Password, e.After.Cold.Password = "", "" // they are nobody's but the link's
+		got, err := DecodeAudit(e.Stamp, written)
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, e), "got %+v, %v, want %+v", got, err, e)
 	})
 }

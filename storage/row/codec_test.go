@@ -174,6 +174,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
 		"cold, to reuse":      {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42, Reuse: true, Newer: "\x63\x01a"}), "01 04636f6465 02 00 00 07012a 080101 630161"},
+		"cold, locked":        {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, Password: aHash}), "01 04636f6465 02 00 00 0912246172676f6e32696424763d313924786162"},
 		"cold, with a card":   {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, Reuse: true, Card: engine.Card{Title: "T", Description: "d", Image: "http://i/"}}), "01 04636f6465 02 00 00 080101 0a0e 0154 0164 09687474703a2f2f692f"},
 		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
 		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 48 8080f4f6905d 04 80a0abfef962 780079"},
@@ -263,6 +264,9 @@ func genHot() *rapid.Generator[engine.Hot] {
 	})
 }
 
+// aHash has the form of a hash.
+const aHash = "$argon2id$v=19$xab"
+
 func genCold() *rapid.Generator[engine.Cold] {
 	return rapid.Custom(func(t *rapid.T) engine.Cold {
 		c := engine.Cold{
@@ -270,7 +274,7 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), LastTarget: rapid.Uint8().Draw(t, "last target"),
-			Reuse: rapid.Bool().Draw(t, "reuse"),
+			Reuse: rapid.Bool().Draw(t, "reuse"), Password: rapid.SampledFrom([]string{"", aHash}).Draw(t, "password"),
 		}
 		if title := genText(engine.MaxCardTitleBytes).Draw(t, "card"); title != "" {
 			c.Card = engine.Card{Title: title, Description: genText(300).Draw(t, "description"), Image: genText(300).Draw(t, "image")}
@@ -310,6 +314,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			Hits: rapid.Uint64().Draw(t, "hits"),
 		}
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
+		receipt.Link.Cold.Password = "" // it is nobody's but the link's
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
 		entry := engine.LinkEntry{

@@ -2,6 +2,7 @@ package row
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"shunt/engine"
@@ -22,7 +23,7 @@ const (
 	coldNote
 	coldLastTarget // one byte
 	coldReuse      // 1
-	_              // the hash of a password takes it
+	coldPassword   // a hash
 	coldCard       // strings: title, description, image
 
 	coldKnown // fields from this number on are those of newer programs
@@ -68,10 +69,17 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Reuse {
 		dst = appendField(dst, coldReuse, []byte{1})
 	}
+	dst = appendField(dst, coldPassword, c.Password)
 	if c.Card != (engine.Card{}) {
 		dst = appendField(dst, coldCard, appendString(appendString(appendString(nil, c.Card.Title), c.Card.Description), c.Card.Image))
 	}
 	return append(dst, c.Newer...)
+}
+
+// appendShown appends what others than the link itself may keep of a cold record: no hash of a password.
+func appendShown(dst []byte, c engine.Cold) []byte {
+	c.Password = ""
+	return AppendCold(dst, &c)
 }
 
 // appendTexts appends the fields that are text and have a number between after and before.
@@ -143,6 +151,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	case coldReuse:
 		c.Reuse = in.byte() == 1
 		in.require(c.Reuse)
+	case coldPassword:
+		c.Password = string(in.remaining(engine.MaxPasswordHashBytes))
+		in.require(engine.IsPasswordHash(c.Password))
 	case coldCard:
 		c.Card.Title = string(in.bytes(engine.MaxCardTitleBytes))
 		c.Card.Description = string(in.bytes(engine.MaxCardDescriptionBytes))
@@ -167,8 +178,8 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, and its card, which
-// visitors see, but no title, no note, no tags, no figures, no row to reuse it, and nothing that this program does not
-// know.
+// visitors see, but no title, no note, no tags, no figures, no row to reuse it, no hash of a
+// password, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
 	if err != nil {
@@ -189,6 +200,9 @@ func checkCold(c *engine.Cold) error {
 	}
 	if len(c.Newer) > maxNewerBytes {
 		return fmt.Errorf("fields of a newer program of %d bytes", len(c.Newer))
+	}
+	if c.Password != "" && !engine.IsPasswordHash(c.Password) {
+		return errors.New("a password that is no hash")
 	}
 	return checkTags(c.Tags)
 }

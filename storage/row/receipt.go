@@ -48,7 +48,7 @@ func AppendReceipt(dst []byte, r *engine.Receipt, hot *engine.Hot, cold *engine.
 	dst = appendString(appendReceiptStart(dst, r, outcome), AppendHot(nil, hot))
 	answered := *cold
 	answered.ImportedHits = r.Hits
-	return AppendCold(dst, &answered)
+	return appendShown(dst, answered)
 }
 
 // appendReceiptStart appends the fields that all receipts begin with.

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ type Row struct {
 }
 
 // Rows returns a row for each target of a link, in the order in which they are tried, and then those that it has no
-// longer.
+// longer and that were hit. It returns none if there is only the one target, which all hits went to.
 func Rows(l *ops.Link, figures []ops.TargetFigures) (rows []Row) {
 	of := make(map[uint8]ops.TargetFigures, len(figures))
 	var visitors uint64
@@ -54,10 +55,13 @@ func Rows(l *ops.Link, figures []ops.TargetFigures) (rows []Row) {
 			continue
 		}
 		if f.Target == 0 {
-			add(0, "", "before the link had several targets, or imported")
+			add(0, "", "while the link had one target, or imported")
 		} else {
-			add(f.Target, "", "a former target")
+			add(f.Target, "", "former target "+strconv.Itoa(int(f.Target)))
 		}
+	}
+	if !slices.ContainsFunc(rows, func(r Row) bool { return r.Number != 0 }) {
+		return nil
 	}
 	return rows
 }

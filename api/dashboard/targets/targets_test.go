@@ -27,9 +27,12 @@ func TestEachTargetHasARow(t *testing.T) {
 	}
 	expect.Slices(t, got, []string{
 		"2 https://rule/ (language=de): 3, 2.0 ± 1.4 %", "4 https://a/ (70 of 100): 70, 67.0 ± 4.7 %", "5 https://b/ (30 of 100): 40, 30.0 ± 4.6 %",
-		"1 https://own/ (bots): 0, 0.0 %", "0  (before the link had several targets, or imported): 9, ", "3  (a former target): 1, 1.0 ± 1.0 %",
+		"1 https://own/ (bots): 0, 0.0 %", "0  (while the link had one target, or imported): 9, ", "3  (former target 3): 1, 1.0 ± 1.0 %",
 	}, "rows")
-	expect.Slices(t, Rows(&ops.Link{}, nil), nil, "of a link with one target")
+	expect.Slices(t, Rows(&ops.Link{}, []ops.TargetFigures{{Target: 0, Hits: 9}}), nil, "of a link with one target")
+	l = &ops.Link{Detail: engine.Detail{Target: "https://own/", LastTarget: 2}}
+	former := Rows(l, []ops.TargetFigures{{Target: 0, Hits: 9}, {Target: 2, Hits: 3, Unique: n(2)}})
+	expect.That(t, len(former) == 2 && former[0].Number == 0 && former[1].When == "former target 2" && former[1].Share == "100.0 %", "of a link with one target again: %+v", former)
 }
 
 func TestLinesAreReadAsTheyAreShown(t *testing.T) {

@@ -14,6 +14,7 @@ const (
 	demoDomain   = "go.example"  // has no link
 	disabledCode = "old-menu"
 	usedUpCode   = "first-guests"
+	lockedCode   = "wifi"      // has a password
 	memberCode   = "bens-talk" // the member's
 	longCode     = "long"      // with a long target
 	missedCode   = "spring-sail"
@@ -27,7 +28,7 @@ var demoLinks = []struct {
 	hits              int
 }{
 	{"handbook", "https://handbook.example.org/welcome", "Handbook for new colleagues", []string{"staff"}, 14},
-	{"wifi", "https://help.example.org/guests/wi-fi?lang=en", "Wi-Fi for guests", []string{"office", "help"}, 9},
+	{lockedCode, "https://help.example.org/guests/wi-fi?lang=en", "Wi-Fi for guests", []string{"office", "help"}, 9},
 	{"map", "https://maps.example.net/?q=Market+Square+4", "How to find us", []string{"office"}, 22},
 	{"press", "https://example.org/press/2026", "Press kit 2026", []string{"press"}, 6},
 	{"jobs", "https://jobs.example.org/open", "Open positions", []string{"staff", "press"}, 31},
@@ -125,4 +126,5 @@ func (d *demo) fillLinks(token string) {
 		}
 	}
 	answerOf[any](d.server, token, http.MethodPatch, "/links/"+disabledCode, map[string]any{"disabled": true})
+	answerOf[any](d.server, token, http.MethodPatch, "/links/"+lockedCode, map[string]any{"password": "open sesame"})
 }

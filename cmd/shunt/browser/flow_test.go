@@ -229,7 +229,8 @@ func (w *walk) signOut() {
 // unfold opens the menu or section of that name, unless the page shows inside already.
 func (b *tab) unfold(name string, inside thing) {
 	b.t.Helper()
-	if !b.has(inside) && b.has(button(name)) {
+	b.until(fmt.Sprintf("it has %v, or %v to unfold it", inside, button(name)), func() bool { return b.has(inside) || b.has(button(name)) })
+	if !b.has(inside) {
 		b.click(button(name))
 	}
 }

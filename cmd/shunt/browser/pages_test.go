@@ -28,6 +28,9 @@ var pages = []row{
 	{name: "error-unknown", path: "/no-such-code", status: http.StatusNotFound},
 	{name: "error-disabled", path: "/" + disabledCode, status: http.StatusGone},
 	{name: "error-used-up", path: "/" + usedUpCode, status: http.StatusGone},
+	{name: "locked", path: "/" + lockedCode, status: http.StatusUnauthorized},
+	{name: "locked-wrong", path: "/" + lockedCode, status: http.StatusUnauthorized, then: wrongPassword},
+	{name: "locked-preview", path: "/" + lockedCode + "+", status: http.StatusUnauthorized},
 
 	{name: "sign-in", path: "/_/sign-in"},
 	{name: "sign-in-refused", path: "/_/sign-in", then: refusedSignIn},
@@ -55,6 +58,8 @@ var pages = []row{
 	{name: "campaigns", path: "/_/campaigns", as: admin},
 	{name: "links-bulk", path: "/_/links/bulk", as: admin},
 	{name: "link", path: "/_/link/" + demoCode, as: admin},
+	{name: "link-locked", path: "/_/link/" + lockedCode, as: admin},
+	{name: "link-locked-edit", path: "/_/link/" + lockedCode + "/edit", as: admin},
 	{name: "link-disabled", path: "/_/link/" + disabledCode, as: admin},
 	{name: "link-edit", path: "/_/link/" + demoCode + "/edit", as: admin},
 	{name: "link-delete", path: "/_/link/" + demoCode + "/delete", as: admin},

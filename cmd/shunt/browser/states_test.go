@@ -21,6 +21,12 @@ func refusedSignIn(b *tab) {
 	b.submit(button("Sign in"), http.StatusUnauthorized)
 }
 
+// wrongPassword types a password that does not open the link.
+func wrongPassword(b *tab) {
+	b.fill(field("Password"), "not the password")
+	b.submit(button("Open the link"), http.StatusUnauthorized)
+}
+
 // refusedLink sends a form with mistakes.
 func refusedLink(b *tab) {
 	b.fill(field("Target"), "https://example.org/"+strings.Repeat("long/", 1800))

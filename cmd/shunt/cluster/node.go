@@ -75,6 +75,9 @@ func replace(ctx context.Context, data *core.Data, backup io.Reader, take func(*
 func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Metrics.Cluster = n.Figures
 	o.Absent = n.Absent()
+	if n.Edge() {
+		o.Unlock = n.Unlock
+	}
 	o.Cluster = api.Cluster{
 		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.GrantCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,
 		Shared: n.SendShared, Knows: n.Knows,

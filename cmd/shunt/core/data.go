@@ -176,7 +176,7 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // ParseTarget reads an address that a link could lead to, as people type it.
 func ParseTarget(text string) (string, error) {
-	target, err := engine.TargetPolicy{}.ParseTyped(text)
+	target, err := engine.TargetPolicy{Schemes: engine.WebSchemes}.ParseTyped(text)
 	if err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "url: "))
 	}

@@ -17,6 +17,7 @@ const (
 	costlyLogins  = 6  // each from its own address, one after the other
 	costlyBodies  = 32 // of four members, 8 each
 	costlyMembers = 4
+	costlyUnlocks = 32 // strangers, each from their own address, one password after the other
 	costlyQRCodes = 70 // all from one address, one after the other; after a 503 a client waits as long as Retry-After says
 
 	slowBodyBytes = 8 << 20
@@ -33,6 +34,8 @@ type costly struct {
 
 	logins, bodies, qrCodes atomic.Int64 // answered by 200; bodies: pieces
 	refused                 atomic.Int64
+	wrong                   atomic.Int64 // passwords of a link, answered by 401
+	short                   bool         // it runs for less than a second
 }
 
 func (c *costly) begin() {
@@ -45,6 +48,32 @@ func (c *costly) begin() {
 	}
 	for range costlyQRCodes {
 		c.clients.Go(c.drawQRCodes)
+	}
+}
+
+// beginUnlocks has strangers try the passwords of a link.
+func (c *costly) beginUnlocks() {
+	c.over = make(chan struct{})
+	for n := range costlyUnlocks {
+		c.clients.Go(func() { c.tryPasswords(fmt.Sprintf("198.51.100.%d", n)) })
+	}
+}
+
+func (c *costly) tryPasswords(address string) {
+	transport := new(http.Transport)
+	defer transport.CloseIdleConnections()
+	for n := 0; c.rest(0); n++ {
+		r, err := try(transport, "POST", c.server.public+"/locked", fmt.Sprint("password=wrong", n), "X-Forwarded-For", address, "Content-Type", "application/x-www-form-urlencoded")
+		switch {
+		case err != nil:
+			c.t.Error(err)
+			return
+		case r.StatusCode == http.StatusUnauthorized:
+			c.wrong.Add(1)
+		default:
+			c.refused.Add(1)
+			c.rest(time.Second) // Retry-After
+		}
 	}
 }
 

@@ -33,19 +33,32 @@ type window struct {
 // during a busy loop that uses the same share of the processors. It logs how fast they are; make
 // latency runs it for long enough.
 func TestRedirectsAreFastDuringCostlyRequests(t *testing.T) {
+	c := compareLatencies(t, (*costly).begin)
+	expect.That(t, c.qrCodes.Load() != 0 && (c.bodies.Load() != 0 && c.logins.Load() != 0 || c.short),
+		"the costly requests were not answered")
+}
+
+// TestRedirectsAreFastDuringWrongPasswords does the same while strangers try the passwords of a link.
+func TestRedirectsAreFastDuringWrongPasswords(t *testing.T) {
+	c := compareLatencies(t, (*costly).beginUnlocks)
+	expect.That(t, c.wrong.Load() != 0 || c.short, "no password was compared")
+}
+
+// compareLatencies measures redirects alone, and then in pairs beside what begin begins and beside a loop.
+func compareLatencies(t *testing.T, begin func(*costly)) *costly {
 	pairs := int(numberOf(t, pairsVariable, 0))
 	length, rate := time.Duration(numberOf(t, windowVariable, 10))*time.Second, openLoopRate
 	if pairs == 0 {
 		pairs, length, rate = 1, shortWindow, shortRate
 	}
-	p := startServer(t, t.TempDir()+"/data", append(behindProxy(), "--limit-logins", "off", "--limit-address-logins", "off")...)
+	p := startServer(t, t.TempDir()+"/data", append(behindProxy(), "--limit-logins", "off", "--limit-address-logins", "off", "--limit-unlocks", "off", "--limit-address-unlocks", "off")...)
 	r := &redirectLoad{t: t, server: p, rate: rate, length: length}
-	c := &costly{t: t, server: p, tokens: r.prepare()}
+	c := &costly{t: t, server: p, tokens: r.prepare(), short: length <= time.Second}
 	alone := r.measure(func() func() { return func() {} })
 	r.row("alone", alone)
 	var ratios, costlyP99, busyP99 []float64
 	for range pairs {
-		beside := r.measure(func() func() { c.begin(); return c.end })
+		beside := r.measure(func() func() { begin(c); return c.end })
 		r.row("beside costly requests", beside)
 		share := min(1, max(0.01, beside.cores-alone.cores))
 		busy := r.measure(func() func() { return beBusy(t, share) })
@@ -54,10 +67,9 @@ func TestRedirectsAreFastDuringCostlyRequests(t *testing.T) {
 		ratios, costlyP99, busyP99 = append(ratios, a/b), append(costlyP99, a), append(busyP99, b)
 	}
 	t.Logf("\n%-28s %9s %9s %9s %9s %9s  %s\n%s\nmedians of %d pairs: p99 %.2f ms during costly requests, %.2f ms during the loop: %.2f times\n"+
-		"%d logins, %d QR codes, %d pieces of large bodies; %d refused", fmt.Sprintf("%d redirects/s", rate), "n", "p50", "p99", "p99.9", "slowest", "cores of the server",
-		&r.table, pairs, median(costlyP99), median(busyP99), median(ratios), c.logins.Load(), c.qrCodes.Load(), c.bodies.Load(), c.refused.Load())
-	expect.That(t, c.qrCodes.Load() != 0 && (c.bodies.Load() != 0 || length <= time.Second) && (c.logins.Load() != 0 || length <= time.Second),
-		"the costly requests were not answered")
+		"%d logins, %d QR codes, %d pieces of large bodies, %d wrong passwords; %d refused", fmt.Sprintf("%d redirects/s", rate), "n", "p50", "p99", "p99.9", "slowest", "cores of the server",
+		&r.table, pairs, median(costlyP99), median(busyP99), median(ratios), c.logins.Load(), c.qrCodes.Load(), c.bodies.Load(), c.wrong.Load(), c.refused.Load())
+	return c
 }
 
 func milliseconds(l *latencies) float64 {
@@ -92,6 +104,8 @@ func (r *redirectLoad) prepare() (tokens []string) {
 	p.addPerson(admin)
 	status, err := p.post(p.client(), "/shorten", []byte(`{"url":"http://a/","alias":"x"}`), "Authorization", "Bearer "+admin)
 	expect.MustThat(r.t, err == nil && status == 201, "POST /shorten: got %d, %v", status, err)
+	status, err = p.post(p.client(), "/shorten", []byte(`{"url":"http://a/","alias":"locked","password":"open sesame"}`), "Authorization", "Bearer "+admin)
+	expect.MustThat(r.t, err == nil && status == 201, "POST /shorten with a password: got %d, %v", status, err)
 	for n := range costlyMembers {
 		email := fmt.Sprintf("member%d@example.com", n)
 		for _, args := range [][]string{{"user", "add", email, "--data", p.dir}, {"token", "add", "--name", "x", "--user", email, "--data", p.dir}} {

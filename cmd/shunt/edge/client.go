@@ -15,6 +15,7 @@ import (
 
 	"shunt/api/absent"
 	"shunt/api/edges"
+	"shunt/api/lock"
 	"shunt/cmd/shunt/version"
 	"shunt/engine"
 )
@@ -202,6 +203,12 @@ func (c *client) caps(ctx context.Context, asks []engine.CapAsk) (answers []engi
 func (c *client) find(ctx context.Context, codes []engine.Key) (f absent.Found, err error) {
 	err = c.json(ctx, edges.FindPath, &absent.Question{Codes: codes}, &f)
 	return f, err
+}
+
+// unlock asks whether a visitor has typed the password of a link.
+func (c *client) unlock(ctx context.Context, q lock.Question) (a lock.Answer, err error) {
+	err = c.json(ctx, edges.UnlockPath, &q, &a)
+	return a, err
 }
 
 // json asks a question in JSON.

@@ -614,7 +614,7 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 		expect.OK(t, err)
 		return resp.StatusCode, string(b)
 	}
-	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath, edges.CapsPath, edges.FindPath, edges.ChallengePath} {
+	for _, path := range []string{edges.MeetPath, edges.CopyPath, edges.FollowPath, edges.CapsPath, edges.FindPath, edges.UnlockPath, edges.ChallengePath} {
 		for token, want := range map[string]int{"": 401, all: 403, "shunt_x": 401} {
 			status, text := post(token, path, []byte("{}"))
 			expect.That(t, status == want && !strings.Contains(text, "a.example"), "%s: got %d %s, want %d", path, status, text, want)

@@ -185,7 +185,7 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains, c *
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
 	n.source.certificate = o.Metrics.Certificate
-	o.Absent = n.absent()
+	o.Absent, o.Unlock = n.absent(), n.client.unlock
 	o.EdgeOf = api.EdgeOf{
 		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
 	}

@@ -62,6 +62,8 @@ var Fields = []Field{
 		lines(ruletext.ReadRules), func(l *client.Link) string { return cmp.Or(strings.Join(ruletext.Rules(l.Rules), "; "), "-") }},
 	{"split", "split", "WEIGHT:URL", "one of 2 to 10 targets among which visitors are divided whom no rule sends elsewhere; the flag is repeated", "", "'': none",
 		lines(ruletext.ReadSplit), func(l *client.Link) string { return cmp.Or(strings.Join(ruletext.Split(l.Split), "; "), "-") }},
+	{"password-file", "password", "FILE", "ask visitors for a password: the first line of FILE", "", "'': none",
+		last(readPassword), showPassword},
 	{"card-title", "card.title", "TEXT", "what chats and posts show of the link, in place of the title of its target; others are redirected", "", "'': none",
 		last(readTextOrNone), func(l *client.Link) string { return cmp.Or(cardOf(l).Title, "-") }},
 	{"card-description", "card.description", "TEXT", "what they show below --card-title", "", "'': nothing",
@@ -155,6 +157,29 @@ func readTextOrNone(text string) (any, error) {
 		return nil, nil
 	}
 	return text, nil
+}
+
+// readPassword returns the first line of a file.
+func readPassword(file string) (any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := settings.ReadAtMost(file, maxPasswordFile)
+	line, _, _ := strings.Cut(string(text), "\n")
+	if line = strings.TrimSuffix(line, "\r"); err == nil && line == "" {
+		err = fmt.Errorf("the first line of %s is empty", file)
+	}
+	return line, err
+}
+
+// maxPasswordFile stops a wrong path from being read whole, in bytes.
+const maxPasswordFile = 4096
+
+func showPassword(l *client.Link) string {
+	if l.HasPassword {
+		return "asked for"
+	}
+	return "-"
 }
 
 // readTags reads each text as the pages read theirs.

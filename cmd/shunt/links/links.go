@@ -286,7 +286,7 @@ counted. This cannot be undone. CODE may be the whole short address.
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, of, unique := reach.Target{Reads: true}, whose{}, false
+	where, of, unique, hashes := reach.Target{Reads: true}, whose{}, false, false
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object per line",
@@ -297,13 +297,14 @@ not exit with 0, the output is not complete.
   shunt export --owner all --unique`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exportLinks(cmd.Context(), &where, unique, of.options(), stdout, stderr)
+			return exportLinks(cmd.Context(), &where, unique, hashes, of.options(), stdout, stderr)
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
 	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
-	settings.MarkArguments(cmd.Flags(), "unique")
+	cmd.Flags().BoolVar(&hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")
+	settings.MarkArguments(cmd.Flags(), "unique", "password-hashes")
 	return cmd
 }
 
@@ -312,11 +313,17 @@ const exportBufferBytes = 64 << 10
 
 // exportLinks prints lines unchanged; it does not look into a link.
 func exportLinks(
-	ctx context.Context, where *reach.Target, unique bool, owner []client.Option, stdout, stderr io.Writer,
+	ctx context.Context, where *reach.Target, unique, hashes bool, owner []client.Option, stdout, stderr io.Writer,
 ) error {
-	path := "/export"
+	path, includes := "/export", []string(nil)
 	if unique {
-		path += "?include=unique"
+		includes = append(includes, "unique")
+	}
+	if hashes {
+		includes = append(includes, "password_hash")
+	}
+	if len(includes) > 0 {
+		path += "?include=" + strings.Join(includes, ",")
 	}
 	out := bufio.NewWriterSize(stdout, exportBufferBytes)
 	err := where.With(ctx, stderr, func(c *reach.Connection) error {

@@ -81,7 +81,7 @@ func linkText(l *client.Link) string {
 	row := func(name, value string) { fmt.Fprintf(w, "%s\t%s\n", name, console.Printable(value)) }
 	row("address", l.ShortURL)
 	for _, f := range linkflags.Fields {
-		row(f.Flag, f.Show(l))
+		row(strings.TrimSuffix(f.Flag, "-file"), f.Show(l))
 	}
 	row("state", string(l.State))
 	row("hits", strconv.FormatUint(l.Hits, 10))

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,8 +30,9 @@ func newStats(stdout, stderr io.Writer) *cobra.Command {
 CODE may be the whole short address. All times are UTC; days begin in the time zone that is printed. Hits
 that were imported have no time, so no window has them: a window that begins before the import has a line
 of its own for them. Of the figures by hour or day, the empty ones at the beginning are left out. A link
-that cannot be read is named, the others are printed, and the exit code is 1. With --json and several
-codes, each link has a line.
+that has rules or a split, or had, has a table of its targets, with their share of the visitors and its
+standard error; with --json only if --include has targets. A link that cannot be read is named, the others
+are printed, and the exit code is 1. With --json and several codes, each link has a line.
 
 It uses the server that runs on the data folder. If none runs, it opens the folder itself. With
 --server (and the token in SHUNT_TOKEN) it uses a server elsewhere.`,
@@ -43,6 +46,9 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 			for _, part := range include {
 				asked.Include = append(asked.Include, client.Include(part))
 			}
+			if !asJSON {
+				asked.Include = append(asked.Include, client.IncludeTargets)
+			}
 			return printStats(cmd.Context(), &where, args, asked, p, stderr)
 		},
 	}
@@ -51,8 +57,8 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	settings.Var(fs, &asked.From, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.To, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
 	settings.WordVar(fs, (*string)(&asked.Interval), "interval", "WORD", "", "figures for each hour or day", "hour", "day")
-	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error",
-		"bots", "referrers", "countries", "devices", "browsers", "durability", "error")
+	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error, targets",
+		"bots", "referrers", "countries", "devices", "browsers", "durability", "error", "targets")
 	settings.Var(fs, &asked.Zone, "days-of", "ZONE", "", "time zone of the days of --interval day, such as Europe/Berlin, as long as hours are kept (default: the server's)", settings.ParseNotEmpty)
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "days-of", "include")
@@ -135,4 +141,45 @@ func writeTables(w io.Writer, a *client.Stats) {
 			fmt.Fprintf(w, "%s\t%d\n", console.Printable(x.Value), x.Hits)
 		}
 	}
+	writeTargets(w, a.Targets)
+}
+
+// writeTargets writes a table of the targets of a link, unless it has had only one all the time.
+func writeTargets(w io.Writer, targets []client.TargetHits) {
+	var visitors uint64
+	several := false
+	for _, x := range targets {
+		visitors += x.Unique
+		several = several || x.Target != 0
+	}
+	if !several {
+		return
+	}
+	fmt.Fprintln(w, "\nTARGET\tURL\tWEIGHT\tHITS\tUNIQUE\tSHARE")
+	for _, x := range targets {
+		url, weight, unique, share := console.Printable(x.URL), "-", "-", "-"
+		switch {
+		case x.Target == 0:
+			url = "(while it had one target, or imported)"
+		case x.URL == "":
+			url = "(former)"
+		}
+		if x.Weight != 0 {
+			weight = strconv.Itoa(x.Weight)
+		}
+		if x.Target != 0 {
+			unique = strconv.FormatUint(x.Unique, 10)
+			share = shareOf(x.Unique, visitors)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%d\t%s\t%s\n", x.Target, url, weight, x.Hits, unique, share)
+	}
+}
+
+// shareOf returns a part of visitors in percent, and the standard error of that: chance alone makes it.
+func shareOf(part, visitors uint64) string {
+	if visitors == 0 {
+		return "-"
+	}
+	p := float64(part) / float64(visitors)
+	return fmt.Sprintf("%.1f ± %.1f %%", 100*p, 100*math.Sqrt(p*(1-p)/float64(visitors)))
 }

@@ -43,6 +43,34 @@ COUNTRY  HITS
 	expect.Equal(t, statsText("", &stats), want)
 }
 
+func TestStatsHaveATableOfTargetsIfTheLinkHadSeveral(t *testing.T) {
+	for answer, want := range map[string]string{
+		`{"hits":1,"unique":1,"targets":[]}`:                      "hits    1\nunique  1\n",
+		`{"hits":1,"unique":1,"targets":[{"target":0,"hits":1}]}`: "hits    1\nunique  1\n",
+		`{"hits":1,"unique":1,"targets":[{"target":1,"url":"https://a.example/","hits":0,"unique":0}]}`: `hits    1
+unique  1
+
+TARGET  URL                 WEIGHT  HITS  UNIQUE  SHARE
+1       https://a.example/  -       0     0       -
+`,
+		`{"hits":124,"unique":100,"targets":[{"target":0,"hits":9},{"target":1,"url":"https://a.example/","hits":0,"unique":0},{"target":2,"hits":5,"unique":3},` +
+			`{"target":4,"url":"https://b.example/","weight":70,"hits":80,"unique":67},{"target":5,"url":"https://c.example/","weight":30,"hits":30,"unique":30}]}`: `hits    124
+unique  100
+
+TARGET  URL                                     WEIGHT  HITS  UNIQUE  SHARE
+0       (while it had one target, or imported)  -       9     -       -
+1       https://a.example/                      -       0     0       0.0 ± 0.0 %
+2       (former)                                -       5     3       3.0 ± 1.7 %
+4       https://b.example/                      70      80    67      67.0 ± 4.7 %
+5       https://c.example/                      30      30    30      30.0 ± 4.6 %
+`,
+	} {
+		var stats client.Stats
+		expect.OK(t, json.Unmarshal([]byte(answer), &stats))
+		expect.Equal(t, statsText("", &stats), want)
+	}
+}
+
 func TestEmptyFiguresAtTheBeginningAreLeftOut(t *testing.T) {
 	at := func(hour int) time.Time { return time.Date(2026, 11, 21, hour, 0, 0, 0, time.UTC) }
 	for name, c := range map[string]struct {

@@ -23,6 +23,8 @@ func addRateLimits(fs *pflag.FlagSet, l *limit.Limits) {
 	add(&l.Logins, "limit-logins", byDefault.Logins, "attempts to log in to an account from an address; or off")
 	add(&l.AddressLogins, "limit-address-logins", byDefault.AddressLogins, "attempts to log in from an address, 16 times as many from a /48 of IPv6; or off")
 	add(&l.Misses, "limit-misses", byDefault.Misses, "requests for unknown codes from an address; or off (known codes have no limit)")
+	add(&l.Unlocks, "limit-unlocks", byDefault.Unlocks, "wrong passwords for a link from an address; or off")
+	add(&l.AddressUnlocks, "limit-address-unlocks", byDefault.AddressUnlocks, "wrong passwords for links from an address, 16 times as many from a /48 of IPv6; or off")
 }
 
 const (

@@ -12,6 +12,9 @@ const (
 	// what comes. A record in memory, which has a target as well, must fit into the first chunk of an arena.
 	MaxExtrasBytes = 32 << 10
 
+	// MaxPasswordHashBytes bounds the hash of a link's password: with a salt of 16 bytes and a key of 32 it has 97.
+	MaxPasswordHashBytes = 256
+
 	// MaxImportedHits is the largest number of hits that an import may give a link: every JSON
 	// reader can represent it exactly.
 	MaxImportedHits = 1 << 53

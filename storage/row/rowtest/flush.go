@@ -12,17 +12,16 @@ import (
 // Key returns the key of a code in the default domain.
 func Key(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
 
-// Link returns the record of a link. One in three has extras.
+// Link returns the record of a link that had three targets. One in three has extras.
 func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 	r := engine.Record{
 		Hot:  engine.Hot{Key: Key(code), ID: id, Owner: owner, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Key: Key(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags},
+		Cold: engine.Cold{Key: Key(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags, LastTarget: 3},
 	}
 	if id%3 == 0 {
 		r.SetStart(time.UnixMilli(int64(id)))
 		r.SetExpiredURL("https://example.com/after/" + code)
 		r.SetQuery(engine.ForwardKeep)
-		r.Cold.LastTarget = uint8(id) | 1
 		r.SetCard(engine.Card{Title: "card of " + code, Image: "https://example.com/" + code + ".png"})
 	}
 	return r

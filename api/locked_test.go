@@ -1,0 +1,258 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/api/account"
+	"shunt/api/limit"
+	"shunt/api/lock"
+	"shunt/api/redirect"
+	"shunt/api/turnstile"
+	"shunt/engine/expect"
+	"shunt/engine/extras"
+)
+
+const typedForm = "Content-Type: application/x-www-form-urlencoded"
+
+// typing is the body of a form with a password.
+func typing(text string) string { return "password=" + strings.ReplaceAll(text, " ", "+") }
+
+// cookieOf returns the line that sends the cookie of an answer back; empty: it has none.
+func cookieOf(answer string) string {
+	_, after, found := strings.Cut(answer, "\r\nSet-Cookie: ")
+	if !found {
+		return ""
+	}
+	pair, _, _ := strings.Cut(after, ";")
+	return "Cookie: " + pair
+}
+
+// unlocked returns the cookie that opens a link, with its name.
+func (st *site) unlocked(t testing.TB, code string) []byte {
+	id, hash, err := st.engine.Password(keyOf(code))
+	expect.NoError(t, err)
+	return []byte(lock.Name + "=" + st.redirects.Cookie(redirect.Gate{Key: keyOf(code), ID: id, Lock: extras.LockOf(hash)}, st.now.Load()))
+}
+
+// Row 23: nothing tells where a link with a password leads, until the password is typed. Then it redirects for an hour,
+// and only it.
+func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.call("POST", "/domains", `{"host":"b.test"}`).expect(t, "a domain", 201)
+		for _, status := range []int{301, 302, 307, 308} {
+			r := st.call("POST", "/shorten", fmt.Sprintf(`{"url":"http://secret.example/","domain":"b.test","alias":"x%d","redirect_status":%[1]d,"password":"open sesame","forward_query":true,"title":"t"}`, status))
+			r.expect(t, "made", 201, `"has_password":true`, without("sesame"), without("argon2"))
+		}
+		ask := func(method, path, body string, lines ...string) string {
+			text := requestText(method, path, body, append(lines, browser)...)
+			return answered(t, dial(), strings.Replace(text, "Host: any.example", "Host: b.test", 1))
+		}
+		for _, status := range []int{301, 302, 307, 308} {
+			path := fmt.Sprint("/x", status)
+			for _, suffix := range []string{"", "?a=b", ")", "+"} {
+				for _, method := range []string{"GET", "HEAD"} {
+					for _, lines := range [][]string{nil, {"Accept: application/json"}, {prefetchLines[0]}, {"Cookie: " + lock.Name + "=" + strings.Repeat("A", 32)}} {
+						got := ask(method, path+suffix, "", lines...)
+						expect.That(t, strings.HasPrefix(got, "HTTP/1.1 401 ") && !strings.Contains(got, "secret.example") && strings.Contains(got, "no-store") && strings.Contains(got, "\r\nWww-Authenticate: Cookie "),
+							"%s %s%s %q: got\n%s", method, path, suffix, lines, got)
+					}
+				}
+			}
+			got := ask("GET", path, "")
+			expect.That(t, strings.Contains(got, `<form method="post">`) && !strings.Contains(got, "form-action"), "no form that may lead elsewhere: got\n%s", got)
+			got = ask("DELETE", path, "")
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 "), "another method: got\n%s", got)
+			for _, wrong := range []string{"", typing("Open sesame"), typing("open sesame "), "other=x", typing(strings.Repeat("x", 2000))} {
+				got = ask("POST", path, wrong, typedForm)
+				expect.That(t, strings.HasPrefix(got, "HTTP/1.1 401 ") && cookieOf(got) == "" && strings.Contains(got, "not the password"), "%q: got\n%s", wrong, got)
+			}
+			got = ask("POST", path+"?a=b", typing("open sesame"), typedForm)
+			cookie := cookieOf(got)
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 303 ") && location(got) == path+"?a=b" && strings.Contains(got, "\r\nCache-Control: private, no-store\r\n"), "the password: got\n%s", got)
+			for _, part := range []string{"path=" + path, "max-age=3600", "HttpOnly", "SameSite=Lax"} {
+				expect.That(t, strings.Contains(got, "; "+part), "the cookie lacks %s: got\n%s", part, got)
+			}
+			st.call("GET", "/stats"+path+"?domain=b.test", "").expect(t, "typing it is no hit", 200, `"hits":0`)
+			got = ask("GET", path+"?a=b", "", cookie)
+			expect.That(t, strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", status)) && location(got) == "http://secret.example/?a=b" && strings.Contains(got, "\r\nCache-Control: private, no-store\r\n"),
+				"with its cookie: got\n%s", got)
+			st.call("GET", "/stats"+path+"?domain=b.test", "").expect(t, "one hit", 200, `"hits":1`)
+			got = ask("POST", path, typing("open sesame"), typedForm, cookie)
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 303 "), "a second click sends the password on: got\n%s", got)
+			other := fmt.Sprint("/x", map[int]int{301: 302, 302: 307, 307: 308, 308: 301}[status])
+			expect.That(t, strings.HasPrefix(ask("GET", other, "", cookie), "HTTP/1.1 401 "), "the cookie opens another link")
+			expect.That(t, strings.HasPrefix(ask("GET", path+"+", "", cookie), "HTTP/1.1 401 "), "a preview tells something")
+			expect.That(t, strings.HasPrefix(ask("GET", path+".svg", ""), "HTTP/1.1 200 "), "the QR code, which has the short address only")
+			if status == 308 {
+				st.now.Add(lock.Life.Milliseconds())
+				expect.That(t, strings.HasPrefix(ask("GET", path, "", cookie), "HTTP/1.1 401 "), "the cookie opens it after its hour")
+			}
+		}
+		st.call("PATCH", "/links/x302?domain=b.test", `{"password":"another"}`).expect(t, "another password", 200, `"has_password":true`)
+		cookie := cookieOf(ask("POST", "/x302", typing("another"), typedForm))
+		expect.That(t, strings.HasPrefix(ask("GET", "/x302", "", cookie), "HTTP/1.1 302 "), "the new password does not open it")
+		expect.That(t, strings.HasPrefix(ask("POST", "/x302", typing("open sesame"), typedForm), "HTTP/1.1 401 "), "the old password opens it")
+		st.call("PATCH", "/links/x302?domain=b.test", `{"password":"another"}`).expect(t, "the same one again", 200)
+		expect.That(t, strings.HasPrefix(ask("GET", "/x302", "", cookie), "HTTP/1.1 401 "), "a cookie outlives its password")
+		st.call("PATCH", "/links/x302?domain=b.test", `{"password":null}`).expect(t, "none", 200, without("has_password"))
+		expect.That(t, strings.HasPrefix(ask("GET", "/x302", ""), "HTTP/1.1 302 "), "a link without a password asks for one")
+		st.call("GET", "/audit?code=x302&domain=b.test", "").expect(t, "audit", 200, `"password":"changed"`, `"password":"removed"`, without("sesame"), without("argon2"))
+		expect.Equal(t, st.metric(`shunt_unlocks_total{result="opened"}`), "9")
+		st.wantNothingSecretLogged()
+	})
+}
+
+// Wrong passwords are limited for each link and network: the eleventh is not compared. Others, and other links, go on.
+func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
+	st := newSite(t, func(o *Options) {
+		o.AllowHTTP, o.RateLimits = true, limit.Default()
+		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	})
+	for _, alias := range []string{"x", "y"} {
+		st.shorten(`{"url":"http://secret.example/","alias":"` + alias + `","password":"right"}`)
+	}
+	try := func(from, alias, text string) reply {
+		return send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/"+alias, typing(text), typedForm, "X-Forwarded-For: "+from))
+	}
+	for n := range 10 {
+		expect.Equal(t, try("192.0.2.1", "x", fmt.Sprint("wrong", n)).status, 401, "try %d", n)
+		expect.Equal(t, try("192.0.2.2", "x", "right").status, 303, "the right one from elsewhere, %d", n)
+	}
+	r := try("192.0.2.1", "x", "right")
+	expect.That(t, r.status == 429 && r.header.Get("Retry-After") == "90" && !strings.Contains(r.body, "secret.example"), "the eleventh: got %d %v", r.status, r.header)
+	expect.Equal(t, try("192.0.2.1", "y", "right").status, 303, "another link")
+	expect.Equal(t, try("192.0.2.2", "x", "right").status, 303, "another network")
+	st.now.Add(90_000)
+	expect.Equal(t, try("192.0.2.1", "x", "right").status, 303, "one comes back after a while")
+	expect.Equal(t, st.metric(`shunt_unlocks_total{result="limited"}`), "1")
+}
+
+// Strangers who try the passwords of links take no place of those who log in, and hold one place of the cores at most.
+func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
+	st, from := floodSite(t)
+	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
+	places := st.linkWords.Places()
+	var waiting sync.WaitGroup
+	for range places.Limits().Places {
+		expect.OK(t, places.Enter(turnstile.Key{}))
+	}
+	for n := range places.Limits().Waiting {
+		waiting.Go(func() {
+			key := turnstile.Key{Network: netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})}
+			if places.Enter(key) == nil {
+				places.Leave(key)
+			}
+		})
+	}
+	for places.Waiting() < places.Limits().Waiting {
+		time.Sleep(time.Millisecond)
+	}
+	r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
+	expect.That(t, r.status == 503 && !strings.Contains(r.body, "not the password"), "with every place taken: got %d %s", r.status, r.body)
+	for n := range 10 { // what was not compared is not counted
+		r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
+		expect.Equal(t, r.status, 503, "try %d", n)
+	}
+	expect.Equal(t, from("192.0.2.1").logIn("ann@example.com", goodPassword), 200, "a login")
+	for range places.Limits().Places {
+		places.Leave(turnstile.Key{})
+	}
+	waiting.Wait()
+	r = send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
+	expect.Equal(t, r.status, 303, "with a place again")
+}
+
+func TestAPasswordOfALinkIsNeverShown(t *testing.T) {
+	st := newSite(t, nil)
+	for body, want := range map[string]string{
+		`""`: "password:required", `7`: "password:type", `"` + strings.Repeat("x", 257) + `"`: "password:too_long", `"a\nb"`: "password:characters",
+	} {
+		r := st.call("POST", "/shorten", `{"url":"http://a/","password":`+body+`}`)
+		expect.Equal(t, r.fields(), want, "%s: got %d", body, r.status)
+	}
+	made := st.shorten(`{"url":"http://a/","alias":"x","password":"open sesame"}`)
+	expect.That(t, made.HasPassword, "got %+v", made)
+	r := st.call("POST", "/shorten", `{"url":"http://a/","password":"p","reuse":true}`)
+	expect.Equal(t, r.fields(), "reuse:conflict", "a password cannot be compared: got %d", r.status)
+	r = st.call("POST", "/shorten", `{"url":"http://a/","alias":"x","password":"open sesame"}`)
+	expect.Equal(t, r.status, 409, "the same link, perhaps: got %s", r.body)
+	const key = "Idempotency-Key: abcdefgh-1"
+	first := st.call("POST", "/shorten", `{"url":"http://a/","password":"p"}`, key)
+	again := st.call("POST", "/shorten", `{"url":"http://a/","password":"p"}`, key)
+	expect.That(t, first.status == 201 && again.status == 201 && first.body == again.body, "repeated: got %d %s after %s", again.status, again.body, first.body)
+	st.call("PATCH", "/links/x", `{"has_password":true,"title":"t"}`).expect(t, "as it was read", 200)
+	st.call("PATCH", "/links/x", `{"has_password":false}`).expect(t, "read-only", 422, "send password")
+	st.call("PATCH", "/links/x", `{"password_hash":"x"}`).expect(t, "read-only", 422)
+	bulk := st.call("POST", "/shorten/bulk", `[{"url":"http://a/","alias":"b1","password":"p"},{"url":"http://a/","alias":"b2","password":"p"},{"url":"http://a/","alias":"b3"}]`)
+	expect.Equal(t, strings.Count(bulk.body, `"has_password":true`), 2, "a bulk: %s", bulk.body)
+	many := strings.Builder{}
+	for n := range 17 {
+		fmt.Fprintf(&many, `,{"url":"http://a/","password":"p%d"}`, n)
+	}
+	bulk = st.call("POST", "/shorten/bulk", "["+many.String()[1:]+"]")
+	expect.That(t, strings.Count(bulk.body, `"has_password":true`) == 16 && strings.Contains(bulk.body, "too_many"), "17 passwords: %s", bulk.body)
+	for _, path := range []string{"/links", "/links/x", "/export", "/audit", "/stats/x"} {
+		st.call("GET", path, "").expect(t, path, 200, without("argon2"), without("sesame"))
+	}
+	st.call("DELETE", "/links/x", "").expect(t, "deleted", 204)
+}
+
+// What an export has of a link with a password never becomes an open link elsewhere.
+func TestAPasswordMovesWithItsHash(t *testing.T) {
+	st, other := newSite(t, nil), newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x","password":"open sesame"}`)
+	exported := st.call("GET", "/export", "")
+	exported.expect(t, "an export", 200, `"has_password":true`, without("argon2"))
+	plain := exported.body
+	item := itemOf(other.call("POST", "/import", "["+strings.TrimSpace(plain)+"]"))
+	expect.Equal(t, item.fields(), "password_hash:required", "without its hash")
+	member := st.tokenOfNew("ann@example.com", account.RoleMember, account.LinksRead)
+	expect.Equal(t, st.callAs(member, "GET", "/export?include=password_hash", "").status, 403, "a member")
+	exported = st.call("GET", "/export?include=password_hash,unique", "")
+	exported.expect(t, "with hashes", 200, `"password_hash":"$argon2id$v=19$`)
+	whole := exported.body
+	writer := other.tokenOfNew("ann@example.com", account.RoleMember, account.LinksWrite)
+	expect.Equal(t, other.callAs(writer, "POST", "/import", "["+strings.TrimSpace(whole)+"]").status, 403, "a member imports a hash")
+	other.call("POST", "/import", "["+strings.TrimSpace(whole)+"]").expect(t, "imported", 200, `"created":1`)
+	other.call("POST", "/import", "["+strings.TrimSpace(whole)+"]").expect(t, "again", 200, `"existing":1`)
+	expect.Equal(t, other.get("/x", browser).status, 401, "where it was imported")
+	expect.Equal(t, send(t, other.from("192.0.2.1"), "POST", requestText("POST", "/x", typing("open sesame"), typedForm)).status, http.StatusSeeOther, "its password")
+	costly := strings.Replace(whole, ",t=", ",t=9", 1)
+	item = itemOf(other.call("POST", "/import", "["+strings.TrimSpace(strings.Replace(costly, `"code":"x"`, `"code":"y"`, 1))+"]"))
+	expect.Equal(t, item.fields(), "password_hash:format", "a hash that costs too much")
+}
+
+// The form of a link shows dots in place of a password, of which there is only a hash: an edit that leaves them keeps
+// the password, and one that deletes them takes it away. A copy of the link needs one of its own.
+func TestFormsEditPasswords(t *testing.T) {
+	st, b := withAnn(t, nil)
+	b.follow(b.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "s", "password", "open sesame")).want("The link is ready.")
+	opens := func(text string) bool {
+		return send(t, st.from("192.0.2.1"), "POST", requestText("POST", "/s", typing(text), typedForm)).status == 303
+	}
+	expect.That(t, opens("open sesame"), "the password of a form")
+	b.open("/_/link/s").want("Password visitors must type it")
+	edit := func(fields ...string) *shown {
+		return b.submit(b.open("/_/link/s/edit").form("/_/link/s/edit").with(fields...))
+	}
+	expect.That(t, !strings.Contains(b.open("/_/link/s/edit").body, "sesame"), "the form has the password")
+	edit("title", "T")
+	expect.That(t, opens("open sesame"), "an edit of the title changed the password")
+	got := edit("password", "••••••••x")
+	expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-password-error"), "Must be typed anew"), "beside the dots: got %d %q", got.status, got.at("link-password-error"))
+	edit("password", "another")
+	expect.That(t, opens("another") && !opens("open sesame"), "another password")
+	copied := b.open("/_/links/new?like=s").form("/_/links/new")
+	got = b.submit(copied.with("alias", "s2"))
+	expect.That(t, got.status == 422 && got.at("link-password-error") != "", "a copy without a password: got %d", got.status)
+	edit("password", "")
+	expect.Equal(t, st.get("/s", browser).status, 302, "without a password")
+	st.call("GET", "/audit?code=s", "").expect(t, "audit", 200, `"password":"changed"`, `"password":"removed"`, without("another"), without("sesame"))
+}
