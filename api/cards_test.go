@@ -119,8 +119,9 @@ func TestTheStateOfALinkComesBeforeItsCard(t *testing.T) {
 		for alias, fields := range map[string]string{
 			"blocked": `"url":"http://bad.example/"`, "off": `"url":"http://a/","disabled":true`, "soon": `"url":"http://a/","starts_at":"2027-01-01"`,
 			"over": `"url":"http://a/","expires_at":"2026-01-02T03:05:00Z"`, "on": `"url":"http://a/","expires_at":"2026-01-02T03:05:00Z","expired_url":"http://over/"`,
-			"rule":  `"url":"http://a/","rules":[{"url":"http://bad.example/","conditions":[{"type":"query-param","match_key":"x","match_value":"1"}]}]`,
-			"split": `"url":"http://bad.example/","split":[{"url":"http://b/","weight":1},{"url":"http://c/","weight":1}]`,
+			"locked": `"url":"http://a/","password":"correct horse"`,
+			"rule":   `"url":"http://a/","rules":[{"url":"http://bad.example/","conditions":[{"type":"query-param","match_key":"x","match_value":"1"}]}]`,
+			"split":  `"url":"http://bad.example/","split":[{"url":"http://b/","weight":1},{"url":"http://c/","weight":1}]`,
 		} {
 			st.shorten(`{"alias":"` + alias + `","card":{"title":"T","image":"http://bad.example/i.png"},` + fields + `}`)
 		}
@@ -128,7 +129,7 @@ func TestTheStateOfALinkComesBeforeItsCard(t *testing.T) {
 		expect.OK(t, expect.Err(st.targets.Blocked.Replace([]byte("bad.example\n"))))
 		st.now.Add(60_000)
 		for path, want := range map[string]string{
-			"/blocked": "403", "/off": "410", "/soon": "404", "/over": "410", "/on": "302 http://over/", "/rule?x=1": "403", "/rule": "200", "/split": "403", "/nope": "404",
+			"/blocked": "403", "/off": "410", "/soon": "404", "/over": "410", "/on": "302 http://over/", "/rule?x=1": "403", "/rule": "200", "/split": "403", "/nope": "404", "/locked": "401",
 			"/card?" + strings.Repeat("x", 8170): "200",
 		} {
 			got := answered(t, dial(), requestText("GET", path, "", slackbot))

@@ -302,11 +302,11 @@ func (r *Redirector) Card(d Decision, q *Request) CardAsked {
 func (d Decision) Release() { d.link.Release() }
 
 // Commit counts what was decided about q, and releases the decision, unless it returns Fallback, Locked or Carded:
-// AppendFallback, Gate or Card does then. It returns the outcome that the client must get: of all outcomes only Redirected
-// and Prefetched may differ from the decision's, because only Hit decides whether a cap is Exhausted (or Fallback
-// because of that), or in a cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only what
-// passes every other check counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except to
-// count an unknown code, and allocates nothing if User-Agent and referrer were seen before.
+// AppendFallback, Gate or Card does then. It returns the outcome that the client must get: of all outcomes only
+// Redirected and Prefetched may differ from the decision's, because only Hit decides whether a cap is Exhausted (or
+// Fallback because of that), or in a cluster the node that leads (CapElsewhere, MustAsk). Hit comes last, so that only
+// what passes every other check counts. Commit does no I/O but for a link with a cap in a cluster, takes no lock except
+// to count an unknown code, and allocates nothing if User-Agent and referrer were seen before.
 func (r *Redirector) Commit(d Decision, q *Request) Outcome {
 	switch d.Outcome {
 	case Redirected:

@@ -334,8 +334,8 @@ func TestAnEdgeRedirectsWithAndWithoutItsWriter(t *testing.T) {
 	expect.That(t, logged && e.rows.Metrics().OutboxFirst == e.rows.Metrics().OutboxNext, "the outbox is not empty")
 }
 
-// TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter makes one link with a card before, and one after an edge has taken its
-// copy.
+// TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter makes one link with a card before, and one after an edge has taken
+// its copy.
 func TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter(t *testing.T) {
 	w := newWriter(t)
 	card := func(code string) {
