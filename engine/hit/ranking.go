@@ -53,8 +53,8 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 	}
 	n := 0
 	few := newRanker(nil, seams.MaxScannedLinks)
-	err = hs.eachLink(owners, "", func(id uint64, k index.Key) bool {
-		few.add(id, hs.index.Hits(id), func() index.Key { return k })
+	err = hs.eachLink(owners, "", func(id uint64, k index.KeyView) bool {
+		few.add(id, hs.index.Hits(id), k.Own)
 		n++
 		return n <= seams.MaxScannedLinks
 	})
@@ -68,13 +68,13 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 }
 
 // eachLink calls fn for the links of owners in the store, with a tag for those that have it, until it returns false.
-func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.Key) bool) error {
+func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.KeyView) bool) error {
 	more := true
 	for _, owner := range owners {
 		if !more {
 			break
 		}
-		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.Key) bool {
+		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.KeyView) bool {
 			more = fn(id, k)
 			return more
 		})
@@ -100,9 +100,9 @@ func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most i
 		}
 	}
 	if tag != "" {
-		err := hs.eachLink(owners, tag, func(id uint64, k index.Key) bool {
+		err := hs.eachLink(owners, tag, func(id uint64, k index.KeyView) bool {
 			look()
-			ranker.add(id, hs.index.Hits(id), func() index.Key { return k })
+			ranker.add(id, hs.index.Hits(id), k.Own)
 			return true
 		})
 		return ranker.ranking(), err
