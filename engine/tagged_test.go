@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -50,6 +52,43 @@ func TestFiguresOfATagReadEachLinkOnceForAllWindows(t *testing.T) {
 	before := f.reads.reads.Load()
 	f.readTag()
 	expect.Equal(t, f.reads.reads.Load()-before, int64(1+1+(links+11)/12), "reads of the store for %d links", links)
+
+	broken, pauses := errors.New("no further turn"), 0
+	windows := f.tagWindows()
+	windows[0].Pause = func() error {
+		if pauses++; pauses == 3 {
+			return broken
+		}
+		return nil
+	}
+	_, err := f.e.OwnerReports(context.Background(), []uint32{1}, "t", windows)
+	expect.That(t, errors.Is(err, broken) && pauses == 3, "got %v after %d pauses, want the error of the third", err, pauses)
+}
+
+// A page that has the figures of a tag ranks its links beside, and lists them no second time.
+func TestLinksWithATagAreListedOnceForFiguresAndForTheMostHit(t *testing.T) {
+	engine.LimitScans(t, 12)
+	f := newTopLinks(t, 60)
+	for range 4 {
+		f.day()
+	}
+	f.reads = new(counting)
+	f.kill()
+	q := f.tagWindows()[0]
+	q.Rank = true
+	reports, err := f.e.OwnerReports(context.Background(), []uint32{1}, "t", []engine.Query{q})
+	expect.OK(t, err)
+	top := func() (found engine.TopLinks, reads int64) {
+		before := f.reads.reads.Load()
+		found, err := f.e.TopLinks(context.Background(), []uint32{1}, "t", engine.Query{From: q.From, Ranking: q.Ranking}, 5)
+		expect.OK(t, err)
+		return found, f.reads.reads.Load() - before
+	}
+	want, listed := top()
+	q.Ranking = reports[0].Ranking
+	got, reads := top()
+	expect.That(t, len(got.Links) == 5 && reflect.DeepEqual(got, want), "got %+v, want %+v", got, want)
+	expect.Equal(t, reads, listed-1)
 }
 
 func TestFiguresOfATagSayHowManyHitsItsLinksBroughtAlong(t *testing.T) {

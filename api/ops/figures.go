@@ -327,19 +327,6 @@ func (c *Calls) ownerFigures(may account.Domains, queries []FiguresQuery) (sever
 	return several, err
 }
 
-// ownerReports returns the reports of queries, which are of the same links, and their owners.
-func (c *Calls) ownerReports(may account.Domains, queries []FiguresQuery) (reports []engine.Report, owners []uint32, err error) {
-	if owners, err = c.figureOwners(may, queries[0].Whose); err != nil {
-		return nil, nil, err
-	}
-	asked := make([]engine.Query, len(queries))
-	for i := range queries {
-		asked[i] = queries[i].Query
-	}
-	reports, err = c.o.Engine.OwnerReports(context.Background(), owners, queries[0].tag, asked)
-	return reports, owners, err
-}
-
 // compared returns the figures of several links over one window, together and each. A code that names no link of the
 // caller is an error.
 func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
@@ -374,6 +361,7 @@ func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *eng
 		return nil
 	}
 	asked := q.Query
+	asked.Ranking = r.Ranking
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}

@@ -119,13 +119,27 @@ func (c *Calls) filteredLinks(may account.Domains, queries []FiguresQuery, f Fil
 		return several, nil
 	}
 	asked := q.Query
-	asked.From, asked.To = reports[0].From, reports[0].To
+	asked.From, asked.To, asked.Ranking = reports[0].From, reports[0].To, reports[0].Ranking
 	top, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, filterScan)
 	if err != nil {
 		return nil, err
 	}
 	first.rank(&top, c.HostIn)
 	return several, nil
+}
+
+// ownerReports returns the reports of queries, which are of the same links, and their owners.
+func (c *Calls) ownerReports(may account.Domains, queries []FiguresQuery) (reports []engine.Report, owners []uint32, err error) {
+	if owners, err = c.figureOwners(may, queries[0].Whose); err != nil {
+		return nil, nil, err
+	}
+	asked := make([]engine.Query, len(queries))
+	for i := range queries {
+		asked[i] = queries[i].Query
+		asked[i].Rank = queries[i].top > 0 || queries[i].Counted != nil
+	}
+	reports, err = c.o.Engine.OwnerReports(context.Background(), owners, queries[0].tag, asked)
+	return reports, owners, err
 }
 
 // rank puts the most-hit links with the most chosen hits into the list; host returns the host of a domain.

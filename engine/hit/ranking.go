@@ -39,6 +39,9 @@ type ranking struct {
 	beyond uint64
 }
 
+// A Ranking is that of the links with a tag, for TopLinks of the same links.
+type Ranking struct{ ranking }
+
 // rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
 // are listed from the store; otherwise it goes over all links in memory.
 //

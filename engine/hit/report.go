@@ -31,6 +31,7 @@ type Report struct {
 	Dimensions   tally.Dimensions
 	DurableHits  uint64    // the part of Hits that the store has
 	FlushedAt    time.Time // the last time at which all folded records were durable
+	Ranking      *Ranking  // nil: not asked for, or the report is not of links with a tag
 }
 
 // MaxScannedLinks is how many links a query by tag reads at a time, and how many the first ranking for a list of the

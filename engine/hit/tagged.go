@@ -99,8 +99,9 @@ type tagReading struct {
 	tag      string
 	query    *Query
 	readings []*reading
-	imports  bool // some link may have brought hits along that a window should mention
-	each     bool // hits are counted by what each link has of them, so links cannot be added up first
+	ranker   *ranker // nil: no ranking was asked for
+	imports  bool    // some link may have brought hits along that a window should mention
+	each     bool    // hits are counted by what each link has of them, so links cannot be added up first
 }
 
 func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readings []*reading) (err error) {
@@ -109,6 +110,9 @@ func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readin
 	for _, r := range readings {
 		first = min(first, r.window.from)
 		t.each = t.each || r.query.Counted != nil
+		if r.query.Rank {
+			t.ranker = newRanker(nil, seams.MaxScannedLinks)
+		}
 	}
 	if t.imports, err = hs.store.HasImports(first); err != nil {
 		return err
@@ -117,7 +121,13 @@ func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readin
 		if err := t.eachPart(func(part *taggedLinks) error { return t.read(ctx, part, &c) }); err != nil {
 			return err
 		}
-		t.imports = false
+		if t.ranker != nil {
+			made := &Ranking{t.ranker.ranking()}
+			for _, r := range readings {
+				r.report.Ranking = made
+			}
+		}
+		t.imports, t.ranker = false, nil
 	}
 	return nil
 }
@@ -145,8 +155,11 @@ func (t *tagReading) eachPart(fn func(*taggedLinks) error) (err error) {
 		part.ids, part.hit = part.ids[:0], part.hit[:0]
 		return err
 	}
-	listing := t.hits.eachLink(t.owners, t.tag, func(id uint64, _ index.KeyView) bool {
+	listing := t.hits.eachLink(t.owners, t.tag, func(id uint64, k index.KeyView) bool {
 		part.ids = append(part.ids, id)
+		if t.ranker != nil {
+			t.ranker.add(id, t.hits.index.Hits(id), k.Own)
+		}
 		if len(part.ids) == seams.MaxScannedLinks {
 			err = read()
 		}
