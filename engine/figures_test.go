@@ -346,8 +346,8 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	}
 }
 
-// checkTogether compares the figures of the links with a tag in several windows, which are read together: one, a part of
-// it, the time before, and others.
+// checkTogether compares the figures of the links with a tag in several windows, which are read together: one, a part
+// of it, the time before, and others.
 func (f *figures) checkTogether(rt fatal, q engine.Query) {
 	today, before := f.e.Zone().DayOf(f.now, 0), q.From
 	if before.IsZero() {

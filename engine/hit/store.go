@@ -13,8 +13,8 @@ import (
 
 // Store keeps tallies durably.
 //
-// Any number of goroutines may call View, ReadImported, HasImports, ReadImports, Kept, ListLinks and Positions at once. Only the
-// flush goroutine calls Flush and RollUp; the other methods are called before anything else.
+// Any number of goroutines may call View, ReadImported, HasImports, ReadImports, Kept, ListLinks and Positions at once.
+// Only the flush goroutine calls Flush and RollUp; the other methods are called before anything else.
 type Store interface {
 	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs
 	// microseconds.
@@ -95,9 +95,9 @@ type View interface {
 	// the store's zone, or lie in the kept hours. ReadSpans stops at the first error of yield and returns it.
 	ReadSpans(ids []uint64, spans []Span, wanted tally.Parts, yield func(i, j int, t *tally.Tally) error) error
 
-	// SumSpans adds up the rows of all ids together over each of spans, as ReadSpans does of each, and calls yield with
-	// wanted[j] of the tally over spans[j], in ascending order of j. Neither ids nor spans have to be few, but both must
-	// ascend, and spans must not overlap. Several goroutines may call SumSpans at once, but then nothing else.
+	// SumSpans adds up the rows of all ids together over each of spans, and calls yield with wanted[j] of the tally
+	// over spans[j], in ascending order of j. It leaves out zero tallies. A tally is valid only during the call. Ids
+	// and spans ascend, and spans do not overlap. Several goroutines may call SumSpans at once, but then nothing else.
 	SumSpans(ids []uint64, spans []Span, wanted []tally.Parts, yield func(j int, t *tally.Tally)) error
 
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
