@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -208,25 +207,8 @@ func (hs *Hits) sumSpans(ctx context.Context, q *Query, ids []uint64, c *cutWind
 		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	var adding sync.Mutex
-	add := func(j int, t *tally.Tally) {
-		adding.Lock()
-		defer adding.Unlock()
-		c.add(j, t, true)
-	}
 	for step := range slices.Chunk(ids, summedLinks*runtime.GOMAXPROCS(0)) {
-		var g errgroup.Group
-		for part := range slices.Chunk(step, (len(step)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0)) {
-			g.Go(func() (err error) {
-				defer func() {
-					if r := recover(); r != nil { // in a goroutine it would end the program
-						err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-					}
-				}()
-				return view.SumSpans(part, c.spans, c.wanted, add)
-			})
-		}
-		if err := errors.Join(g.Wait(), q.pause(ctx)); err != nil {
+		if err := errors.Join(c.sum(view, step), q.pause(ctx)); err != nil {
 			return err
 		}
 	}
@@ -236,4 +218,31 @@ func (hs *Hits) sumSpans(ctx context.Context, q *Query, ids []uint64, c *cutWind
 		}
 	}
 	return nil
+}
+
+// sum adds the store's figures of ids, a part on each core. The parts are added one after the other, so that breakdowns
+// with more values than are kept are the same each time.
+func (c *cutWindows) sum(view View, ids []uint64) error {
+	cores := runtime.GOMAXPROCS(0)
+	var g errgroup.Group
+	turn := make(chan struct{}) // closed when the parts before are added
+	close(turn)
+	for part := range slices.Chunk(ids, (len(ids)+cores-1)/cores) {
+		mine, next := turn, make(chan struct{})
+		turn = next
+		g.Go(func() (err error) {
+			defer func() {
+				if r := recover(); r != nil { // in a goroutine it would end the program
+					err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+				}
+				<-mine
+				close(next)
+			}()
+			return view.SumSpans(part, c.spans, c.wanted, func(j int, t *tally.Tally) {
+				<-mine
+				c.add(j, t, true)
+			})
+		})
+	}
+	return g.Wait()
 }
