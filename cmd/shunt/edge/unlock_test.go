@@ -36,6 +36,7 @@ func TestAnEdgeAsksTheWriterForThePasswordOfALink(t *testing.T) {
 	cookies := make(map[string]string)
 	for _, code := range []string{"early", "late"} {
 		until(t, code+" asks for its password at the edge", func() bool { return e.ask("GET", "/"+code, "").status == 401 })
+		until(t, "the edge has met its writer", func() bool { return typed(e, code, "wrong").status != 503 })
 		a := typed(e, code, "wrong")
 		expect.That(t, a.status == 401 && !strings.Contains(a.body, "secret.example"), "%s: a wrong password: got %d %s", code, a.status, a.body)
 		a = typed(e, code, "open sesame")
