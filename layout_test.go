@@ -186,7 +186,7 @@ var rooms = map[string]room{
 		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
-	"api/ops":      {knows: []string{"api/account", "api/card", "api/domain", "api/jsonbody", "api/jsontext", "api/problem", "api/rules", "api/turnstile", "api/when", "engine", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
+	"api/ops":      {knows: []string{"api/account", "api/card", "api/domain", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/rules", "api/turnstile", "api/when", "engine", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
 	"api/naming":   {users: []string{"api/dashboard/shares"}, never: noHTTP},
 	"api/page":     {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview":  {knows: []string{"api/page", "api/redirect"}, never: noHTTP},

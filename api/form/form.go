@@ -26,8 +26,8 @@ const (
 // maxFields bounds the fields of a form, which is about what a JSON object may have.
 const maxFields = 64
 
-// kinds has the fields of a link that are no text in JSON, with the value that a text stands for. A text that stands for
-// none stays text, and package ops refuses it.
+// kinds has the fields of a link that are no text in JSON, with the value that a text stands for. A text that stands
+// for none stays text, and package ops refuses it.
 var kinds = map[string]func(text string) json.RawMessage{
 	"redirect_status": number, "max_hits": number,
 	"forward_query": yesNo, "forward_path": yesNo, "disabled": yesNo, "reuse": yesNo,

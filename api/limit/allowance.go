@@ -40,8 +40,8 @@ func (r *Rules) Ask(a *Allowance, scope Scope, owner []byte, network netip.Addr)
 	}
 }
 
-// AskUnlock adds the rules that apply to an attempt to open the link with that id: for the pair of link and network, for
-// the network, and of IPv6 for both of its /48. Clients of whom no network is known share one.
+// AskUnlock adds the rules that apply to an attempt to open the link with that id: for the pair of link and network,
+// for the network, and of IPv6 for both of its /48. Clients of whom no network is known share one.
 func (r *Rules) AskUnlock(a *Allowance, id uint64, network netip.Addr) {
 	key := network.As16()
 	r.Ask(a, Unlocks, binary.BigEndian.AppendUint64(key[:], id), network)

@@ -92,8 +92,8 @@ func (s *slot) put(name string, l rate.Limit, epoch time.Time) {
 // gives its customers, such as phones, /64 of one /48.
 const siteShare = 16
 
-// timesFour returns the limit of wrong passwords of a link for a /48: fewer than of all links, since they are guesses of
-// one.
+// timesFour returns the limit of wrong passwords of a link for a /48: fewer than of all links, since they are guesses
+// of one.
 func timesFour(l rate.Limit) rate.Limit {
 	l.Events, l.Burst = min(4*l.Events, rate.MaxEvents), min(4*l.Burst, rate.MaxBurst)
 	return l

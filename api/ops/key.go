@@ -56,8 +56,9 @@ func (k Key) request(caller account.Caller, path string, body jsonbody.Body) *en
 	return q
 }
 
-// withoutPasswords returns a body without the values of passwords, in another form if it has any: a receipt must not keep
-// what tells a guessed password from others quickly. So requests that differ by a password only are the same request.
+// withoutPasswords returns a body without the values of passwords, in another form if it has any: a receipt must not
+// keep what tells a guessed password from others quickly. So requests that differ by a password only are the same
+// request.
 func withoutPasswords(text []byte) []byte {
 	if !bytes.Contains(text, []byte("password")) && !bytes.Contains(text, []byte(`\u`)) { // which may spell it
 		return text

@@ -7,8 +7,8 @@ import (
 )
 
 // Asks are the pages that ask for the password of a link. They tell nothing of the link. The form sends what is typed
-// by POST to the address of the page, in the field "password" and as plain text: hardly anybody else sends that, so it is
-// known for what it is even if the link has lost its password meanwhile.
+// by POST to the address of the page, in the field "password" and as plain text: hardly anybody else sends that, so it
+// is known for what it is even if the link has lost its password meanwhile.
 type Asks struct {
 	First      Error // nothing was typed yet
 	Wrong      Error

@@ -17,9 +17,9 @@ import (
 // MaxBytes bounds a password.
 const MaxBytes = 1024
 
-// Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to
-// other work, a Hasher hashes at most 4 passwords at a time (76 MiB; imported hashes may ask for 64 MiB each), on at most
-// half of the cores. On a machine with two cores, a full queue of 64 takes 2.6 s.
+// Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to other work, a Hasher
+// hashes at most 4 passwords at a time (76 MiB; imported hashes may ask for 64 MiB each), on at most half of the cores.
+// On a machine with two cores, a full queue of 64 takes 2.6 s.
 const (
 	maxHashings    = 4
 	maxHashWaiters = 64

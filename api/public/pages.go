@@ -96,7 +96,8 @@ func (s Pages) answerError(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
 	s.write(ctx, p.HTML)
 }
 
-// cookieChallenge is the challenge that a 401 must have (RFC 9110, 15.5.2): one at which browsers ask nothing themselves.
+// cookieChallenge is the challenge that a 401 must have (RFC 9110, 15.5.2): one at which browsers ask nothing
+// themselves.
 const cookieChallenge = `Cookie realm="link"`
 
 // answerAsk sends a page that asks for the password of a link, or the problem if the client prefers JSON.

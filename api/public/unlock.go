@@ -48,16 +48,16 @@ func typedIn(ctx *fasthttp.RequestCtx) string {
 	return string(ctx.PostArgs().Peek(strings.TrimSuffix(typedHead, "=")))
 }
 
-// AnswerOpened answers the form about a link that has no password any more: it is asked for again, since its target must
-// not get what was typed.
+// AnswerOpened answers the form about a link that has no password any more: it is asked for again, since its target
+// must not get what was typed.
 func AnswerOpened(ctx *fasthttp.RequestCtx) {
 	ctx.SetStatusCode(fasthttp.StatusSeeOther)
 	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII(nil, urlpath.OriginForm(ctx.Request.Header.RequestURI())))
 	ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
 }
 
-// MaxTypedCaller is how many passwords that visitors of one network have typed are compared, or wait, at a time: a class
-// may open a link together.
+// MaxTypedCaller is how many passwords that visitors of one network have typed are compared, or wait, at a time: a
+// class may open a link together.
 const MaxTypedCaller = 40
 
 // Limits of questions to another server. Each takes some 100 ms there and on the way.

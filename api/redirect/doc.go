@@ -69,9 +69,9 @@
 //
 // A link with a password redirects who has a cookie of it (package lock), which Decide reads in place. All others get
 // Locked: a page that asks for the password and tells nothing of the target. The front door compares the password
-// (package public), in a POST to the address of the link. Such a POST is never sent on, cookie or not, also not by a link
-// of status 307, since the target would get the password. A state that stops the link comes first, so nobody types a
-// password in vain. No answer may be stored.
+// (package public), in a POST to the address of the link. Such a POST is never sent on, cookie or not, also not by a
+// link of status 307, since the target would get the password. A state that stops the link comes first, so nobody types
+// a password in vain. No answer may be stored.
 //
 // # Cards
 //

@@ -176,8 +176,8 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 }
 
 // closed returns the decision about a link whose visitor has not typed its password: Locked, unless a state of the link
-// comes first. Only the chosen target is looked at, nil for the link's own, and nothing that the visitor adds to it: the
-// answer would tell something of the target.
+// comes first. Only the chosen target is looked at, nil for the link's own, and nothing that the visitor adds to it:
+// the answer would tell something of the target.
 func (r *Redirector) closed(d Decision, chosen []byte, nowMs int64) Decision {
 	var target [256]byte
 	if chosen == nil {

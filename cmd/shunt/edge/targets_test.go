@@ -11,8 +11,8 @@ import (
 	"shunt/engine/extras"
 )
 
-// TestAVisitorGetsTheSameTargetAtAnEdge follows a link with a split, and one with a rule, at the writer and at its edge,
-// also after the edge was restarted: each visitor gets one target, and the hits of all targets come together.
+// TestAVisitorGetsTheSameTargetAtAnEdge follows a link with a split, and one with a rule, at the writer and at its
+// edge, also after the edge was restarted: each visitor gets one target, and the hits of all targets come together.
 func TestAVisitorGetsTheSameTargetAtAnEdge(t *testing.T) {
 	w := newWriter(t)
 	create := func(d engine.Draft) {

@@ -32,8 +32,8 @@ func (n *Node) Absent() absent.Source {
 // unlockTimeout bounds a question about a password, which waits for its turn at the node that leads.
 const unlockTimeout = 10 * time.Second
 
-// Unlock returns what asks the node that leads whether a visitor has typed the password of a link: this node is an edge,
-// which has no hashes. Each question that is under way has a connection, which the next one uses again.
+// Unlock returns what asks the node that leads whether a visitor has typed the password of a link: this node is an
+// edge, which has no hashes. Each question that is under way has a connection, which the next one uses again.
 func (n *Node) Unlock() func(context.Context, lock.Question) (lock.Answer, error) {
 	senders := make(chan *sender, lock.MaxQuestions)
 	for range cap(senders) {
