@@ -195,7 +195,12 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 	}
 	d := f.decide(ctx, sc, now)
 	served = !as.orElse || !d.Outcome.IsUnknown()
-	if served {
+	switch {
+	case !served:
+	case !sc.request.Safe && (d.Outcome == redirect.Redirected || d.Outcome == redirect.WrongMethod) && public.IsTyped(ctx):
+		d.Release()
+		public.AnswerOpened(ctx)
+	default:
 		f.commit(ctx, sc, d, now)
 	}
 	sc.request = redirect.Request{} // nothing of ctx outlives it

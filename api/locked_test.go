@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/limit"
 	"shunt/api/lock"
 	"shunt/api/redirect"
@@ -66,7 +67,7 @@ func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
 				}
 			}
 			got := ask("GET", path, "")
-			expect.That(t, strings.Contains(got, `<form method="post">`) && !strings.Contains(got, "form-action"), "no form that may lead elsewhere: got\n%s", got)
+			expect.That(t, strings.Contains(got, `<form method="post" enctype="text/plain">`) && !strings.Contains(got, "form-action"), "no form that may lead elsewhere: got\n%s", got)
 			got = ask("DELETE", path, "")
 			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 "), "another method: got\n%s", got)
 			for _, wrong := range []string{"", typing("Open sesame"), typing("open sesame "), "other=x", typing(strings.Repeat("x", 2000))} {
@@ -76,7 +77,7 @@ func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
 			got = ask("POST", path+"?a=b", typing("open sesame"), typedForm)
 			cookie := cookieOf(got)
 			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 303 ") && location(got) == path+"?a=b" && strings.Contains(got, "\r\nCache-Control: private, no-store\r\n"), "the password: got\n%s", got)
-			for _, part := range []string{"path=" + path, "max-age=3600", "HttpOnly", "SameSite=Lax"} {
+			for _, part := range []string{"Path=" + path, "Max-Age=3600", "HttpOnly", "SameSite=Lax"} {
 				expect.That(t, strings.Contains(got, "; "+part), "the cookie lacks %s: got\n%s", part, got)
 			}
 			st.call("GET", "/stats"+path+"?domain=b.test", "").expect(t, "typing it is no hit", 200, `"hits":0`)
@@ -107,6 +108,85 @@ func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
 		expect.Equal(t, st.metric(`shunt_unlocks_total{result="opened"}`), "9")
 		st.wantNothingSecretLogged()
 	})
+}
+
+// A form that was open when the link lost its password is not sent on with what was typed; the link is asked for again.
+func TestAPasswordIsNeverSentToTheTarget(t *testing.T) {
+	st := newSite(t, nil)
+	const plain = "Content-Type: text/plain"
+	post := func(path, body string, lines ...string) reply {
+		return send(t, st.publicAt, "POST", requestText("POST", path, body, append(lines, browser)...))
+	}
+	for _, status := range []int{301, 302, 307, 308} {
+		code := fmt.Sprint("x", status)
+		st.shorten(fmt.Sprintf(`{"url":"http://third.example/","alias":%q,"redirect_status":%d,"password":"open = sesame"}`, code, status))
+		r := post("/"+code+"?a=b", "password=open = sesame\r\n", plain)
+		expect.That(t, r.status == 303 && r.header.Get("Location") == "/"+code+"?a=b", "the form of the page: got %d %v", r.status, r.header)
+		expect.Equal(t, post("/"+code, "password=open = sesame\r\n").status, 401, "another type")
+		expect.Equal(t, post("/"+code, typing(strings.Repeat("%ff", 400)), typedForm).status, 401, "what is no text")
+		st.call("PATCH", "/links/"+code, `{"password":null}`).expect(t, "none", 200)
+		r = post("/"+code+"?a=b", "password=open = sesame\r\n", plain)
+		expect.That(t, r.status == 303 && r.header.Get("Location") == "/"+code+"?a=b", "the password is gone: got %d %v", r.status, r.header)
+		want, hits := 405, 0
+		if status >= 307 {
+			want, hits = status, 1
+		}
+		expect.Equal(t, post("/"+code, "a=b", plain).status, want, "another text")
+		st.call("GET", "/stats/"+code, "").expect(t, "no hit by a form", 200, fmt.Sprintf(`"hits":%d`, hits))
+	}
+}
+
+// What a visitor adds to the address of a link with a password tells nothing of its target.
+func TestALockedLinkIsNoOracle(t *testing.T) {
+	st := newSite(t, func(o *Options) { blocking(t, o, "http://secret.example/bad\n") })
+	st.shorten(`{"url":"http://secret.example/","alias":"x","forward_path":true,"forward_query":true,"password":"p"}`)
+	for _, path := range []string{"/x", "/x/bad", "/x?a", "/x/" + strings.Repeat("y", 8180)} {
+		expect.Equal(t, st.get(path, browser).status, 401, "%.30s", path)
+	}
+	unlock := string(st.unlocked(t, "x"))
+	expect.Equal(t, st.get("/x/bad", browser, "Cookie: "+unlock).status, 403, "with its cookie")
+}
+
+// Browsers send a cookie to the path as it is written, so that of a code of another script is percent-encoded.
+func TestTheCookieOfACodeOfAnyScriptHasItsPath(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "b.test", Settings: domain.Settings{UnicodeCodes: true}})
+	st.call("POST", "/shorten", `{"url":"http://a/","domain":"b.test","alias":"über/ß","password":"p"}`).expect(t, "made", 201)
+	text := strings.Replace(requestText("POST", "/%C3%BCber/%C3%9F?q", typing("p"), typedForm), "Host: any.example", "Host: b.test", 1)
+	r := send(t, st.publicAt, "POST", text)
+	expect.That(t, r.status == 303 && r.header.Get("Location") == "/%C3%BCber/%C3%9F?q" && strings.Contains(r.header.Get("Set-Cookie"), "; Path=/%C3%BCber/%C3%9F;"), "got %d %v", r.status, r.header)
+}
+
+// Guesses of one link from one site, each from a network of its own, have a limit, too.
+func TestASiteGuessesThePasswordOfALinkFortyTimes(t *testing.T) {
+	rules := limit.New(limit.Default(), time.Unix(0, 0))
+	tries := 0
+	for n := range 100 {
+		var a limit.Allowance
+		network := netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 1, 0, byte(n)})
+		rules.AskUnlock(&a, 7, network)
+		if a.Take(time.Unix(1, 0), 1) == 0 {
+			tries++
+		}
+	}
+	expect.Equal(t, tries, 40, "guesses")
+	var a limit.Allowance
+	rules.AskUnlock(&a, 8, netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 1}))
+	expect.Equal(t, a.Take(time.Unix(1, 0), 1), 0, "another link")
+}
+
+// A receipt tells nothing about a password: requests that differ by it only are the same.
+func TestAReceiptKnowsNoPassword(t *testing.T) {
+	st := newSite(t, nil)
+	for path, bodies := range map[string][3]string{
+		"/shorten":      {`{"url":"http://a/","password":"one"}`, `{"url":"http://a/","pass\u0077ord":"two"}`, `{"url":"http://b/","password":"one"}`},
+		"/shorten/bulk": {`[{"url":"http://a/","password":"one"}]`, `[{"url":"http://a/","password":"two"}]`, `[{"url":"http://b/","password":"one"}]`},
+	} {
+		key := "Idempotency-Key: receipts-" + path[1:]
+		first, again, other := st.call("POST", path, bodies[0], key), st.call("POST", path, bodies[1], key), st.call("POST", path, bodies[2], key)
+		expect.That(t, first.status < 300 && again.body == first.body, "%s: got %d %s and %d %s", path, first.status, first.body, again.status, again.body)
+		expect.Equal(t, other.status, 422, "%s: another request", path)
+	}
 }
 
 // Wrong passwords are limited for each link and network: the eleventh is not compared. Others, and other links, go on.

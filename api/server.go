@@ -129,7 +129,7 @@ func (s *Server) buildRedirects(o Options) {
 func (s *Server) buildBounds() {
 	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
-	s.linkWords = password.New(engine.Cores())
+	s.linkWords = password.New(engine.Cores(), public.MaxTypedCaller)
 	s.linkWords.ShareCores(s.cores)
 	s.calls = s.newCalls()
 	s.heavy = links.Heavy{Ops: s.calls}

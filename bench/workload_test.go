@@ -128,6 +128,10 @@ func (d *discard) ReadOnly() bool { return false }
 
 func (d *discard) ReadImported(uint32, uint32) (uint64, error) { return 0, nil }
 
+func (d *discard) ReadImports([]uint64, func(uint64, int64)) error { return nil }
+
+func (d *discard) HasImports(uint32) (bool, error) { return false, nil }
+
 func (d *discard) Identity() engine.Identity { return engine.Identity{} }
 
 func (d *discard) AllocateIDs(uint64) (uint64, error) { return d.n + 1, nil }
@@ -168,9 +172,9 @@ func (d *discard) Kept() (firstHour, firstDay uint32) { return 0, 0 }
 
 func (d *discard) LowerKept(uint32, uint32) error { return nil }
 
-func (d *discard) Owners(engine.OwnerRange, uint32) ([]uint32, error)            { return nil, nil }
-func (d *discard) TalliedOwners(_, _, _ uint32) ([]uint32, error)                { return nil, nil }
-func (d *discard) ListLinks(uint32, string, func(uint64, engine.Key) bool) error { return nil }
+func (d *discard) Owners(engine.OwnerRange, uint32) ([]uint32, error)                { return nil, nil }
+func (d *discard) TalliedOwners(_, _, _ uint32) ([]uint32, error)                    { return nil, nil }
+func (d *discard) ListLinks(uint32, string, func(uint64, engine.KeyView) bool) error { return nil }
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 
@@ -219,6 +223,10 @@ func (nothing) Targets(uint64) ([]uint8, error) { return nil, nil }
 func (nothing) LastHits(uint32, func(id uint64, quiet bool) error) error { return nil }
 
 func (nothing) ReadLife(uint64, engine.Parts) (engine.Tally, error) { return engine.Tally{}, nil }
+
+func (nothing) SumSpans([]uint64, []engine.Span, []engine.Parts, func(int, *engine.Tally)) error {
+	return nil
+}
 
 func (nothing) ReadSpans([]uint64, []engine.Span, engine.Parts, func(i, j int, t *engine.Tally) error) error {
 	return nil

@@ -68,7 +68,7 @@ func (c *counting) TalliedOwners(first, last, user uint32) ([]uint32, error) {
 	return c.read().TalliedOwners(first, last, user)
 }
 
-func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.Key) bool) error {
+func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.KeyView) bool) error {
 	return c.read().ListLinks(owner, tag, fn)
 }
 
@@ -78,6 +78,12 @@ func (c *counting) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bo
 
 func (c *counting) ReadImported(owner, fromHour uint32) (uint64, error) {
 	return c.read().ReadImported(owner, fromHour)
+}
+
+func (c *counting) HasImports(fromHour uint32) (bool, error) { return c.read().HasImports(fromHour) }
+
+func (c *counting) ReadImports(ids []uint64, fn func(hits uint64, atMs int64)) error {
+	return c.read().ReadImports(ids, fn)
 }
 
 func (c *counting) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -54,6 +55,7 @@ type figures struct {
 	fs    *vfs.MemFS
 	dir   string
 	store *storage.Store
+	reads *counting // of the engine; nil: they are not counted
 	e     *engine.Engine
 	now   time.Time
 
@@ -119,7 +121,11 @@ func (f *figures) open() {
 
 func (f *figures) openEngine() {
 	var err error
-	f.e, err = engine.Open(f.store, engine.Options{
+	store := engine.Store(f.store)
+	if f.reads != nil {
+		f.reads.Store, store = f.store, f.reads
+	}
+	f.e, err = engine.Open(store, engine.Options{
 		JournalDir: filepath.Join(f.dir, "journal"), Rings: 2, RingRecords: 1 << 13,
 		Now: func() time.Time { return f.now }, ClockSettles: -1,
 		KeptHours: f.keptHours, KeptDays: f.keptDays,
@@ -332,10 +338,42 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	if r, err = f.e.OwnerReport(ctx, []uint32{1}, "b", q); !refused(err) && !f.farBehind(&r) {
 		f.compare(rt, "tag b", &r, func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "b" && !l.deleted })
 	}
+	f.checkTogether(rt, q)
 	f.checkTop(rt, q)
 	f.checkSeries(rt, q)
 	for d, value := range map[engine.Dimension]string{engine.Referrers: figuredHosts[1], engine.Devices: "\x02", engine.Countries: "\x01"} {
 		f.checkCounted(rt, q, d, value)
+	}
+}
+
+// checkTogether compares the figures of the links with a tag in several windows, which are read together: one, a part
+// of it, the time before, and others.
+func (f *figures) checkTogether(rt fatal, q engine.Query) {
+	today, before := f.e.Zone().DayOf(f.now, 0), q.From
+	if before.IsZero() {
+		before = f.now.AddDate(0, 0, -20)
+	}
+	var windows []engine.Query
+	for _, w := range []engine.Query{
+		q, {From: q.From, To: today, Parts: engine.Visitors}, {From: before.AddDate(0, 0, -2), To: before}, {From: today, Zone: q.Zone, Parts: allParts},
+		{From: today.AddDate(0, 0, -3), Interval: engine.Daily, Parts: engine.Visitors}, {From: f.now.Add(-30 * time.Hour), Interval: engine.Hourly},
+	} {
+		if r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "a", w); err == nil && !f.farBehind(&r) {
+			windows = append(windows, w)
+		}
+	}
+	reports, err := f.e.OwnerReports(context.Background(), []uint32{1}, "a", windows)
+	if err != nil || len(reports) != len(windows) {
+		rt.Fatalf("%d windows together: %d, %v", len(windows), len(reports), err)
+	}
+	for i := range reports {
+		alone, err := f.e.OwnerReport(context.Background(), []uint32{1}, "a", windows[i])
+		if err != nil || !reflect.DeepEqual(reports[i], alone) {
+			rt.Fatalf("window %+v with others: %+v, alone: %+v, %v", windows[i], reports[i], alone, err)
+		}
+		if windows[i].Parts == allParts {
+			f.compare(rt, "tag a", &reports[i], func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "a" && !l.deleted })
+		}
 	}
 }
 

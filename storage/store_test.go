@@ -157,8 +157,8 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 // listed returns the links that ListLinks yields, at most limit, as "id code".
 func listed(t testing.TB, s *Store, owner uint32, tag string, limit int) (found []string) {
 	t.Helper()
-	err := s.ListLinks(owner, tag, func(id uint64, k engine.Key) bool {
-		found = append(found, fmt.Sprint(id, " ", k.Code))
+	err := s.ListLinks(owner, tag, func(id uint64, k engine.KeyView) bool {
+		found = append(found, fmt.Sprint(id, " ", string(k.Code)))
 		return len(found) < limit
 	})
 	expect.OK(t, err, "ListLinks(%d, %q)", owner, tag)
@@ -203,7 +203,7 @@ func TestACorruptIndexRowIsAnErrorOfTheList(t *testing.T) {
 		b := s.db.NewBatch()
 		kv.Set(b, put[0], put[1])
 		expect.OK(t, s.writer.Sync(b, "test"))
-		expect.Error(t, s.ListLinks(7, "", func(uint64, engine.Key) bool { return true }), ErrCorrupt, "%s", name)
+		expect.Error(t, s.ListLinks(7, "", func(uint64, engine.KeyView) bool { return true }), ErrCorrupt, "%s", name)
 		closeStore(t, s)
 	}
 }

@@ -156,6 +156,7 @@ func (h *history) check(rt *rapid.T) {
 		}
 	}
 	h.compare("links", spans, got.rows, wantRows)
+	h.checkSums(v, ids[:rapid.IntRange(0, len(ids)).Draw(rt, "added up")], spans, wanted)
 	for owner := range uint32(historyOwners) {
 		h.checkOwner(v, owner, spans, wanted)
 	}
@@ -166,6 +167,44 @@ func (h *history) check(rt *rapid.T) {
 			h.t.Fatalf("ReadLife(%d): got %d bytes, %v, want %d", id, len(value), err, len(want))
 		}
 	}
+}
+
+// checkSums compares the tallies of all ids together.
+func (h *history) checkSums(v engine.View, ids []uint64, spans []engine.Span, wanted engine.Parts) {
+	ids, spans = slices.Sorted(slices.Values(ids)), disjoint(spans)
+	parts := make([]engine.Parts, len(spans))
+	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
+	for j, span := range spans {
+		parts[j] = wanted
+		if j%2 == 1 {
+			parts[j] ^= row.AllParts
+		}
+		together := map[rowtest.LinkHour]*rowtest.Model{}
+		for key, m := range h.links {
+			if at := (rowtest.LinkHour{Hour: key.Hour}); slices.Contains(ids, key.ID) {
+				if together[at] == nil {
+					together[at] = &rowtest.Model{}
+				}
+				together[at].Add(m)
+			}
+		}
+		if value := want(together, 0, span, parts[j]); value != nil {
+			wantRows[[2]int{0, j}] = value
+		}
+	}
+	expect.OK(h.t, v.SumSpans(ids, spans, parts, func(j int, t *engine.Tally) { expect.OK(h.t, got.add(0, j, t)) }))
+	h.compare(fmt.Sprint("sums of ", ids), spans, got.rows, wantRows)
+}
+
+// disjoint returns spans in order, without those that overlap with another.
+func disjoint(spans []engine.Span) (all []engine.Span) {
+	end := uint32(0)
+	for _, s := range slices.SortedFunc(slices.Values(spans), func(a, b engine.Span) int { return int(a.FromHour) - int(b.FromHour) }) {
+		if s.FromHour >= end && s.FromHour < s.ToHour {
+			all, end = append(all, s), s.ToHour
+		}
+	}
+	return all
 }
 
 func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
@@ -256,6 +295,7 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 			}
 		}
 		(&history{t: t}).compare("links", spans, got.rows, wantRows)
+		(&history{t: t, links: all}).checkSums(v, slices.Compact(slices.Sorted(slices.Values(ids))), spans, wanted)
 	}
 }
 

@@ -70,7 +70,7 @@ func New(rows table.Table, now func() time.Time) *Accounts {
 	}
 	return &Accounts{
 		table: table.NewWriter(rows), now: now, random: rand.Reader,
-		hashing: hashing{password.New(engine.Cores())}, uses: newUses(), callers: newCallers(),
+		hashing: hashing{password.New(engine.Cores(), maxHashesCaller)}, uses: newUses(), callers: newCallers(),
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 // characters (NIST SP 800-63B, 5.1.1.2).
 const minPasswordBytes = 8
 
+// maxHashesCaller is how many passwords of one user or network are hashed or wait at a time.
+const maxHashesCaller = 8
+
 // hashing hashes the passwords of users, a few at a time.
 type hashing struct{ *password.Hasher }
 

@@ -85,7 +85,7 @@ func TestAnUnknownUserCostsAHashToo(t *testing.T) {
 	ok, outdated, err := f.hashing.matches(nobody, rightPassword, "")
 	expect.That(t, !ok && !outdated && err == nil, "no password: got %v, outdated %v, %v; want the work of today's parameters", ok, outdated, err)
 	synctest.Test(t, func(t *testing.T) {
-		f.hashing = hashing{password.New(engine.Cores())}
+		f.hashing = hashing{password.New(engine.Cores(), maxHashesCaller)}
 		places := f.hashing.Places()
 		for range places.Limits().Places {
 			expect.OK(t, places.Enter(nobody))

@@ -156,7 +156,7 @@ func TestRacingUsesOfASetupCodeHaveOneWinner(t *testing.T) {
 	var winner atomic.Value
 	var won atomic.Int32
 	var racers sync.WaitGroup
-	for i := range 8 { // as many as one caller may have under way
+	for i := range maxHashesCaller {
 		racers.Go(func() {
 			password := fmt.Sprint("the password of racer ", i)
 			_, _, err := f.UseSetupCode(nobody, code, fmt.Sprintf("racer%d@example.com", i), password)

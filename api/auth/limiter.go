@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"encoding/binary"
 	"net"
 	"net/netip"
 	"strconv"
@@ -181,7 +180,7 @@ func (l *Limiter) NetworkOf(ctx *fasthttp.RequestCtx, client netip.Addr) netip.A
 // network, and for the network. It returns how long the client must wait, 0 if it need not.
 func (l *Limiter) MayUnlock(network netip.Addr, id uint64, now time.Time) (wait time.Duration) {
 	var a limit.Allowance
-	l.Rules.Ask(&a, limit.Unlocks, unlockKey(network, id), network)
+	l.Rules.AskUnlock(&a, id, network)
 	if wait = a.Take(now, 1); wait > 0 {
 		l.Rules.Refuse(limit.Unlocks)
 	}
@@ -191,14 +190,8 @@ func (l *Limiter) MayUnlock(network netip.Addr, id uint64, now time.Time) (wait 
 // HasNotTriedUnlock takes the count of an attempt back, as HasNotTried.
 func (l *Limiter) HasNotTriedUnlock(network netip.Addr, id uint64, now time.Time) {
 	var a limit.Allowance
-	l.Rules.Ask(&a, limit.Unlocks, unlockKey(network, id), network)
+	l.Rules.AskUnlock(&a, id, network)
 	a.GiveBack(now, 1)
-}
-
-// unlockKey returns the key of a link at a network. Clients of whom no network is known share one.
-func unlockKey(network netip.Addr, id uint64) []byte {
-	key := network.As16()
-	return binary.BigEndian.AppendUint64(key[:], id)
 }
 
 // MayMiss counts a request for an unknown code. If that exceeds the limit of its network, it adds

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strconv"
 	"time"
@@ -12,7 +13,8 @@ import (
 // widest, and what is left of each.
 type Allowance struct {
 	network, site [16]byte
-	asked         [3]struct {
+	link          [24]byte // a site and a link
+	asked         [4]struct {
 		rule    *rule
 		key     []byte
 		verdict rate.Verdict
@@ -35,6 +37,18 @@ func (r *Rules) Ask(a *Allowance, scope Scope, owner []byte, network netip.Addr)
 	var found bool
 	if a.site, found = siteOf(network); found {
 		a.under(r.bySite[scope].Load(), a.site[:])
+	}
+}
+
+// AskUnlock adds the rules that apply to an attempt to open the link with that id: for the pair of link and network, for
+// the network, and of IPv6 for both of its /48. Clients of whom no network is known share one.
+func (r *Rules) AskUnlock(a *Allowance, id uint64, network netip.Addr) {
+	key := network.As16()
+	r.Ask(a, Unlocks, binary.BigEndian.AppendUint64(key[:], id), network)
+	if site, found := siteOf(network); found {
+		copy(a.link[:], site[:])
+		binary.BigEndian.PutUint64(a.link[16:], id)
+		a.under(r.siteOwn.Load(), a.link[:])
 	}
 }
 

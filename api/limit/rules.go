@@ -72,6 +72,7 @@ type Rules struct {
 	own       [numScopes]slot // by token, by account and address, or by link and address
 	byNetwork [numScopes]slot
 	bySite    [numScopes]slot // by the /48 of an IPv6 address
+	siteOwn   slot            // of Unlocks: by link and /48
 	refused   [numScopes]atomic.Uint64
 }
 
@@ -90,6 +91,13 @@ func (s *slot) put(name string, l rate.Limit, epoch time.Time) {
 // logins in 15 minutes and fill the table of addresses. 16 times 20 are enough for a provider that
 // gives its customers, such as phones, /64 of one /48.
 const siteShare = 16
+
+// timesFour returns the limit of wrong passwords of a link for a /48: fewer than of all links, since they are guesses of
+// one.
+func timesFour(l rate.Limit) rate.Limit {
+	l.Events, l.Burst = min(4*l.Events, rate.MaxEvents), min(4*l.Burst, rate.MaxBurst)
+	return l
+}
 
 // siteLimit returns l for a /48.
 func siteLimit(l rate.Limit) rate.Limit {
@@ -116,6 +124,7 @@ func (r *Rules) Replace(l Limits, epoch time.Time) {
 	r.byNetwork[Misses].put("misses", l.Misses, epoch)
 	r.own[Unlocks].put("unlocks", l.Unlocks, epoch)
 	r.byNetwork[Unlocks].put("address-unlocks", l.AddressUnlocks, epoch)
+	r.siteOwn.put("link-site-unlocks", timesFour(l.Unlocks), epoch)
 	r.bySite[Unlocks].put("site-unlocks", siteLimit(l.AddressUnlocks), epoch)
 	r.bySite[Logins].put("site-logins", siteLimit(l.AddressLogins), epoch)
 }

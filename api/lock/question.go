@@ -10,6 +10,9 @@ type Question struct {
 	Network  string     `json:"network"` // of the visitor; empty: not known
 }
 
+// MaxQuestions is how many questions an edge has under way at a time.
+const MaxQuestions = 4
+
 // MaxQuestionBytes bounds a Question as JSON: a password may be escaped byte by byte.
 const MaxQuestionBytes = 8 << 10
 

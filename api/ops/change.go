@@ -81,8 +81,10 @@ func (c *Calls) Update(
 		return Link{}, err
 	}
 	owner, err := c.givenTo(caller, code, w, &p)
-	if err == nil {
-		err = c.hashPassword(caller, &p.draft.Password)
+	if err == nil && p.draft.Password != "" {
+		if _, err = c.Read(caller, code, w); err == nil { // a hash of a link that is not there would be in vain
+			err = c.hashPassword(caller, &p.draft.Password)
+		}
 	}
 	if err != nil {
 		return Link{}, err

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"shunt/api/account"
@@ -22,13 +23,10 @@ func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *L
 		}
 		now := c.o.Now()
 		draft, err := c.parseDraft(body.Text, caller, now)
-		if err == nil {
-			err = c.hashPassword(caller, &draft.Password)
-		}
 		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
 		return draft, err
 	}
-	d, existed, err := c.create(key.request(caller, "/shorten", body), read)
+	d, existed, err := c.create(caller, key.request(caller, "/shorten", body), read)
 	if err == nil && !caller.Domains.Has(d.Domain) { // a repeat, since the caller was limited
 		err = errForeignDomain
 	}
@@ -86,9 +84,12 @@ func byAt(caller account.Caller, now time.Time) *engine.By {
 }
 
 // create creates the link of the draft that read returns, or finds the one that exists.
-func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error)) (engine.Detail, bool, error) {
+func (c *Calls) create(caller account.Caller, request *engine.Request, read func() (engine.Draft, error)) (engine.Detail, bool, error) {
 	if request == nil {
 		draft, err := read()
+		if err == nil {
+			err = c.hashPassword(caller, &draft.Password)
+		}
 		if err != nil {
 			return engine.Detail{}, false, err
 		}
@@ -97,12 +98,28 @@ func (c *Calls) create(request *engine.Request, read func() (engine.Draft, error
 		return d, existed, err
 	}
 	var readErr error
-	d, existed, err := c.o.Engine.CreateOnce(context.Background(), *request, func() (draft engine.Draft, _ error) {
-		draft, readErr = read()
-		return draft, readErr
-	})
-	if readErr == nil {
-		c.o.Wrote("create", 1, err)
+	var typed, hash string
+	for {
+		d, existed, err := c.o.Engine.CreateOnce(context.Background(), *request, func() (draft engine.Draft, _ error) {
+			if draft, readErr = read(); readErr == nil && draft.Password != typed {
+				typed, readErr = draft.Password, errHashFirst
+			}
+			draft.Password = hash
+			return draft, readErr
+		})
+		switch {
+		case readErr == nil:
+			c.o.Wrote("create", 1, err)
+		case readErr == errHashFirst:
+			hash = typed
+			if err = c.hashPassword(caller, &hash); err == nil {
+				continue
+			}
+		}
+		return d, existed, err
 	}
-	return d, existed, err
 }
+
+// errHashFirst ends the first try of a create under a key, if the link has a password: a hash waits for its turn, and
+// nobody else may wait for it meanwhile.
+var errHashFirst = errors.New("the password must be hashed first")

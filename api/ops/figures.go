@@ -265,32 +265,26 @@ func (c *Calls) Hits(caller account.Caller, x *Watched) (uint64, error) {
 // other costly work. The figures go back only as far as days are kept, so the answer always has the
 // window that they cover. The handler must take a place with BeginHeavy before.
 func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
-	if err := c.maySum(caller, &q); err != nil {
-		return f, err
+	several, err := c.SeveralOwnerFigures(caller, []FiguresQuery{q})
+	if err == nil {
+		f = several[0]
 	}
-	err = c.inSteps(caller, func(pause func() error) error {
-		q.Pause = pause
-		f, err = c.ownerFigures(caller.Domains, &q)
-		return err
-	})
 	return f, err
 }
 
-// SeveralOwnerFigures returns what OwnerFigures returns for each of queries, which one page shows,
-// in one turn if they are short: a page that took a turn for each would wait for other callers each
+// SeveralOwnerFigures returns what OwnerFigures returns for each of queries, which one page shows and which are of the
+// same links, in one turn if they are short: a page that took a turn for each would wait for other callers each
 // time. The handler must take a place with BeginHeavy before.
-func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) ([]Figures, error) {
-	several := make([]Figures, len(queries))
-	for i := range queries {
-		if err := c.maySum(caller, &queries[i]); err != nil {
-			return nil, err
-		}
+func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuery) (several []Figures, err error) {
+	if err := c.maySum(caller, &queries[0]); err != nil {
+		return nil, err
 	}
-	err := c.inSteps(caller, func(pause func() error) (err error) {
-		for i := 0; i < len(queries) && err == nil; i++ {
+	err = c.inSteps(caller, func(pause func() error) error {
+		for i := range queries {
 			queries[i].Pause = pause
-			several[i], err = c.ownerFigures(caller.Domains, &queries[i])
+			queries[i].useDays(c.o.Engine)
 		}
+		several, err = c.ownerFigures(caller.Domains, queries)
 		return err
 	})
 	return several, err
@@ -313,24 +307,24 @@ func errNoLink(code string) error {
 	return jsonbody.FieldError("codes", "invalid", "no link of yours has the code "+code)
 }
 
-func (c *Calls) ownerFigures(may account.Domains, q *FiguresQuery) (f Figures, err error) {
-	q.useDays(c.o.Engine)
-	if len(q.codes) > 0 {
-		return c.compared(q)
+// ownerFigures returns the figures of queries, which are of the same links.
+func (c *Calls) ownerFigures(may account.Domains, queries []FiguresQuery) (several []Figures, err error) {
+	several = make([]Figures, len(queries))
+	if len(queries[0].codes) > 0 {
+		for i := 0; i < len(queries) && err == nil; i++ {
+			several[i], err = c.compared(&queries[i])
+		}
+		return several, err
 	}
-	owners, err := c.figureOwners(may, q.Whose)
-	if err != nil {
-		return f, err
+	reports, owners, err := c.ownerReports(may, queries)
+	for i := 0; i < len(queries) && err == nil; i++ {
+		q := &queries[i]
+		several[i] = q.answer(&reports[i])
+		if q.top > 0 {
+			err = c.addTopLinks(&several[i], q, owners, &reports[i])
+		}
 	}
-	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
-	if err != nil {
-		return f, err
-	}
-	f = q.answer(&r)
-	if q.top > 0 {
-		err = c.addTopLinks(&f, q, owners, &r)
-	}
-	return f, err
+	return several, err
 }
 
 // compared returns the figures of several links over one window, together and each. A code that names no link of the
@@ -367,6 +361,7 @@ func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *eng
 		return nil
 	}
 	asked := q.Query
+	asked.Ranking = r.Ranking
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}

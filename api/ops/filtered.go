@@ -39,20 +39,27 @@ const (
 	filterShown = 10
 )
 
-// FilteredFigures returns, for each of queries, which one page shows, figures of the hits of a link, or of all links of
-// an owner (with code ""), that f chooses, in turn with other costly work. Only the first have Links. The handler must
-// take a place with BeginHeavy before.
-func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []FiguresQuery, f Filter) ([]Filtered, error) {
-	for i := range queries {
-		if err := c.mayFilter(caller, code, queries[i].Whose); err != nil {
-			return nil, err
-		}
+// FilteredFigures returns, for each of queries, which one page shows and which are of the same links, figures of the
+// hits of a link, or of all links of an owner (with code ""), that f chooses, in turn with other costly work. Only the
+// first have Links. The handler must take a place with BeginHeavy before.
+func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []FiguresQuery, f Filter) (several []Filtered, err error) {
+	if err := c.mayFilter(caller, code, queries[0].Whose); err != nil {
+		return nil, err
 	}
-	several := make([]Filtered, len(queries))
-	err := c.inSteps(caller, func(pause func() error) (err error) {
-		for i := 0; i < len(queries) && err == nil; i++ {
+	err = c.inSteps(caller, func(pause func() error) (err error) {
+		for i := range queries {
 			queries[i].Pause = pause
-			several[i], err = c.filteredFigures(caller.Domains, code, &queries[i], f, i == 0)
+			queries[i].count(f)
+			queries[i].useDays(c.o.Engine)
+		}
+		if code == "" {
+			several, err = c.filteredLinks(caller.Domains, queries, f)
+			return err
+		}
+		for i := 0; i < len(queries) && err == nil; i++ {
+			var found Filtered
+			found, err = c.filteredLink(code, &queries[i], f)
+			several = append(several, found)
 		}
 		return err
 	})
@@ -68,8 +75,9 @@ func (c *Calls) mayFilter(caller account.Caller, code string, whose Whose) (err 
 	return err
 }
 
-func (c *Calls) filteredFigures(may account.Domains, code string, q *FiguresQuery, f Filter, links bool) (Filtered, error) {
-	d := engine.Dimension(slices.Index(listNames[:], f.List))
+// count has q count the hits that f chooses.
+func (q *FiguresQuery) count(f Filter) {
+	d := f.dimension()
 	q.include.list(f.List)
 	q.Parts = q.include.parts()
 	q.Counted = func(x *engine.Dimensions) (hits uint64) {
@@ -80,50 +88,58 @@ func (c *Calls) filteredFigures(may account.Domains, code string, q *FiguresQuer
 		}
 		return hits
 	}
-	q.useDays(c.o.Engine)
-	if code != "" {
-		return c.filteredLink(code, q, d, f)
-	}
-	return c.filteredLinks(may, q, d, f, links)
+}
+
+func (f *Filter) dimension() engine.Dimension {
+	return engine.Dimension(slices.Index(listNames[:], f.List))
 }
 
 // filteredLink returns the figures of one link.
-func (c *Calls) filteredLink(code string, q *FiguresQuery, d engine.Dimension, f Filter) (found Filtered, err error) {
+func (c *Calls) filteredLink(code string, q *FiguresQuery, f Filter) (found Filtered, err error) {
 	r, err := c.o.Engine.LinkReport(context.Background(), q.Whose.key(code), q.Query)
 	if err == nil {
-		found = q.filtered(&r, d, f)
+		found = q.filtered(&r, f)
 	}
 	return found, err
 }
 
-// filteredLinks returns the figures of all links of an owner, and, if links are wanted, which have the most chosen
-// hits.
-func (c *Calls) filteredLinks(
-	may account.Domains, q *FiguresQuery, d engine.Dimension, f Filter, links bool,
-) (found Filtered, err error) {
-	owners, err := c.figureOwners(may, q.Whose)
+// filteredLinks returns the figures of all links of an owner, or of those with a tag, and, for the first query, which
+// links have the most chosen hits.
+func (c *Calls) filteredLinks(may account.Domains, queries []FiguresQuery, f Filter) (several []Filtered, err error) {
+	reports, owners, err := c.ownerReports(may, queries)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	r, err := c.o.Engine.OwnerReport(context.Background(), owners, q.tag, q.Query)
-	if err != nil {
-		return found, err
+	for i := range queries {
+		several = append(several, queries[i].filtered(&reports[i], f))
 	}
-	if found = q.filtered(&r, d, f); !links {
-		return found, nil
-	}
-	found.Links = []FilteredLink{}
-	if found.Chosen == 0 {
-		return found, nil
+	first, q := &several[0], &queries[0]
+	first.Links = []FilteredLink{}
+	if first.Chosen == 0 {
+		return several, nil
 	}
 	asked := q.Query
-	asked.From, asked.To = r.From, r.To
+	asked.From, asked.To, asked.Ranking = reports[0].From, reports[0].To, reports[0].Ranking
 	top, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, filterScan)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	found.rank(&top, c.HostIn)
-	return found, nil
+	first.rank(&top, c.HostIn)
+	return several, nil
+}
+
+// ownerReports returns the reports of queries, which are of the same links, and their owners.
+func (c *Calls) ownerReports(may account.Domains, queries []FiguresQuery) (reports []engine.Report, owners []uint32, err error) {
+	if owners, err = c.figureOwners(may, queries[0].Whose); err != nil {
+		return nil, nil, err
+	}
+	asked := make([]engine.Query, len(queries))
+	for i := range queries {
+		asked[i] = queries[i].Query
+		asked[i].Rank = queries[i].top > 0 || queries[i].Counted != nil
+	}
+	reports, err = c.o.Engine.OwnerReports(context.Background(), owners, queries[0].tag, asked)
+	return reports, owners, err
 }
 
 // rank puts the most-hit links with the most chosen hits into the list; host returns the host of a domain.
@@ -146,8 +162,8 @@ func (found *Filtered) rank(top *engine.TopLinks, host func(engine.Domain) strin
 }
 
 // filtered returns the figures of a report.
-func (q *FiguresQuery) filtered(r *engine.Report, d engine.Dimension, f Filter) Filtered {
-	found := Filtered{Figures: q.answer(r), Chosen: min(r.Counted, r.Hits)}
+func (q *FiguresQuery) filtered(r *engine.Report, f Filter) Filtered {
+	d, found := f.dimension(), Filtered{Figures: q.answer(r), Chosen: min(r.Counted, r.Hits)}
 	for _, v := range shownValues(d, r.Dimensions[d], math.MaxUint64) {
 		if v.Value != OtherValues && f.Has(v.Value) {
 			found.Values = append(found.Values, v)

@@ -236,6 +236,9 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 		}
 	}
 	p, err := c.parsePatch(body, nil)
+	if err == nil && p.draft.Password != "" {
+		err = jsonbody.FieldError("password", codeConflict, "cannot be set for several links at once")
+	}
 	if err != nil {
 		return nil, err
 	}

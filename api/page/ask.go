@@ -7,7 +7,8 @@ import (
 )
 
 // Asks are the pages that ask for the password of a link. They tell nothing of the link. The form sends what is typed
-// in the field "password" by POST to the address of the page.
+// by POST to the address of the page, in the field "password" and as plain text: hardly anybody else sends that, so it is
+// known for what it is even if the link has lost its password meanwhile.
 type Asks struct {
 	First      Error // nothing was typed yet
 	Wrong      Error
@@ -22,7 +23,7 @@ func (s *Set) asks() Asks {
 	return Asks{
 		First: s.ask(problem.Locked, "This link has a password", "Type the password to go on. Whoever gave you this link knows it.", "", true),
 		Wrong: s.ask(problem.Locked, "This link has a password", "", "That is not the password.", true),
-		Limited: s.ask(problem.RateLimited, "Too many wrong passwords", "Too many wrong passwords for this link came from your network. Try again in some minutes.",
+		Limited: s.ask(problem.RateLimited, "Too many passwords", "Too many passwords for this link were typed in your network. Try again in some minutes.",
 			"", false),
 		Overloaded: s.ask(problem.Overloaded, "One moment, please", "The password cannot be compared at present. Try again in a few seconds.", "", true),
 		Policy:     strings.Replace(s.Policy, "form-action 'none'; ", "", 1),
@@ -46,7 +47,7 @@ func (s *Set) ask(kind *problem.Kind, title, text, wrong string, form bool) Erro
 		about = ` aria-invalid="true" aria-describedby="wrong"`
 	}
 	if form {
-		body += Format(`<form method="post"><label for="password">Password</label>
+		body += Format(`<form method="post" enctype="text/plain"><label for="password">Password</label>
 <input id="password" name="password" type="password" maxlength="1024" required autofocus autocomplete="off"%s>
 <button class="button">Open the link</button></form>`, about)
 	}

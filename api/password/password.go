@@ -3,6 +3,7 @@ package password
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -17,12 +18,11 @@ import (
 const MaxBytes = 1024
 
 // Limits of hashing. A hash takes 19 MiB and about 40 ms of a core. To leave memory and cores to
-// other work, at most 4 passwords are hashed at a time (76 MiB), on at most half of the cores. On a
-// machine with two cores, a full queue of 64 takes 2.6 s.
+// other work, a Hasher hashes at most 4 passwords at a time (76 MiB; imported hashes may ask for 64 MiB each), on at most
+// half of the cores. On a machine with two cores, a full queue of 64 takes 2.6 s.
 const (
-	maxHashings     = 4
-	maxHashWaiters  = 64
-	maxHashesCaller = 8 // of one user or network, waiting ones included
+	maxHashings    = 4
+	maxHashWaiters = 64
 
 	// Patience is how long a password waits for its turn.
 	Patience = 5 * time.Second
@@ -41,12 +41,13 @@ type Hasher struct {
 	cores  *turnstile.Turnstile // for all work that keeps a core busy
 }
 
-// New returns a Hasher for a machine with that many cores.
-func New(cores int) *Hasher {
+// New returns a Hasher for a machine with that many cores. perCaller is how many passwords of one user or network are
+// hashed or wait at a time.
+func New(cores, perCaller int) *Hasher {
 	places := turnstile.HalfOf(cores)
 	return &Hasher{
 		places: turnstile.New(turnstile.Limits{
-			Places: min(maxHashings, places), PerCaller: maxHashesCaller, Waiting: maxHashWaiters, Patience: Patience,
+			Places: min(maxHashings, places), PerCaller: perCaller, Waiting: maxHashWaiters, Patience: Patience,
 		}),
 		cores: turnstile.New(turnstile.Limits{Places: places, Waiting: maxHashings, Patience: Patience}),
 	}
@@ -122,11 +123,14 @@ const (
 	mostKeyBytes  = 64
 )
 
+// form is that of a hash; DecodeHash passes over what follows a number.
+var form = regexp.MustCompile(`^\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$`)
+
 // CheckHash returns ErrFormat if hash is not one that Matches takes, at a price that we pay.
 func CheckHash(hash string) error {
 	p, salt, key, err := argon2id.DecodeHash(hash)
 	switch {
-	case err != nil,
+	case err != nil, !form.MatchString(hash),
 		p.Memory < 8*uint32(p.Parallelism), p.Memory > maxMemory, p.Iterations < 1, p.Iterations > maxPasses, p.Memory*p.Iterations > maxWork,
 		p.Parallelism < 1, p.Parallelism > maxLanes, len(salt) < 8, len(salt) > mostKeyBytes, len(key) < leastKeyBytes, len(key) > mostKeyBytes:
 		return ErrFormat

@@ -16,13 +16,15 @@ import (
 	"shunt/engine/expect"
 )
 
+const maxHashesCaller = 8
+
 // nobody has no share of hashing.
 var nobody = turnstile.Key{}
 
 func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 	for cores, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 8: 4, 64: 4} {
 		synctest.Test(t, func(t *testing.T) {
-			h := New(cores)
+			h := New(cores, maxHashesCaller)
 			end := make(chan struct{})
 			var askers sync.WaitGroup
 			var hashing, refused atomic.Int32
@@ -48,7 +50,7 @@ func TestPasswordsAreHashedOnHalfTheCores(t *testing.T) {
 
 func TestOneCallerDoesNotKeepOthersFromHashing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(engine.Cores())
+		h := New(engine.Cores(), maxHashesCaller)
 		greedy, other := turnstile.Key{User: 1}, turnstile.Key{User: 2}
 		for range h.places.Limits().Places {
 			expect.OK(t, h.places.Enter(nobody))
@@ -80,7 +82,7 @@ func TestAHashThatCostsTooMuchIsRefused(t *testing.T) {
 		return hash
 	}
 	usual := made(argon2id.Params{Memory: 1 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
-	h := New(engine.Cores())
+	h := New(engine.Cores(), maxHashesCaller)
 	for name, hash := range map[string]string{
 		"usual": usual, "many passes": made(argon2id.Params{Memory: 8 << 10, Iterations: 8, Parallelism: 2, SaltLength: 8, KeyLength: 16}),
 	} {
@@ -96,7 +98,7 @@ func TestAHashThatCostsTooMuchIsRefused(t *testing.T) {
 		"too much of both": costs("m=65536,t=3,p=1"), "a product that overflows": costs("m=65536,t=65536,p=1"), "too many lanes": costs("m=1024,t=1,p=5"),
 		"no lane": costs("m=1024,t=1,p=0"), "no pass": costs("m=1024,t=0,p=1"), "less memory than its lanes": costs("m=8,t=1,p=4"),
 		"another version": strings.Replace(usual, "v=19", "v=16", 1), "another algorithm": strings.Replace(usual, "argon2id", "argon2i", 1),
-		"no salt":     usual[:strings.LastIndex(usual[:strings.LastIndex(usual, "$")], "$")+1] + usual[strings.LastIndex(usual, "$"):],
+		"rubbish after a number": costs("m=1024,t=1,p=1,x=2"), "no salt": usual[:strings.LastIndex(usual[:strings.LastIndex(usual, "$")], "$")+1] + usual[strings.LastIndex(usual, "$"):],
 		"a short key": usual[:strings.LastIndex(usual, "$")+9], "the password": "secret", "nothing": "",
 	} {
 		expect.That(t, errors.Is(CheckHash(hash), ErrFormat), "%s: %s passes", name, hash)

@@ -1,13 +1,17 @@
 package public
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,6 +22,7 @@ import (
 	"shunt/api/password"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
+	"shunt/api/urlpath"
 	"shunt/api/wire/http1"
 	"shunt/engine"
 	"shunt/engine/extras"
@@ -26,11 +31,41 @@ import (
 // This file opens links that have a password. The page that asks for it is that of redirect.Locked; it sends the
 // password by POST to the address of the link.
 
-// passwordField is the name of the field in the form of that page.
-const passwordField = "password"
+// typedHead begins the body of the form of that page (HTML, 4.10.22.8).
+const typedHead = "password="
 
-// passwordsFor is how long a visitor may wait for the answer of another server.
-const passwordsFor = 10 * time.Second
+// IsTyped reports whether a request is the form of that page.
+func IsTyped(ctx *fasthttp.RequestCtx) bool {
+	mediaType, _, _ := bytes.Cut(ctx.Request.Header.ContentType(), []byte{';'})
+	return ctx.IsPost() && string(mediaType) == "text/plain" && bytes.HasPrefix(ctx.PostBody(), []byte(typedHead))
+}
+
+// typedIn returns the password of a form: of that page, or of a tool that sends forms as most are sent.
+func typedIn(ctx *fasthttp.RequestCtx) string {
+	if IsTyped(ctx) {
+		return strings.TrimRight(string(ctx.PostBody()[len(typedHead):]), "\r\n")
+	}
+	return string(ctx.PostArgs().Peek(strings.TrimSuffix(typedHead, "=")))
+}
+
+// AnswerOpened answers the form about a link that has no password any more: it is asked for again, since its target must
+// not get what was typed.
+func AnswerOpened(ctx *fasthttp.RequestCtx) {
+	ctx.SetStatusCode(fasthttp.StatusSeeOther)
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, engine.AppendASCII(nil, urlpath.OriginForm(ctx.Request.Header.RequestURI())))
+	ctx.Response.Header.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
+}
+
+// MaxTypedCaller is how many passwords that visitors of one network have typed are compared, or wait, at a time: a class
+// may open a link together.
+const MaxTypedCaller = 40
+
+// Limits of questions to another server. Each takes some 100 ms there and on the way.
+const (
+	maxTypedWaiting = 64
+	typedPatience   = 5 * time.Second
+	answerPatience  = 10 * time.Second // until the answer to one
+)
 
 // A Gatekeeper compares what visitors type with the passwords of links.
 type Gatekeeper struct {
@@ -45,7 +80,9 @@ type Gatekeeper struct {
 	log       *slog.Logger
 
 	// ask asks another server, because this one has no hashes; nil: it has.
-	ask func(context.Context, lock.Question) (lock.Answer, error)
+	ask    func(context.Context, lock.Question) (lock.Answer, error)
+	asking *turnstile.Turnstile // questions
+	silent atomic.Bool          // the last one was not answered, which the log says
 
 	results [len(lock.Results)]atomic.Uint64
 }
@@ -68,7 +105,9 @@ type GatekeeperOptions struct {
 func NewGatekeeper(o GatekeeperOptions) *Gatekeeper {
 	return &Gatekeeper{
 		pages: o.Pages, redirects: o.Redirects, engine: o.Engine, limiter: o.Limiter, https: o.HTTPS, hasher: o.Hasher, places: o.Places,
-		now: o.Now, log: o.Log, ask: o.Ask,
+		now: o.Now, log: o.Log, ask: o.Ask, asking: turnstile.New(turnstile.Limits{
+			Places: lock.MaxQuestions, PerCaller: MaxTypedCaller, Waiting: maxTypedWaiting, Patience: typedPatience,
+		}),
 	}
 }
 
@@ -85,7 +124,7 @@ func (g *Gatekeeper) Unlocks(yield func(result string, n uint64) bool) {
 // is sent to the address again: rest is what follows the code in its path, query what follows the question mark.
 func (g *Gatekeeper) Answer(ctx *fasthttp.RequestCtx, link redirect.Gate, rest, query []byte) {
 	client := g.limiter.Proxies.ClientAddr(ctx, http1.PeerAddr(ctx))
-	a := g.try(ctx, link, g.limiter.NetworkOf(ctx, client), string(ctx.PostArgs().Peek(passwordField)))
+	a := g.try(ctx, link, g.limiter.NetworkOf(ctx, client), typedIn(ctx))
 	h := &ctx.Response.Header
 	switch a.Result {
 	case lock.Opened:
@@ -108,39 +147,52 @@ func (g *Gatekeeper) Answer(ctx *fasthttp.RequestCtx, link redirect.Gate, rest, 
 	}
 }
 
-// setCookie gives the visitor the cookie that opens a link, at path and below.
+// setCookie gives the visitor the cookie that opens a link, at path and below. fasthttp would decode the path, and
+// browsers send a cookie only to the path as it is written.
 func (g *Gatekeeper) setCookie(ctx *fasthttp.RequestCtx, path string, link redirect.Gate) {
-	c := fasthttp.AcquireCookie()
-	defer fasthttp.ReleaseCookie(c)
-	c.SetKey(lock.Name)
-	c.SetValue(g.redirects.Cookie(link, g.now.Of(ctx).UnixMilli()))
-	c.SetPath(path)
-	c.SetMaxAge(int(lock.Life.Seconds()))
-	c.SetHTTPOnly(true)
-	c.SetSameSite(fasthttp.CookieSameSiteLaxMode) // a link in a mail opens, too
-	c.SetSecure(g.https.Reached(ctx))
-	ctx.Response.Header.SetCookie(c)
+	text := fmt.Sprintf("%s=%s; Max-Age=%d; Path=%s; HttpOnly; SameSite=Lax", // Lax: a link in a mail opens, too
+		lock.Name, g.redirects.Cookie(link, g.now.Of(ctx).UnixMilli()), int(lock.Life.Seconds()), path)
+	if g.https.Reached(ctx) {
+		text += "; Secure"
+	}
+	ctx.Response.Header.Add(fasthttp.HeaderSetCookie, text)
 }
 
 // try compares a password here, or asks the server that can, and counts the result.
 func (g *Gatekeeper) try(ctx *fasthttp.RequestCtx, link redirect.Gate, network netip.Addr, typed string) (a lock.Answer) {
 	defer func() { g.count(a.Result) }()
-	if typed == "" || len(typed) > password.MaxBytes { // no link has such a password
+	if typed == "" || len(typed) > password.MaxBytes || !utf8.ValidString(typed) { // no link has such a password
 		return lock.Answer{Result: lock.Wrong}
 	}
 	q := lock.Question{Link: link.Key, ID: link.ID, Password: typed}
 	if g.ask == nil {
 		return g.compare(&q, network, g.now.Of(ctx))
 	}
+	return g.askFor(&q, network, g.now.Of(ctx))
+}
+
+// askFor asks another server. The limits hold here, too, so that what is refused costs no question.
+func (g *Gatekeeper) askFor(q *lock.Question, network netip.Addr, now time.Time) (a lock.Answer) {
+	if wait := g.limiter.MayUnlock(network, q.ID, now); wait > 0 {
+		return lock.Answer{Result: lock.Limited, WaitMs: wait.Milliseconds()}
+	}
 	if network.IsValid() {
 		q.Network = network.String()
 	}
-	asking, cancel := context.WithTimeout(context.Background(), passwordsFor)
-	defer cancel()
-	a, err := g.ask(asking, q)
+	err := g.asking.Do(turnstile.Key{Network: network}, func() (err error) {
+		ctx, cancel := context.WithTimeout(context.Background(), answerPatience)
+		defer cancel()
+		a, err = g.ask(ctx, *q)
+		if g.silent.Swap(err != nil) != (err != nil) && err != nil {
+			g.log.Warn("passwords of links cannot be compared: the server that has them does not answer", slog.Any("cause", err))
+		}
+		return err
+	})
 	if err != nil {
-		g.log.Warn("the password of a link cannot be compared: the server that has it does not answer", slog.Any("cause", err))
-		return lock.Answer{Result: lock.Overloaded}
+		a = lock.Answer{Result: lock.Overloaded}
+	}
+	if a.Result != lock.Wrong {
+		g.limiter.HasNotTriedUnlock(network, q.ID, now)
 	}
 	return a
 }

@@ -123,6 +123,9 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if l.Unusual() {
 		chosen, d.target = r.choose(l, q)
 		d.varies = d.target != 0 || extras.HasCard(l.Extras()) || extras.Lock(l.Extras()) != 0
+		if r.isLocked(l, asked(q), q.NowMs) {
+			return r.closed(d, chosen, q.NowMs), buf
+		}
 	}
 	start := len(buf)
 	if q.Heads != nil {
@@ -143,7 +146,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	if len(query) > 0 {
 		buf = forward(buf, at, l, query)
 	}
-	if o := r.factsOf(l, buf[at:], asked(q), q.NowMs).Verdict(); o != Redirected {
+	if o := r.factsOf(l, buf[at:], q.NowMs).Verdict(); o != Redirected {
 		return r.unfollowed(d, o), buf[:start]
 	}
 	if d.varies && r.getsCard(l, q) {
@@ -172,6 +175,22 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 	return d, buf
 }
 
+// closed returns the decision about a link whose visitor has not typed its password: Locked, unless a state of the link
+// comes first. Only the chosen target is looked at, nil for the link's own, and nothing that the visitor adds to it: the
+// answer would tell something of the target.
+func (r *Redirector) closed(d Decision, chosen []byte, nowMs int64) Decision {
+	var target [256]byte
+	if chosen == nil {
+		chosen = d.link.AppendTarget(target[:0])
+	}
+	facts := r.factsOf(d.link, chosen, nowMs)
+	facts.Exhausted = r.engine.UsedUp(d.link) // no Hit will say it
+	if o := facts.Verdict(); o != Redirected {
+		return r.unfollowed(d, o)
+	}
+	return Decision{Outcome: Locked, link: d.link}
+}
+
 // takesUnsafe reports whether l takes a request that is neither GET nor HEAD: to pass it on, or for its password, which
 // a POST brings.
 func takesUnsafe(l index.Link, q *Request) bool {
@@ -189,7 +208,7 @@ func (d Decision) missed(o Outcome) Decision {
 
 // unfollowed returns the decision about a link whose verdict is not Redirected.
 func (r *Redirector) unfollowed(d Decision, o Outcome) Decision {
-	if o = r.orFallback(d.link, o); o == Fallback || o == Locked {
+	if o = r.orFallback(d.link, o); o == Fallback {
 		return Decision{Outcome: o, link: d.link}
 	}
 	return d.missed(o)
@@ -243,16 +262,14 @@ func (r *Redirector) isLocked(l index.Link, headers []byte, nowMs int64) bool {
 	return lock != 0 && !r.keys.Opens(headers, l.ID(), lock, nowMs)
 }
 
-// asked returns the header in which q may have the cookie of a link with a password; it is not nil. A POST has none: it
-// always asks to open the link, and is never sent on with the password in its body, not even to the target of a 307.
+// asked returns the header in which q may have the cookie of a link with a password. A POST has none: it always asks to
+// open the link, and is never sent on with the password in its body, not even to the target of a 307.
 func asked(q *Request) []byte {
-	if !q.Safe || q.Headers == nil {
-		return noHeaders
+	if !q.Safe {
+		return nil
 	}
 	return q.Headers
 }
-
-var noHeaders = []byte{}
 
 // getsCard reports whether q gets the card of a link in place of a redirect.
 func (r *Redirector) getsCard(l index.Link, q *Request) bool {

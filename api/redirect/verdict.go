@@ -17,7 +17,7 @@ const (
 	Expired
 	Exhausted
 	NotStarted // it looks like UnknownCode
-	Locked     // the visitor must type a password: see Decision.Lock
+	Locked     // the visitor must type a password: see Redirector.closed
 	StillLoading
 	WrongMethod
 	LocationTooLong
@@ -78,26 +78,23 @@ type Facts struct {
 	Expired    bool
 	Exhausted  bool // the cap of hits is used up
 	NotStarted bool
-	Locked     bool // it has a password, and who asks has not typed it
 }
 
-// factsOf returns the facts about link l, for somebody who asks with headers; nil: for nobody in particular, who is not
-// asked for a password. Exhausted is missing if the link has started and is not locked: a redirect learns that from
-// Hit, because a cap must be exact. location is the target with the query that is forwarded, because the
+// factsOf returns the facts about link l. Exhausted is missing if it has started: a redirect learns that from Hit,
+// because a cap must be exact. location is the target with the query that is forwarded, because the
 // block list may match both together.
-func (r *Redirector) factsOf(l index.Link, location, headers []byte, nowMs int64) Facts {
+func (r *Redirector) factsOf(l index.Link, location []byte, nowMs int64) Facts {
 	f := Facts{Blocked: r.blocks.Blocks(location), Disabled: l.Flags().Disabled(), Limited: l.Unusual()}
 	if f.Limited {
 		f.Expired, f.NotStarted = l.Expired(nowMs), nowMs < extras.StartsAtMs(l.Extras())
-		f.Locked = headers != nil && r.isLocked(l, headers, nowMs)
-		f.Exhausted = (f.NotStarted || f.Locked) && r.engine.UsedUp(l) // no Hit will say it
+		f.Exhausted = f.NotStarted && r.engine.UsedUp(l) // no Hit will say it
 	}
 	return f
 }
 
 // Verdict returns the outcome of a link with these facts. It is the one order in which facts count:
 // for redirects, previews, QR codes and the state of a link object. Redirected means that the link
-// works.
+// works, for those who have its password if it has one.
 func (f Facts) Verdict() Outcome {
 	switch {
 	case f.Blocked:
@@ -112,8 +109,6 @@ func (f Facts) Verdict() Outcome {
 		return Exhausted
 	case f.NotStarted:
 		return NotStarted
-	case f.Locked:
-		return Locked
 	}
 	return Redirected
 }
@@ -140,7 +135,7 @@ func (r *Redirector) StateNow(l index.Link, nowMs int64) engine.State {
 // verdictOn returns the outcome of a redirect of l that forwards no query.
 func (r *Redirector) verdictOn(l index.Link, nowMs int64) Outcome {
 	var target [256]byte
-	facts := r.factsOf(l, l.AppendTarget(target[:0]), nil, nowMs)
+	facts := r.factsOf(l, l.AppendTarget(target[:0]), nowMs)
 	facts.Exhausted = r.engine.UsedUp(l)
 	return facts.Verdict()
 }

@@ -151,10 +151,10 @@
 // in days up to now has the whole of today. Hits that a clock that was ahead has stamped later are in
 // no window before that day comes; they are in the figures of the link's whole life.
 //
-// Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any
-// link, and deleted links stay in the figures. A query by tag reads the links that have it, MaxScannedLinks
-// at a time. A query for the most-hit links reads those with the most hits of all time, until
-// no other link can have as many in the window (top.go).
+// Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any link, and deleted
+// links stay in the figures. A query by tag reads the rows of the links that have it, MaxScannedLinks at a time,
+// once for all windows of a page (tagged.go). A query for the most-hit links reads those with the most hits of all
+// time, until no other link can have as many in the window (top.go).
 //
 // Hours: a record carries the hour of its redirect, and counts there. When an hour is over (and a minute's
 // grace), its pending deltas are flushed; then the store rolls it up. That waits while the store's
@@ -175,6 +175,7 @@
 //     durable. The rings hold 10 s of 200,000 hits/s by default, and a flush starts early when one
 //     is half full.
 //
-// Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, pulled.go, query.go, ranking.go, record.go,
-// capped.go, stats.go, targets.go, spans.go, report.go, epoch.go, metrics.go, journalcheck.go, top.go, totals.go.
+// Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, pulled.go, ranking.go, query.go, record.go,
+// capped.go, stats.go, targets.go, spans.go, report.go, reading.go, epoch.go, metrics.go, journalcheck.go, tagged.go,
+// top.go, totals.go.
 package hit

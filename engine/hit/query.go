@@ -46,6 +46,10 @@ type Query struct {
 	// Breakdown is.
 	Counted func(*tally.Dimensions) uint64
 
+	// Rank asks a report of links with a tag for their Ranking, with which TopLinks need not list them again.
+	Rank    bool
+	Ranking *Ranking
+
 	// MaxLinks is how many links a query for the most-hit ones need read at most, in whole rankings; 0: all.
 	MaxLinks int
 

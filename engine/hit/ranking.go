@@ -39,6 +39,9 @@ type ranking struct {
 	beyond uint64
 }
 
+// A Ranking is that of the links with a tag, for TopLinks of the same links.
+type Ranking struct{ ranking }
+
 // rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
 // are listed from the store; otherwise it goes over all links in memory.
 //
@@ -53,8 +56,8 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 	}
 	n := 0
 	few := newRanker(nil, seams.MaxScannedLinks)
-	err = hs.eachLink(owners, "", func(id uint64, k index.Key) bool {
-		few.add(id, hs.index.Hits(id), func() index.Key { return k })
+	err = hs.eachLink(owners, "", func(id uint64, k index.KeyView) bool {
+		few.add(id, hs.index.Hits(id), k.Own)
 		n++
 		return n <= seams.MaxScannedLinks
 	})
@@ -68,13 +71,13 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 }
 
 // eachLink calls fn for the links of owners in the store, with a tag for those that have it, until it returns false.
-func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.Key) bool) error {
+func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.KeyView) bool) error {
 	more := true
 	for _, owner := range owners {
 		if !more {
 			break
 		}
-		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.Key) bool {
+		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.KeyView) bool {
 			more = fn(id, k)
 			return more
 		})
@@ -100,9 +103,9 @@ func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most i
 		}
 	}
 	if tag != "" {
-		err := hs.eachLink(owners, tag, func(id uint64, k index.Key) bool {
+		err := hs.eachLink(owners, tag, func(id uint64, k index.KeyView) bool {
 			look()
-			ranker.add(id, hs.index.Hits(id), func() index.Key { return k })
+			ranker.add(id, hs.index.Hits(id), k.Own)
 			return true
 		})
 		return ranker.ranking(), err

@@ -2,7 +2,6 @@ package hit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/internal/errs"
-	"shunt/engine/internal/seams"
 	"shunt/engine/tally"
 )
 
@@ -33,6 +31,7 @@ type Report struct {
 	Dimensions   tally.Dimensions
 	DurableHits  uint64    // the part of Hits that the store has
 	FlushedAt    time.Time // the last time at which all folded records were durable
+	Ranking      *Ranking  // nil: not asked for, or the report is not of links with a tag
 }
 
 // MaxScannedLinks is how many links a query by tag reads at a time, and how many the first ranking for a list of the
@@ -159,17 +158,41 @@ func (hs *Hits) TalliedOwners(first, last, user uint32) ([]uint32, error) {
 // OwnerReport returns the figures of all links that owners have and had, deleted links included;
 // with a tag, only of their live links that have it. Errors: InvalidError, ErrLoading.
 func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
-	if !hs.links.Ready() {
-		return Report{}, errs.ErrLoading
-	}
-	if err := hs.FoldNow(ctx); err != nil {
+	reports, err := hs.OwnerReports(ctx, owners, tag, []Query{q})
+	if err != nil {
 		return Report{}, err
 	}
-	r, err := hs.windowReport(ctx, q, time.Time{}, source{owners: owners, tag: tag})
-	if err != nil {
-		return Report{}, fmt.Errorf("figures of owners: %w", err)
+	return reports[0], nil
+}
+
+// OwnerReports returns what OwnerReport returns for each of several queries. With a tag it reads each link once for all
+// of them. It pauses like the first.
+func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, tag string, queries []Query) (reports []Report, err error) {
+	if !hs.links.Ready() {
+		return nil, errs.ErrLoading
 	}
-	return r, nil
+	if err := hs.FoldNow(ctx); err != nil {
+		return nil, err
+	}
+	readings := make([]*reading, len(queries))
+	for i := range queries {
+		if readings[i], err = hs.newReading(&queries[i], time.Time{}); err != nil {
+			break
+		}
+		if tag == "" {
+			err = hs.readSource(ctx, readings[i], source{owners: owners})
+		}
+	}
+	if tag != "" && err == nil {
+		err = hs.readTag(ctx, owners, tag, readings)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("figures of owners: %w", err)
+	}
+	for _, r := range readings {
+		reports = append(reports, r.finish())
+	}
+	return reports, nil
 }
 
 // CompareLinks returns the figures of links over one window, together and each: a visitor of several counts once in
@@ -233,81 +256,35 @@ func (hs *Hits) SeriesOf(ctx context.Context, ids []uint64, q Query) (each [][]B
 	return each, nil
 }
 
-// eachSource calls fn with the parts of s, so that memory stays bounded: the links of a tag in parts of
-// MaxScannedLinks.
-func (hs *Hits) eachSource(s source, fn func(part source) error) (err error) {
-	if s.tag == "" {
-		return fn(s)
-	}
-	part := source{}
-	listing := hs.eachLink(s.owners, s.tag, func(id uint64, k index.Key) bool {
-		part.links, part.keys = append(part.links, id), append(part.keys, k)
-		if len(part.links) < seams.MaxScannedLinks {
-			return true
-		}
-		err = fn(part)
-		part.links, part.keys = part.links[:0], part.keys[:0]
-		return err == nil
-	})
-	if err = errors.Join(listing, err); err != nil || len(part.links) == 0 {
-		return err
-	}
-	return fn(part)
-}
-
 // windowReport adds up the figures of s in the window of q.
 func (hs *Hits) windowReport(ctx context.Context, q Query, created time.Time, s source) (Report, error) {
-	now := hs.now()
-	w, err := q.window(hs.kept(now), now, created)
+	r, err := hs.newReading(&q, created)
+	if err == nil {
+		err = hs.readSource(ctx, r, s)
+	}
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{From: clock.HourTime(w.from), To: clock.HourTime(w.to), Zone: w.days.Name(), FlushedAt: hs.flusher.last()}
-	var total tally.Tally
-	buckets, targets := make([]bucket, len(w.spans)), make(targetSums)
-	add := func(i, j int, t *tally.Tally, durable bool) {
+	return r.finish(), nil
+}
+
+// readSource reads the figures of s.
+func (hs *Hits) readSource(ctx context.Context, r *reading, s source) (err error) {
+	err = hs.readSpans(ctx, r.query, s, r.window.spans, r.query.Parts, func(i, j int, t *tally.Tally, durable bool) {
 		if s.targets && i > 0 {
-			targets.add(uint8(i), t)
-			return
+			r.targets.add(uint8(i), t)
+		} else {
+			r.add(j, t, durable)
 		}
-		total.Add(t)
-		hits := t.Hits
-		if q.Counted != nil {
-			hits = q.Counted(&t.Dimensions)
-			r.Counted += hits
-		}
-		if q.Interval != NoSeries {
-			buckets[j].hits += hits
-			if q.Counted == nil {
-				buckets[j].visitors.Unite(t.Visitors)
-			}
-		}
-		if durable {
-			r.DurableHits += t.Hits
-		}
-	}
-	err = hs.eachSource(s, func(part source) error {
-		if err := hs.readSpans(ctx, &q, part, w.spans, q.Parts, add); err != nil {
-			return err
-		}
-		more, err := hs.importedHits(ctx, &q, &part, r.From)
-		r.ImportedHits += min(more, math.MaxUint64-r.ImportedHits)
-		return err
 	})
 	if err != nil {
-		return Report{}, err
-	}
-	if q.Interval != NoSeries {
-		for j := range buckets {
-			b := &buckets[j]
-			r.Series = append(r.Series, Bucket{clock.HourTime(w.spans[j].FromHour), b.hits, min(b.visitors.Count(), b.hits)})
-		}
+		return err
 	}
 	if s.targets {
-		r.Targets = targets.list(total.Hits)
+		r.report.Targets = r.targets.list(r.total.Hits)
 	}
-	r.set(&total)
-	return r, nil
+	r.report.ImportedHits, err = hs.importedHits(ctx, r.query, &s, r.report.From)
+	return err
 }
 
 // set copies the figures of the window from t.

@@ -10,13 +10,12 @@ import (
 	"shunt/engine/tally"
 )
 
-// source is the subject of figures: links, or owners; with a tag, those of their links that have it.
+// source is the subject of figures: links, or owners.
 type source struct {
 	links   []uint64    // or tallies of targets
 	targets bool        // of the one link, with those of all its targets
 	keys    []index.Key // of links, if their imported hits count
 	owners  []uint32
-	tag     string
 }
 
 func linkSource(ids ...uint64) source { return source{links: ids} }

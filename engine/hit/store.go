@@ -13,8 +13,8 @@ import (
 
 // Store keeps tallies durably.
 //
-// Any number of goroutines may call View, ReadImported, Kept, ListLinks and Positions at once. Only the
-// flush goroutine calls Flush and RollUp; the other methods are called before anything else.
+// Any number of goroutines may call View, ReadImported, HasImports, ReadImports, Kept, ListLinks and Positions at once.
+// Only the flush goroutine calls Flush and RollUp; the other methods are called before anything else.
 type Store interface {
 	// View returns a snapshot of the tallies, to be closed by the caller. Taking it costs
 	// microseconds.
@@ -27,6 +27,14 @@ type Store interface {
 	// ReadImported returns the hits that owner's links brought along when they were imported, in imports of
 	// fromHour and later hours. Links that were deleted, reset or given away since count.
 	ReadImported(owner, fromHour uint32) (hits uint64, err error)
+
+	// HasImports reports whether any link brought hits along in imports of fromHour and later hours, or of an hour that
+	// is not known. Links that were deleted since count.
+	HasImports(fromHour uint32) (bool, error)
+
+	// ReadImports calls fn for those of the links ids, which ascend, that brought hits along when they were imported,
+	// with these hits and the time (Unix ms; 0: it is not known).
+	ReadImports(ids []uint64, fn func(hits uint64, atMs int64)) error
 
 	// Zone returns the zone of the days of all rows. It never changes.
 	Zone() *zone.Zone
@@ -61,8 +69,8 @@ type Store interface {
 	LoadCaps(ctx context.Context, fn func(id uint64, c caps.Cap)) error
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
-	// tag only for those that have it, in any case.
-	ListLinks(owner uint32, tag string, fn func(id uint64, k index.Key) bool) error
+	// tag only for those that have it, in any case. k is valid only during the call.
+	ListLinks(owner uint32, tag string, fn func(id uint64, k index.KeyView) bool) error
 }
 
 // RollUpLimits say which rows RollUp rolls up and which it deletes.
@@ -72,7 +80,7 @@ type RollUpLimits struct {
 	FirstDay  uint32 // day rows before it are deleted (of the store's zone)
 }
 
-// View is the store's tallies at one moment. One goroutine at a time may use it.
+// View is the store's tallies at one moment. One goroutine at a time may use it, but for SumSpans.
 type View interface {
 	// FlushSeq is the number of the last flush that the view contains.
 	FlushSeq() uint64
@@ -86,6 +94,11 @@ type View interface {
 	// out zero tallies. The tally is valid only during the call. A span must consist of whole days of
 	// the store's zone, or lie in the kept hours. ReadSpans stops at the first error of yield and returns it.
 	ReadSpans(ids []uint64, spans []Span, wanted tally.Parts, yield func(i, j int, t *tally.Tally) error) error
+
+	// SumSpans adds up the rows of all ids together over each of spans, and calls yield with wanted[j] of the tally
+	// over spans[j], in ascending order of j. It leaves out zero tallies. A tally is valid only during the call. Ids
+	// and spans ascend, and spans do not overlap. Several goroutines may call SumSpans at once, but then nothing else.
+	SumSpans(ids []uint64, spans []Span, wanted []tally.Parts, yield func(j int, t *tally.Tally)) error
 
 	// ReadOwnerSpans is ReadSpans for the rows of one owner.
 	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error

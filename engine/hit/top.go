@@ -73,13 +73,8 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err := hs.FoldNow(ctx); err != nil { // first: afterwards all hits are in the counters
 		return TopLinks{}, err
 	}
-	var paused error
-	r, ranked, err := hs.rankLinks(owners, tag, func() {
-		if paused == nil {
-			paused = q.pause(ctx)
-		}
-	})
-	if err = errors.Join(err, paused); err != nil {
+	r, ranked, err := hs.rankFor(ctx, owners, tag, &q)
+	if err != nil {
 		return TopLinks{}, err
 	}
 	t := topSearch{hits: hs, ranked: ranked, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
@@ -87,6 +82,20 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
 	return t.list(ctx)
+}
+
+// rankFor returns the ranking that q has, or ranks the links.
+func (hs *Hits) rankFor(ctx context.Context, owners []uint32, tag string, q *Query) (r ranking, ranked time.Time, err error) {
+	if tag != "" && q.Ranking != nil {
+		return q.Ranking.ranking, ranked, nil
+	}
+	var paused error
+	r, ranked, err = hs.rankLinks(owners, tag, func() {
+		if paused == nil {
+			paused = q.pause(ctx)
+		}
+	})
+	return r, ranked, errors.Join(err, paused)
 }
 
 // topSearch looks for the most-hit links of a window.

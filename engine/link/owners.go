@@ -226,8 +226,8 @@ func (ls *Links) MoveLinks(ctx context.Context, user, to uint32, by *By) (moved 
 func (ls *Links) moveLinks(ctx context.Context, owner, to uint32, by *By) (moved uint64, err error) {
 	for {
 		keys := make([]index.Key, 0, moveAtOnce)
-		err := ls.store.ListLinks(owner, "", func(_ uint64, k index.Key) bool {
-			keys = append(keys, k)
+		err := ls.store.ListLinks(owner, "", func(_ uint64, k index.KeyView) bool {
+			keys = append(keys, k.Own())
 			return len(keys) < moveAtOnce
 		})
 		switch {
@@ -276,7 +276,7 @@ func (ls *Links) CountLinks(user uint32, limit uint64, in func(index.Domain) boo
 	owners, err := ls.store.Owners(AllOwners, user)
 	owners = slices.DeleteFunc(owners, func(owner uint32) bool { return !in(index.DomainOf(owner)) })
 	for i := 0; i < len(owners) && err == nil && !more; i++ {
-		err = ls.store.ListLinks(owners[i], "", func(uint64, index.Key) bool {
+		err = ls.store.ListLinks(owners[i], "", func(uint64, index.KeyView) bool {
 			if more = n == limit; !more {
 				n++
 			}

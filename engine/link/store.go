@@ -54,8 +54,8 @@ type Store interface {
 	ReadReceipt(k RequestKey) (Receipt, error)
 
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
-	// tag only for those that have it, in any case.
-	ListLinks(owner uint32, tag string, fn func(id uint64, k index.Key) bool) error
+	// tag only for those that have it, in any case. k is valid only during the call.
+	ListLinks(owner uint32, tag string, fn func(id uint64, k index.KeyView) bool) error
 
 	// Owners returns the owners in a range that have live links, in order; with a user, only those of that one.
 	Owners(r OwnerRange, user uint32) ([]uint32, error)

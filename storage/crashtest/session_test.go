@@ -204,8 +204,8 @@ func (s *session) checkTogether(owners ...uint32) error {
 	}
 	listed := 0
 	for _, owner := range owners {
-		err := s.store.ListLinks(owner, "", func(_ uint64, k engine.Key) bool {
-			if codes[k.Code] == owner {
+		err := s.store.ListLinks(owner, "", func(_ uint64, k engine.KeyView) bool {
+			if codes[string(k.Code)] == owner {
 				listed++
 			}
 			return true

@@ -89,3 +89,17 @@ func (h *Hits) ReadImported(owner, fromHour uint32) (sum uint64, err error) {
 	}
 	return sum, nil
 }
+
+// HasImports implements engine.Store. There is a row for each owner and hour with imports, and the hour of one whose
+// time is not known is 0.
+func (h *Hits) HasImports(fromHour uint32) (has bool, err error) {
+	err = kv.Each(h.db, row.TableRange(row.TableImports), func(key, _ []byte) (bool, error) {
+		_, hour, err := row.SplitImportKey(key)
+		has = hour >= fromHour || hour == 0
+		return !has, err
+	})
+	if err != nil {
+		return false, fmt.Errorf("storage: reading when links were imported: %w", err)
+	}
+	return has, nil
+}

@@ -242,7 +242,7 @@ func (c *checks) strayIndex(key, value []byte) error {
 	if !ok || err != nil {
 		return nil // reported before
 	}
-	rec, err := ReadRecord(c.Reader, k)
+	rec, err := ReadRecord(c.Reader, k.Own())
 	switch owner := binary.BigEndian.Uint32(key[1:]); {
 	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
 		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):

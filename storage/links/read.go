@@ -1,6 +1,7 @@
 package links
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (l *Links) ReadHot(k engine.Key) (engine.Hot, error) {
 }
 
 // ListLinks implements engine.Store.
-func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.Key) bool) error {
+func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.KeyView) bool) error {
 	prefix := row.AppendByOwnerKey(nil, owner, 0)
 	switch {
 	case len(tag) > engine.MaxTagBytes: // no link has it
@@ -82,7 +83,7 @@ func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.
 }
 
 // listIndex calls fn for the index rows whose keys are prefix and a link id.
-func (l *Links) listIndex(prefix []byte, fn func(id uint64, k engine.Key) bool) (err error) {
+func (l *Links) listIndex(prefix []byte, fn func(id uint64, k engine.KeyView) bool) (err error) {
 	keys := row.PrefixRange(prefix)
 	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
@@ -104,6 +105,45 @@ func (l *Links) listIndex(prefix []byte, fn func(id uint64, k engine.Key) bool) 
 		}
 		if !fn(^binary.BigEndian.Uint64(key[len(prefix):]), k) {
 			return nil
+		}
+	}
+	return it.Error()
+}
+
+// ReadImports implements engine.Store. Cold records are in the order of ids, so one iterator reads them.
+func (l *Links) ReadImports(ids []uint64, fn func(hits uint64, atMs int64)) error {
+	if err := l.readImports(ids, fn); err != nil {
+		return fmt.Errorf("storage: reading imports: %w", err)
+	}
+	return nil
+}
+
+func (l *Links) readImports(ids []uint64, fn func(hits uint64, atMs int64)) (err error) {
+	keys := row.TableRange(row.TableCold)
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	var key []byte
+	for _, id := range ids {
+		key = row.AppendColdKey(key[:0], id)
+		if !it.SeekGE(key) {
+			break
+		}
+		if !bytes.Equal(it.Key(), key) {
+			continue // it was purged
+		}
+		value, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		hits, atMs, err := row.ImportOf(value)
+		if err != nil {
+			return fmt.Errorf("link %d: %w", id, err)
+		}
+		if hits > 0 {
+			fn(hits, atMs)
 		}
 	}
 	return it.Error()

@@ -305,6 +305,9 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("hot: got %+v, %v, want %+v", got, err, hot)
 		}
 		cold := genCold().Draw(t, "cold")
+		if hits, atMs, err := ImportOf(AppendCold(nil, &cold)); err != nil || hits != cold.ImportedHits || atMs != cold.ImportedAtMs {
+			t.Fatalf("import of %+v: got %d at %d, %v", cold, hits, atMs, err)
+		}
 		if got, err := DecodeCold(AppendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
 			t.Fatalf("cold: got %+v, %v, want %+v", got, err, cold)
 		}

@@ -124,6 +124,25 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
+// ImportOf returns the hits that the link of a cold record brought along, and when (ms; 0: it is not known). It checks
+// no other field.
+func ImportOf(v []byte) (hits uint64, atMs int64, err error) {
+	r := readValue("cold record", v, coldVersion)
+	r.bytes(engine.MaxCodeBytes)
+	r.uvarint()
+	r.varint()
+	r.varint()
+	var c engine.Cold
+	for len(r.rest) > 0 {
+		field := r.uvarint()
+		if field > coldImportedAt {
+			break
+		}
+		r.readField(&c, field, r.bytes(len(r.rest)))
+	}
+	return c.ImportedHits, c.ImportedAtMs, r.err
+}
+
 // readField reads the value of a known field into c.
 func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 	if len(value) == 0 {

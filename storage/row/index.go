@@ -84,8 +84,8 @@ func ReadIndexValue(e *engine.LinkEntry, v []byte) error {
 	return r.end()
 }
 
-// DecodeIndexKey decodes the key of an index value, and nothing else.
-func DecodeIndexKey(v []byte) (engine.Key, error) {
+// DecodeIndexKey decodes the key of an index value, and nothing else. It aliases v.
+func DecodeIndexKey(v []byte) (engine.KeyView, error) {
 	r := readValue("index value", v, indexVersion)
-	return r.key().Own(), r.err
+	return r.key(), r.err
 }

@@ -76,7 +76,7 @@ func (n servedNode) Answer(o *api.Options, c *core.Core) {
 	o.Metrics.Cluster = n.Figures
 	o.Absent = n.Absent()
 	if n.Edge() {
-		o.Unlock = n.Unlock
+		o.Unlock = n.Unlock()
 	}
 	o.Cluster = api.Cluster{
 		State: n.Node, TLS: n.TLS(), Outbox: n.Outbox, Caps: n.GrantCaps, GiveCopy: n.GiveCopy, NoteCopy: n.NoteCopy, Links: c.SendLinks,

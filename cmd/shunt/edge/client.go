@@ -50,7 +50,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the writer answered %d: %s", e.status, e.detail)
 }
 
-// client asks the writer, over one connection at a time. But for its token, it belongs to one goroutine at a time.
+// client asks the writer. But for its token, one with one connection belongs to one goroutine at a time.
 type client struct {
 	origin  string
 	token   *secret
@@ -65,14 +65,15 @@ type secret struct{ text atomic.Pointer[string] }
 // Load returns the text.
 func (s *secret) Load() string { return *s.text.Load() }
 
-// newClient returns a client of a writer. own reports whether an address is one at which this process listens.
-func newClient(origin, token, process string, own func(net.Addr) bool) *client {
+// newClient returns a client of a writer, over that many connections. own reports whether an address is one at which
+// this process listens.
+func newClient(origin, token, process string, own func(net.Addr) bool, conns int) *client {
 	c := &client{
 		origin: origin, token: new(secret), process: process, own: own,
 		http: &http.Client{
 			Transport: &http.Transport{
 				Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout,
-				MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, DisableCompression: true,
+				MaxConnsPerHost: conns, MaxIdleConnsPerHost: conns, IdleConnTimeout: time.Minute, DisableCompression: true,
 			},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -81,9 +82,9 @@ func newClient(origin, token, process string, own func(net.Addr) bool) *client {
 	return c
 }
 
-// another returns a client of the same writer, with a connection of its own.
-func (c *client) another() *client {
-	other := newClient(c.origin, "", c.process, c.own)
+// another returns a client of the same writer, with connections of its own.
+func (c *client) another(conns int) *client {
+	other := newClient(c.origin, "", c.process, c.own, conns)
 	other.token = c.token
 	return other
 }

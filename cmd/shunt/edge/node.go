@@ -19,6 +19,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/lock"
 	"shunt/cmd/shunt/core"
 	"shunt/engine"
 	"shunt/storage"
@@ -39,12 +40,13 @@ type Node struct {
 	process      string
 	listens      net.Addr // of the public address; nil: not known yet
 
-	client  *client
-	finder  *client // of codes
-	source  *source
-	rows    *replicate.Rows
-	engine  *engine.Engine // nil before Use
-	replica atomic.Pointer[replica.Replica]
+	client   *client
+	finder   *client // of codes
+	unlocker *client // about passwords of links
+	source   *source
+	rows     *replicate.Rows
+	engine   *engine.Engine // nil before Use
+	replica  atomic.Pointer[replica.Replica]
 
 	catchingUp replica.CatchingUp
 }
@@ -58,8 +60,8 @@ func Open(s *Settings, log *slog.Logger) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{settings: *s, log: log, process: rand.Text(), catchingUp: replica.CatchingUp{Patience: staleAfter}}
-	n.client = newClient(s.Of, token, n.process, n.isOwn)
-	n.finder = n.client.another()
+	n.client = newClient(s.Of, token, n.process, n.isOwn, 1)
+	n.finder, n.unlocker = n.client.another(1), n.client.another(lock.MaxQuestions)
 	return n, nil
 }
 
@@ -185,10 +187,19 @@ func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains, c *
 func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Metrics.Cluster = n.Figures
 	n.source.certificate = o.Metrics.Certificate
-	o.Absent, o.Unlock = n.absent(), n.client.unlock
+	o.Absent, o.Unlock = n.absent(), n.unlock
 	o.EdgeOf = api.EdgeOf{
 		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
 	}
+}
+
+// unlock asks whether a visitor has typed the password of a link. It has connections of its own: what visitors do must
+// not keep this edge from following its writer.
+func (n *Node) unlock(ctx context.Context, q lock.Question) (lock.Answer, error) {
+	if n.stale() {
+		return lock.Answer{}, errGone
+	}
+	return n.unlocker.unlock(ctx, q)
 }
 
 // absent is who is asked about codes that this edge does not know.
@@ -258,7 +269,7 @@ func (n *Node) Run(ctx context.Context) error {
 
 // askCaps asks the writer about redirects of links with a cap, until ctx is done.
 func (n *Node) askCaps(ctx context.Context) {
-	asker := n.client.another()
+	asker := n.client.another(1)
 	defer asker.close()
 	n.engine.AskCaps(ctx, func(ctx context.Context, asks []engine.CapAsk) ([]engine.CapAnswer, error) {
 		if n.stale() {
@@ -285,6 +296,7 @@ func mustCopy(err error) bool {
 func (n *Node) Close() error {
 	n.client.close()
 	n.finder.close()
+	n.unlocker.close()
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
 	"shunt/api/absent"
 	"shunt/api/cluster"
@@ -28,12 +29,25 @@ func (n *Node) Absent() absent.Source {
 	}
 }
 
-// Unlock asks the node that leads whether a visitor has typed the password of a link: this node is an edge, which has no
-// hashes.
-func (n *Node) Unlock(ctx context.Context, q lock.Question) (a lock.Answer, err error) {
-	leader := &sender{node: n}
-	err = leader.ask(ctx, cluster.UnlockPath, &q, &a)
-	return a, err
+// unlockTimeout bounds a question about a password, which waits for its turn at the node that leads.
+const unlockTimeout = 10 * time.Second
+
+// Unlock returns what asks the node that leads whether a visitor has typed the password of a link: this node is an edge,
+// which has no hashes. Each question that is under way has a connection, which the next one uses again.
+func (n *Node) Unlock() func(context.Context, lock.Question) (lock.Answer, error) {
+	senders := make(chan *sender, lock.MaxQuestions)
+	for range cap(senders) {
+		senders <- &sender{node: n, timeout: unlockTimeout}
+	}
+	return func(ctx context.Context, q lock.Question) (a lock.Answer, err error) {
+		if n.Stale() {
+			return a, errNoLeader
+		}
+		leader := <-senders
+		defer func() { senders <- leader }()
+		err = leader.ask(ctx, cluster.UnlockPath, &q, &a)
+		return a, err
+	}
 }
 
 // ask asks the node that leads a question in JSON.

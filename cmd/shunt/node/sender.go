@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -23,9 +24,10 @@ const senderTimeout = 3 * time.Second
 
 // sender sends messages to the node that leads. It belongs to one goroutine.
 type sender struct {
-	node   *Node
-	name   string // of the node that client is for
-	client *http.Client
+	node    *Node
+	name    string        // of the node that client is for
+	timeout time.Duration // of a message; 0: senderTimeout
+	client  *http.Client
 }
 
 func (s *sender) close() {
@@ -48,7 +50,7 @@ func (s *sender) post(ctx context.Context, path string, body []byte, status, max
 	}
 	if s.name != name {
 		s.close()
-		s.name, s.client = name, newClient(s.node.gate, cluster.FromFull(s.node.identity.client(), name), senderTimeout)
+		s.name, s.client = name, newClient(s.node.gate, cluster.FromFull(s.node.identity.client(), name), cmp.Or(s.timeout, senderTimeout))
 	}
 	resp, err := ask(ctx, s.client, name, http.MethodPost, "https://"+address+path, body, status)
 	if err != nil {
