@@ -76,7 +76,9 @@
 //	lists and figures   32       8                            cores; counted until the answer is sent
 //	bulks, imports                                            cores, while the body is read
 //	exports             16       2                            cores, page by page
-//	passwords           half     8            64, 5 s         cores; 4 at most (api/account)
+//	passwords of users  half     8            64, 5 s         cores; 4 at most (api/password)
+//	passwords of links  half     40           64, 5 s         the same, apart
+//	asked by an edge    4        40           64, 5 s         api/public/unlock.go
 //	QR codes            half     16           64, 5 s         cores
 //	previews            16       64           1,024, 5 s
 //	large bodies        32       8            64, 10 s        per listener (api/wire); slow ones are cut

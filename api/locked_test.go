@@ -214,7 +214,7 @@ func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
 	expect.Equal(t, st.metric(`shunt_unlocks_total{result="limited"}`), "1")
 }
 
-// Strangers who try the passwords of links take no place of those who log in, and hold one place of the cores at most.
+// Strangers who try the passwords of links take no place of those who log in.
 func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
 	st, from := floodSite(t)
 	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
@@ -326,7 +326,7 @@ func TestFormsEditPasswords(t *testing.T) {
 	edit("title", "T")
 	expect.That(t, opens("open sesame"), "an edit of the title changed the password")
 	got := edit("password", "••••••••x")
-	expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-password-error"), "Must be typed anew"), "beside the dots: got %d %q", got.status, got.at("link-password-error"))
+	expect.That(t, got.status == 422 && strings.HasPrefix(got.at("link-password-error"), "Must be typed again"), "beside the dots: got %d %q", got.status, got.at("link-password-error"))
 	edit("password", "another")
 	expect.That(t, opens("another") && !opens("open sesame"), "another password")
 	copied := b.open("/_/links/new?like=s").form("/_/links/new")

@@ -125,7 +125,7 @@ func shownPassword(l *ops.Link) string {
 // passwordValue refuses what has been typed beside the hidden password, and that of a link that is copied.
 func passwordValue(text string) any {
 	if strings.Contains(text, "•") {
-		return errors.New("must be typed anew: the server does not know the one that the link has")
+		return errors.New("must be typed again: the server does not know the one that the link has")
 	}
 	return textValue(text)
 }
@@ -303,7 +303,10 @@ func (f *linkForm) fill(r *request, shown func(name string) string) (err error) 
 		if !ok {
 			text = shown(of.name)
 		}
-		f.Fields[of.name] = &field{Name: of.name, Value: strings.TrimSpace(text)}
+		if of.name != "password" { // whose blanks count
+			text = strings.TrimSpace(text)
+		}
+		f.Fields[of.name] = &field{Name: of.name, Value: text}
 	}
 	if f.Campaign, err = r.campaignForm(); err != nil {
 		return err
