@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"testing"
 
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -35,6 +36,7 @@ func TestEveryWayInRefusesLinksToThisServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := newSite(t, func(o *Options) { o.BaseURL, o.Listens, o.AllowHTTP = c.base, c.listens, true })
 			st.shorten(`{"url":"http://192.168.1.6:8080/","alias":"victim"}`)
+			st.addDomain(domain.Domain{Host: "victim.example"})
 			loops, fine := c.more, []string{"http://192.168.1.6:8080/x", "http://localhost.example:8080/x"}
 			for _, host := range thisMachineAt {
 				for _, port := range c.ports {
