@@ -21,5 +21,5 @@
 // keeps the method, to the same bytes of path and query on BaseURL, never on the Host of the
 // request. It also answers ACME's http-01 challenges.
 //
-// Files, leaves first: pages.go, docs.go, peek.go, preview.go, card.go, unlock.go, qrcode.go, router.go, upgrade.go.
+// Files, leaves first: pages.go, docs.go, peek.go, preview.go, card.go, qrcode.go, router.go, unlock.go, upgrade.go.
 package public

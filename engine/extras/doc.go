@@ -41,4 +41,6 @@
 //
 // Rejected: fixed fields under a byte of flags, which save 3 bytes of each part and make every reader know all parts
 // before its own.
+//
+// Files, leaves first: lock.go, rule.go, split.go, extras.go, number.go.
 package extras

@@ -56,7 +56,7 @@
 // To be revisited: tombstones stay in memory for 90 days, about 50 bytes each, and a purge handles
 // at most 256 links a flush interval.
 //
-// Files, leaves first: tag.go, gate.go, link.go, audit.go, store.go, links.go, owners.go, codelock.go, loading.go,
-// caps.go, purge.go, claim.go, ids.go, idempotency.go, learn.go, cleanup.go, reuse.go, write.go, list.go, search.go,
-// edit.go, retag.go, bulk.go, bulkrepeat.go.
+// Files, leaves first: tag.go, gate.go, link.go, record.go, audit.go, store.go, links.go, owners.go, codelock.go,
+// loading.go, ids.go, idempotency.go, caps.go, purge.go, claim.go, learn.go, write.go, list.go, search.go, edit.go,
+// retag.go, bulk.go, reuse.go, bulkrepeat.go.
 package link

@@ -291,7 +291,8 @@ func newExport(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "export",
 		Short: "Print all links, one JSON object per line",
 		Long: `Print all your links as they are at this moment, one JSON object per line, newest first. If it does
-not exit with 0, the output is not complete.
+not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
+--password-hashes was given here.
 ` + reach.WhereTokensAre,
 		Example: `  shunt export > links.ndjson
   shunt export --owner all --unique`,
