@@ -75,9 +75,9 @@ func TestABodyMustBeJSONAndOfBoundedSize(t *testing.T) {
 		code   string
 	}{
 		"no content type":       {post(good), 415, "unsupported_media_type"},
-		"form":                  {post(good, "Content-Type: application/x-www-form-urlencoded"), 415, "unsupported_media_type"},
+		"form":                  {post(good, "Content-Type: application/x-www-form-urlencoded"), 422, "invalid"},
 		"text":                  {post(good, "Content-Type: text/json"), 415, "unsupported_media_type"},
-		"multipart":             {post(good, "Content-Type: multipart/form-data; boundary=x"), 415, "unsupported_media_type"},
+		"multipart":             {post(good, "Content-Type: multipart/form-data; boundary=x"), 400, "bad_request"},
 		"latin-1":               {post(good, "Content-Type: application/json; charset=iso-8859-1"), 415, "unsupported_media_type"},
 		"no body":               {post("", "Content-Type: application/json", "Content-Length: 0"), 400, "malformed_json"},
 		"one byte over 64 KiB":  {post(good+strings.Repeat(" ", 64<<10-len(good)+1), "Content-Type: application/json"), 413, "body_too_large"},

@@ -1,10 +1,17 @@
 package page
 
 import (
+	_ "embed"
 	"strings"
 
 	"shunt/api/problem"
 )
+
+//go:embed ask.css
+var askCSS string
+
+// askStyle is the style of the pages that ask: other pages have no form.
+var askStyle = style + Compact(askCSS)
 
 // Asks are the pages that ask for the password of a link. They tell nothing of the link. The form sends what is typed
 // by POST to the address of the page, in the field "password" and as plain text: hardly anybody else sends that, so it
@@ -26,7 +33,7 @@ func (s *Set) asks() Asks {
 		Limited: s.ask(problem.RateLimited, "Too many passwords", "Too many passwords for this link were typed in your network. Try again in some minutes.",
 			"", false),
 		Overloaded: s.ask(problem.Overloaded, "One moment, please", "The password cannot be compared at present. Try again in a few seconds.", "", true),
-		Policy:     strings.Replace(s.Policy, "form-action 'none'; ", "", 1),
+		Policy:     strings.Replace(PolicyFor(&s.site, askStyle), "form-action 'none'; ", "", 1),
 	}
 }
 
@@ -55,5 +62,5 @@ func (s *Set) ask(kind *problem.Kind, title, text, wrong string, form bool) Erro
 	if wrong != "" {
 		detail = wrong
 	}
-	return Error{kind, detail, NewText(s.HTML(title, body))}
+	return Error{kind, detail, NewText(s.styled(askStyle, title, body))}
 }

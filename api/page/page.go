@@ -109,7 +109,9 @@ func (s *Set) landingBody() Markup {
 }
 
 // HTML returns a page, which names the site in its title and at its top.
-func (s *Set) HTML(title string, body Markup) []byte {
+func (s *Set) HTML(title string, body Markup) []byte { return s.styled(style, title, body) }
+
+func (s *Set) styled(style, title string, body Markup) []byte {
 	var b strings.Builder
 	b.WriteString(string(Head(title+" · "+s.site.Name(), style)))
 	b.WriteString(string(s.site.Top()))
