@@ -243,9 +243,16 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 	create, edit := b.open("/_/links").form("/_/links"), b.open(editX+"?owner=all").form(editX)
 	var several []string
 	for _, h := range hostileTargets(t) {
-		for _, form := range []*htmlForm{create, edit} {
-			page := b.submit(form.with("url", h.target))
-			expect.That(t, page.status >= 400 && page.at("link-url-error") != "", "line %d, %s, %s: got %d", h.line, h.kind, form.action, page.status)
+		for field, form := range map[string]string{
+			"url": "%s", "expired_url": "%s", "card.image": "%s", "rules": "device=ios -> %s", "split": "1:%s\n1:https://good.example/",
+		} {
+			if field != "url" && (strings.TrimSpace(h.target) == "" || strings.ContainsAny(h.target, "\r\n")) { // none, or another line
+				continue
+			}
+			for _, to := range []*htmlForm{create, edit} {
+				page := b.submit(to.with("url", "https://good.example/", "card.title", "t", field, fmt.Sprintf(form, h.target)))
+				expect.That(t, page.status >= 400 && page.at("link-"+field+"-error") != "", "line %d, %s, %s of %s: got %d", h.line, h.kind, field, to.action, page.status)
+			}
 		}
 		if strings.TrimSpace(h.target) != "" && !strings.Contains(h.target, "\n") && len(several) < 1000 {
 			several = append(several, h.target)

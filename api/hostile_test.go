@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -104,6 +105,14 @@ var waysIn = map[string]func(st *site, url, unique string) reply{
 	"PATCH /links/{code} of a split": func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/links/victim", `{"split":[{"url":`+url+`,"weight":1},{"url":"https://good.example/b","weight":1}]}`)
 	},
+	"POST /shorten/bulk of all else that leads somewhere": func(st *site, url, _ string) reply {
+		return refusedOf(st.call("POST", "/shorten/bulk", `[{"url":"https://good.example/","expired_url":`+url+`},{"url":"https://good.example/","card":{"title":"t","image":`+url+`}},`+
+			`{"url":"https://good.example/","rules":[{"url":`+url+`,"conditions":[`+iOS+`]}]},{"url":"https://good.example/","split":[{"url":"https://good.example/a","weight":1},{"url":`+url+`,"weight":1}]}]`))
+	},
+	"POST /shorten as a form": func(st *site, target, _ string) reply {
+		form := "url=" + url.QueryEscape(unescaped(target))
+		return send(st.t, st.publicAt, "POST", requestText("POST", "/api/v1/shorten", form, "Authorization: Bearer "+st.token, typedForm))
+	},
 	"POST /domains of a root_url": func(st *site, url, unique string) reply {
 		return st.call("POST", "/domains", `{"host":"d`+unique+`.example","root_url":`+url+`}`)
 	},
@@ -126,6 +135,27 @@ func ofDomain(field string) func(st *site, url, _ string) reply {
 	return func(st *site, url, _ string) reply {
 		return st.call("PATCH", "/domains/victim.example", `{"`+field+`":`+url+`}`)
 	}
+}
+
+// refusedOf returns the result of the last item of a bulk, as the answer to a request, if all others are refused with the
+// same code; else that of one that differs.
+func refusedOf(r reply) reply {
+	var all bulkAnswer
+	if err := json.Unmarshal([]byte(r.body), &all); err != nil || r.status != 200 {
+		return r
+	}
+	for _, item := range all.Results {
+		text, err := json.Marshal(item.Problem)
+		if err != nil {
+			panic(err)
+		}
+		one := reply{status: item.Status, body: string(text)}
+		if item.Status < 400 {
+			return one
+		}
+		r = one
+	}
+	return r
 }
 
 // itemOf returns the result of the one item of a bulk, as the answer to a request.
@@ -197,6 +227,19 @@ func refusalCode(r reply) string {
 	}
 	return r.problem()
 }
+
+// unescaped is the inverse of jsonText.
+func unescaped(value string) string {
+	return jsonEscape.ReplaceAllStringFunc(value[1:len(value)-1], func(escape string) string {
+		c, err := strconv.ParseUint(escape[2:], 16, 8)
+		if err != nil {
+			panic(err)
+		}
+		return string([]byte{byte(c)})
+	})
+}
+
+var jsonEscape = regexp.MustCompile(`\\u00[0-9a-f]{2}`)
 
 // jsonText returns text as a JSON string; bytes that are not UTF-8 stay as they are.
 func jsonText(text string) string {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
@@ -140,7 +141,12 @@ func (b *builder) add(name, value string) error {
 	if b.fields++; b.fields > maxFields {
 		return problem.New(problem.BadRequest, "a form may have at most %d fields", maxFields)
 	}
-	if value == "" {
+	switch {
+	case !utf8.ValidString(name):
+		return errForm
+	case !utf8.ValidString(value):
+		return jsonbody.FieldError(name, "characters", "must be UTF-8")
+	case value == "":
 		return nil
 	}
 	if name == "tags" {

@@ -45,12 +45,14 @@ func TestAFormSaysWhatTheObjectSays(t *testing.T) {
 
 func TestWhatIsNoFormIsRefused(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"a wrong escape":  {"application/x-www-form-urlencoded", "url=%zz"},
-		"no boundary":     {"multipart/form-data", partsOf("url", "a")},
-		"another one":     {"multipart/form-data; boundary=Y", partsOf("url", "a")},
-		"cut off":         {"multipart/form-data; boundary=X", strings.TrimSuffix(partsOf("url", "a"), "--X--\r\n")},
-		"a file":          {"multipart/form-data; boundary=X", strings.Replace(partsOf("url", "a"), `"url"`, `"url"; filename="a"`, 1)},
-		"too many fields": {"application/x-www-form-urlencoded", strings.Repeat("a=&", maxFields+1)},
+		"a wrong escape":      {"application/x-www-form-urlencoded", "url=%zz"},
+		"no boundary":         {"multipart/form-data", partsOf("url", "a")},
+		"another one":         {"multipart/form-data; boundary=Y", partsOf("url", "a")},
+		"cut off":             {"multipart/form-data; boundary=X", strings.TrimSuffix(partsOf("url", "a"), "--X--\r\n")},
+		"a file":              {"multipart/form-data; boundary=X", strings.Replace(partsOf("url", "a"), `"url"`, `"url"; filename="a"`, 1)},
+		"no UTF-8":            {"application/x-www-form-urlencoded", "url=http://a/%ff"},
+		"a name that is none": {"application/x-www-form-urlencoded", "%ff=a"},
+		"too many fields":     {"application/x-www-form-urlencoded", strings.Repeat("a=&", maxFields+1)},
 	} {
 		got, err := read(c[0], c[1])
 		expect.That(t, err != nil, "%s: got %s", name, got)
