@@ -261,7 +261,7 @@ func TestADashboardFormKeepsRulesAndSplit(t *testing.T) {
 	}
 }
 
-// BenchmarkChoice measures answerPlain for a link with one target, with four rules of which the browser meets the last
+// BenchmarkChoice measures answerPlain for a link with one target, with four rules of which the browser meets the third
 // or none, and with a split. Requests of one connection have the same fields, so the visitor is known from the one
 // before; memo=off forgets that.
 func BenchmarkChoice(b *testing.B) {

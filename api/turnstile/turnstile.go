@@ -3,10 +3,11 @@ package turnstile
 import (
 	"errors"
 	"net/netip"
-	"shunt/engine"
 	"slices"
 	"sync"
 	"time"
+
+	"shunt/engine"
 )
 
 // Errors of Enter. Their texts are for clients.

@@ -365,8 +365,6 @@ func TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter(t *testing.T) {
 	expect.Equal(t, e.ask("GET", "/.well-known/assetlinks.json", "").status, 200, "app links")
 }
 
-// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
-// writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
 // TestAnEdgeHasTheDomainsOfItsWriter adds domains before and after an edge has taken its copy.
 func TestAnEdgeHasTheDomainsOfItsWriter(t *testing.T) {
 	w := newWriter(t)
@@ -447,6 +445,8 @@ func (m *machine) getAs(host, code string) (location string) {
 	return resp.Header.Get("Location")
 }
 
+// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
+// writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
 func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	w := newWriter(t)
 	w.link("stays", "https://a.example/", 0)

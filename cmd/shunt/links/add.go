@@ -111,6 +111,7 @@ func addLink(ctx context.Context, where *reach.Target, given map[string]any, asJ
 	if err != nil {
 		return err
 	}
+	warn(stderr, "add", &link)
 	if asJSON {
 		return console.PrintJSON(stdout, link.Raw)
 	}
@@ -119,6 +120,13 @@ func addLink(ctx context.Context, where *reach.Target, given map[string]any, asJ
 	}
 	_, err = fmt.Fprintln(stdout, console.Printable(link.ShortURL))
 	return err
+}
+
+// warn says which parts of a link that was made or changed have no effect.
+func warn(stderr io.Writer, command string, link *client.Link) {
+	for _, w := range link.Warnings {
+		fmt.Fprintf(stderr, "shunt: %s: warning: %s %s\n", command, console.Printable(w.Field), console.Printable(w.Message))
+	}
 }
 
 func newEdit(stdout, stderr io.Writer) *cobra.Command {
@@ -194,6 +202,7 @@ func editLinks(
 		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(l.code), given, &link, l.in(options...)...); err != nil {
 			return err
 		}
+		warn(stderr, "edit", &link)
 		return p.print(link.Raw, linkText(&link))
 	})
 }
