@@ -61,7 +61,7 @@ func (c *contract) tally() (answers int, unseen []string) {
 		}
 	}
 	for _, code := range c.problemCodes() {
-		if !problems[code] && code != "gone" && code != "cap_elsewhere" { // which are only in items of a bulk, and of redirects
+		if !problems[code] && code != "gone" && code != "cap_elsewhere" && code != "locked" { // which are only in items of a bulk, and of redirects
 			unseen = append(unseen, "the problem "+code)
 		}
 	}
