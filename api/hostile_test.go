@@ -137,8 +137,8 @@ func ofDomain(field string) func(st *site, url, _ string) reply {
 	}
 }
 
-// refusedOf returns the result of the last item of a bulk, as the answer to a request, if all others are refused with the
-// same code; else that of one that differs.
+// refusedOf returns the result of the last item of a bulk, as the answer to a request, if all others are refused with
+// the same code; else that of one that differs.
 func refusedOf(r reply) reply {
 	var all bulkAnswer
 	if err := json.Unmarshal([]byte(r.body), &all); err != nil || r.status != 200 {

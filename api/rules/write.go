@@ -87,9 +87,8 @@ func SameSplit(a, b []extras.Share) bool {
 	return slices.EqualFunc(a, b, func(a, b extras.Share) bool { return a.URL == b.URL && a.Weight == b.Weight })
 }
 
-// Warnings says which conditions no request meets at present, and which rules come after one with the same conditions in the
-// same order.
-// countries reports whether the server knows where requests come from.
+// Warnings says which conditions no request meets at present, and which rules come after one with the same conditions
+// in the same order. countries reports whether the server knows where requests come from.
 func Warnings(rules []extras.Rule, countries bool, now time.Time) (warnings []engine.FieldError) {
 	for i := range rules {
 		r, field := &rules[i], "rules["+strconv.Itoa(i)+"]"

@@ -27,8 +27,8 @@ func (n *siteNode) askAs(method, host, path, body string, fields ...string) (sta
 	return resp.StatusCode, resp.Header, string(all)
 }
 
-// TestAnEdgeOfAClusterHasDomainsPasswordsAndCards makes a domain, and links that decide in it, at a full node: an edge has
-// them within the lag. Passwords are compared by the node that leads, and a cookie opens the link at every node.
+// TestAnEdgeOfAClusterHasDomainsPasswordsAndCards makes a domain, and links that decide in it, at a full node: an edge
+// has them within the lag. Passwords are compared by the node that leads, and a cookie opens the link at every node.
 func TestAnEdgeOfAClusterHasDomainsPasswordsAndCards(t *testing.T) {
 	s := newSite(t, "a", "b")
 	a, b := s.nodes[0], s.nodes[1]
