@@ -112,7 +112,7 @@ func TestACardCountsNothingOfItsLink(t *testing.T) {
 	})
 }
 
-// What a link answers comes before its card, but for what is wrong with the location.
+// A state of the link comes before its card; a location that is too long does not.
 func TestTheStateOfALinkComesBeforeItsCard(t *testing.T) {
 	everyDoor(t, func(o *Options) { blocking(t, o, "bad.example\n") }, func(t *testing.T, st *site, dial func() net.Conn) {
 		expect.OK(t, expect.Err(st.targets.Blocked.Replace(nil))) // until the links are made

@@ -136,7 +136,7 @@ func TestAPasswordIsNeverSentToTheTarget(t *testing.T) {
 	}
 }
 
-// What a visitor adds to the address of a link with a password tells nothing of its target.
+// A path or query after the code of a link with a password does not reveal its target.
 func TestALockedLinkIsNoOracle(t *testing.T) {
 	st := newSite(t, func(o *Options) { blocking(t, o, "http://secret.example/bad\n") })
 	st.shorten(`{"url":"http://secret.example/","alias":"x","forward_path":true,"forward_query":true,"password":"p"}`)
@@ -284,7 +284,7 @@ func TestAPasswordOfALinkIsNeverShown(t *testing.T) {
 	st.call("DELETE", "/links/x", "").expect(t, "deleted", 204)
 }
 
-// What an export has of a link with a password never becomes an open link elsewhere.
+// A link with a password that is exported without its hash is never imported as an open link.
 func TestAPasswordMovesWithItsHash(t *testing.T) {
 	st, other := newSite(t, nil), newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x","password":"open sesame"}`)

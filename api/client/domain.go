@@ -26,7 +26,7 @@ type Domain struct {
 	CreatedAt      time.Time `json:"created_at"`      // zero: the default domain
 	Certificate    string    `json:"certificate"`     // "none", "acme" or "files"; empty: as the server does by itself
 
-	// What telephones ask the host for, to open its links in an app. nil: nothing.
+	// The files that phones read to open links of the host in an app. nil: none.
 	AppSiteAssociation json.RawMessage `json:"apple_app_site_association"`
 	AssetLinks         json.RawMessage `json:"assetlinks"`
 

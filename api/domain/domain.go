@@ -65,7 +65,7 @@ type Settings struct {
 	UnicodeCodes   bool   // an alias may have characters beyond ASCII
 	Certificate    string // CertificateNone and so on; empty: what the server does by itself
 
-	// What telephones ask a host for, to open its links in an app: JSON without spaces; empty: nothing is served.
+	// The files that phones read to open links of a host in an app: JSON without spaces; empty: none.
 	AppSiteAssociation string // an object, for iOS
 	AssetLinks         string // an array, for Android
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A browser goes from the form to a target of another origin: no policy of the page stops that. The password is asked
-// for once, is no hit, and the visitor's second visit asks for nothing.
+// once. That is no hit, and the second visit needs no password.
 func TestAVisitorTypesThePasswordOfALink(t *testing.T) {
 	needBrowser(t)
 	s := startServer(t, localhost)
