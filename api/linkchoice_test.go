@@ -261,8 +261,8 @@ func TestADashboardFormKeepsRulesAndSplit(t *testing.T) {
 	}
 }
 
-// BenchmarkChoice measures answerPlain for a link with one target, with four rules of which the browser meets the third
-// or none, and with a split. Requests of one connection have the same fields, so the visitor is known from the one
+// BenchmarkChoice measures answerPlain for a link with one target, without and with a query that is forwarded, with four
+// rules and such a query of which the browser meets the third or none, and with a split. Requests of one connection have the same fields, so the visitor is known from the one
 // before; memo=off forgets that.
 func BenchmarkChoice(b *testing.B) {
 	const last = "&utm_source=print"
@@ -271,13 +271,14 @@ func BenchmarkChoice(b *testing.B) {
 		"Accept-Encoding: gzip, deflate, br, zstd", "Connection: keep-alive", "Upgrade-Insecure-Requests: 1",
 	}
 	for _, c := range []struct{ name, path, want string }{
-		{"link=plain", "/plain?a=b" + last, "http://a/"}, {"link=rules/met=none", "/rules?a=b", "http://a/?a=b"},
+		{"link=plain", "/plain?a=b" + last, "http://a/"}, {"link=forwarding", "/forwarding?a=b", "http://a/?a=b"}, {"link=rules/met=none", "/rules?a=b", "http://a/?a=b"},
 		{"link=rules/met=third", "/rules?a=b" + last, "https://rule.example/print?a=%C3%A4&a=b" + last}, {"link=split", "/split?a=b" + last, "https://split.example/"},
 	} {
 		for _, memo := range []string{"on", "off"} {
 			b.Run(c.name+"/memo="+memo, func(b *testing.B) {
 				st := newSite(b, func(o *Options) { o.Now = nil })
 				st.shorten(`{"url":"http://a/","alias":"plain"}`)
+				st.shorten(`{"url":"http://a/","alias":"forwarding","forward_query":true}`)
 				st.shorten(linkOfRules)
 				st.shorten(linkOfSplit)
 				r := plainOf(b, st, "192.0.2.77", requestText("GET", c.path, "", lines...))
