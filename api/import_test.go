@@ -173,3 +173,35 @@ func TestAnImportTakesACodeThatSomebodyElseHasDeleted(t *testing.T) {
 	}
 	itemOf(st.call("POST", hers, `[{"code":"spring","url":"https://c.example/"}]`)).expect(t, "for its former owner, afterwards", 409)
 }
+
+// A dry run answers as the import would, for each kind of item, and leaves nothing.
+func TestADryRunOfAnImportTellsWhatItWouldDo(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"mine"}`)
+	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"http://a/","alias":"hers"}`).need(t, "", 201)
+	items := "[" + strings.Join([]string{
+		`{"code":"new","url":"http://n/","hits":7}`, `{"code":"new","url":"http://n/","hits":7}`, `{"code":"NEW","url":"http://n/"}`,
+		`{"code":"mine","url":"http://a/"}`, `{"code":"mine","url":"http://b/"}`, `{"code":"hers","url":"http://a/"}`,
+		`{"code":"bad","url":"javascript:x"}`, `{"code":"elsewhere","url":"http://a/","domain":"new.example"}`, `{}`,
+	}, ",") + "]"
+	before, audit := st.call("GET", "/export?owner=all", "").body, st.call("GET", "/audit", "").body
+	var answers [2]bulkAnswer
+	for i, query := range []string{"&dry_run=true", ""} {
+		r := st.call("POST", "/import?create_domains=true"+query, items)
+		r.need(t, query, 200)
+		expect.OK(t, json.Unmarshal([]byte(r.body), &answers[i]))
+		if i == 0 {
+			expect.Equal(t, st.call("GET", "/export?owner=all", "").body, before, "links after a dry run")
+			expect.Equal(t, st.call("GET", "/audit", "").body, audit, "the audit log after a dry run")
+			st.call("GET", "/domains/new.example", "").expect(t, "a domain that a dry run has met", 404)
+			st.get("/new").expect(t, "", 404)
+		}
+	}
+	expect.Equal(t, answers[0].Created, 3, "that would be made")
+	expect.Equal(t, fmt.Sprint(answers[0].Created, answers[0].Existing, answers[0].Failed), fmt.Sprint(answers[1].Created, answers[1].Existing, answers[1].Failed))
+	for i := range answers[0].Results {
+		expect.Equal(t, answers[0].Results[i].Status, answers[1].Results[i].Status, "item %d", i)
+	}
+	st.get("/new").expect(t, "after the import", 302)
+	st.call("POST", "/import?dry_run=perhaps", items).expect(t, "another value", 422, problemOf("invalid"))
+}

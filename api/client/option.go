@@ -28,6 +28,7 @@ const (
 	takesLinks
 	takesDomain
 	takesDomains
+	takesDryRun
 	allOptions = takesOwner | takesDomain | takesVersion | takesKey
 
 	whose = takesOwner | takesDomain
@@ -54,7 +55,7 @@ func invisible(r rune) bool { return r <= ' ' || r > '~' }
 
 var optionNames = map[optionKind]string{
 	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo", takesDomain: "InDomain",
-	takesDomains: "CreateDomains",
+	takesDomains: "CreateDomains", takesDryRun: "DryRun",
 }
 
 // Owner is for every call about links and figures: the links are those of the user with that id,
@@ -71,6 +72,10 @@ func InDomain(host string) Option { return Option{takesDomain, host} }
 // CreateDomains is for Import and ImportAll: the domains of links that are not there yet are added. Without it, their
 // links are refused.
 func CreateDomains() Option { return Option{takesDomains, "true"} }
+
+// DryRun is for Import and ImportAll: nothing is changed, and the results are those that the import would have now. A
+// link that an earlier call would have made counts as one that would be created.
+func DryRun() Option { return Option{takesDryRun, "true"} }
 
 // IfVersion is for Update and Delete: the call fails with ErrPreconditionFailed unless the link
 // still has this Version. Version 0, which links of lists have, is an error.
@@ -113,6 +118,8 @@ func (r *request) apply(asked *call, options []Option) error {
 			query.Set("domain", o.value)
 		case takesDomains:
 			query.Set("create_domains", o.value)
+		case takesDryRun:
+			query.Set("dry_run", o.value)
 		case takesLinks:
 			if o.value == "" {
 				query.Set("links", "keep")

@@ -40,6 +40,15 @@ func (d *Domains) Add(by account.Caller, one Domain, policy engine.TargetPolicy)
 	return d.Numbered(one.Number), nil
 }
 
+// Check returns the domain that Add would register, with a number that it has nowhere. Errors: those of Add.
+func (d *Domains) Check(one Domain, policy engine.TargetPolicy) (*Domain, error) {
+	one.Number = engine.MaxDomain
+	if err := d.check(d.known.Load(), &one, policy); err != nil {
+		return nil, err
+	}
+	return &one, nil
+}
+
 // nextNumber returns the number of a new domain.
 func (d *Domains) nextNumber() (engine.Domain, error) {
 	value, err := d.table.Get(lastKey)

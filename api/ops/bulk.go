@@ -24,6 +24,7 @@ type Bulk struct {
 	May  func(n int) error
 
 	CreateDomains bool // an import adds the domains that are not there
+	DryRun        bool // an import makes nothing, and has the results that it would have
 
 	typed bool // passwords are as they were typed, and not their hashes
 }
@@ -66,6 +67,9 @@ func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains
 		}
 		if b.CreateDomains {
 			r.add = func(host string) (*domain.Domain, error) {
+				if b.DryRun {
+					return c.o.Domains.Check(domain.Domain{Host: host}, c.o.Targets)
+				}
 				return c.o.Domains.Add(caller, domain.Domain{Host: host}, c.o.Targets)
 			}
 		}
@@ -105,7 +109,11 @@ func (c *Calls) createMany(
 		d := &room.items[i].Draft
 		d.Owner, d.By, d.TakesDeleted = engine.OwnerIn(d.Domain, user), by, caller.Has(account.Admin)
 	}
-	made, err := c.createItems(asked, room.items)
+	create := c.createItems
+	if b.DryRun {
+		create = c.checkItems
+	}
+	made, err := create(asked, room.items)
 	if err != nil {
 		return nil, err // the engine may still need the items
 	}
@@ -180,6 +188,11 @@ func (r *bulkRoom) readItem(d *engine.Draft, text []byte, read itemReader) error
 		err = invalid[:problem.MaxErrors]
 	}
 	return err
+}
+
+// checkItems is createItems of a dry run.
+func (c *Calls) checkItems(_ *engine.Request, items []engine.BulkItem) ([]engine.BulkResult, error) {
+	return c.o.Engine.CheckBulk(context.Background(), items)
 }
 
 func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {

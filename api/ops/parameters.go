@@ -37,13 +37,14 @@ func (c *Calls) ParseWhose(caller account.Caller, p Parameters) (Whose, error) {
 	return readParameters[struct{}](c, caller, p, nil, nil, maxWhoseBytes)
 }
 
-// ParseImport is ParseWhose for an import, which may add domains.
+// ParseImport is ParseWhose for an import, which may add domains, or be a dry run.
 func (c *Calls) ParseImport(caller account.Caller, p Parameters, b *Bulk) (Whose, error) {
 	return readParameters(c, caller, p, b, importParameters, maxWhoseBytes)
 }
 
 var importParameters = map[string]parameterReader[Bulk]{
 	"create_domains": func(b *Bulk, value string) error { return readYes(&b.CreateDomains, value) },
+	"dry_run":        func(b *Bulk, value string) error { return readYes(&b.DryRun, value) },
 }
 
 // ParseNone refuses a request that has a query parameter.

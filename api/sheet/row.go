@@ -60,9 +60,9 @@ func cutLine(text string) (line, rest string) {
 	return strings.TrimSuffix(line, "\r"), rest
 }
 
-// cutRow cuts the first row of CSV off text: a line, and those after it as long as a quotation mark is open.
+// CutRow cuts the first row of CSV off text: a line, and those after it as long as a quotation mark is open.
 // lines is how many it has. open: the mark is never closed.
-func cutRow(text string, separator rune) (row, rest string, lines int, open bool) {
+func CutRow(text string, separator rune) (row, rest string, lines int, open bool) {
 	begins, closed := true, -1 // closed: where a mark was closed last, which the next one opens again
 	lines = 1
 	for i, c := range text {
@@ -76,13 +76,13 @@ func cutRow(text string, separator rune) (row, rest string, lines int, open bool
 		case c == '\n':
 			lines++
 		}
-		begins = !open && (c == separator || begins && c == ' ' && separator != '\t') // as cellsOf trims
+		begins = !open && (c == separator || begins && c == ' ' && separator != '\t') // as Cells trims
 	}
 	return strings.TrimSuffix(text, "\r"), "", lines, open
 }
 
-// cellsOf returns the cells of a row of CSV, without the blanks around them.
-func cellsOf(row string, separator rune) ([]string, error) {
+// Cells returns the cells of a row of CSV, without the blanks around them.
+func Cells(row string, separator rune) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(row))
 	r.Comma, r.TrimLeadingSpace, r.FieldsPerRecord, r.LazyQuotes = separator, separator != '\t', -1, true
 	cells, err := r.Read()
@@ -93,6 +93,14 @@ func cellsOf(row string, separator rune) ([]string, error) {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
 	return cells, err
+}
+
+// Strict reports whether a row is CSV to the letter: a mark that closes a cell is followed by the next one.
+func Strict(row string, separator rune) bool {
+	r := csv.NewReader(strings.NewReader(row))
+	r.Comma, r.TrimLeadingSpace, r.FieldsPerRecord = separator, separator != '\t', -1
+	_, err := r.Read()
+	return err == nil
 }
 
 // read fills the row with the cells of its text.
@@ -110,7 +118,7 @@ func (r *Row) read(of []*column, separator rune) {
 	texts := []string{strings.TrimSpace(r.Text)}
 	if separator != 0 && (len(of) > 1 || strings.HasPrefix(texts[0], `"`)) { // an address alone may have separators
 		var err error
-		if texts, err = cellsOf(r.Text, separator); err != nil {
+		if texts, err = Cells(r.Text, separator); err != nil {
 			r.Refused = "is not CSV"
 			return
 		}

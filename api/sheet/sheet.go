@@ -30,7 +30,7 @@ func Read(text string, most int) (s Sheet, err error) {
 			return s, err
 		}
 		var lines int
-		s.Head, text, lines, _ = cutRow(text, comma)
+		s.Head, text, lines, _ = CutRow(text, comma)
 		separator, line = comma, line+lines
 	}
 	s.readRows(text, line, most, of, separator)
@@ -44,7 +44,7 @@ func (s *Sheet) readRows(text string, line, most int, of []*column, separator ru
 		if separator == 0 {
 			row.Text, text = cutLine(text)
 		} else {
-			row.Text, text, lines, open = cutRow(text, separator)
+			row.Text, text, lines, open = CutRow(text, separator)
 		}
 		line += lines
 		if open {
@@ -58,8 +58,8 @@ func (s *Sheet) readRows(text string, line, most int, of []*column, separator ru
 	}
 }
 
-// separators are tried in this order.
-var separators = []rune{',', ';', '\t'}
+// Separators are those that a sheet may have, in the order in which they are tried.
+var Separators = []rune{',', ';', '\t'}
 
 // maxHeadBytes bounds the line in which headings are looked for.
 const maxHeadBytes = 4 << 10
@@ -67,9 +67,9 @@ const maxHeadBytes = 4 << 10
 // headingsOf returns the headings with which text begins, and what separates them; nil: it begins with none.
 func headingsOf(text string) (headings []string, separator rune) {
 	most := 0
-	for _, comma := range separators {
-		row, _, _, _ := cutRow(text[:min(len(text), maxHeadBytes)], comma)
-		cells, err := cellsOf(row, comma)
+	for _, comma := range Separators {
+		row, _, _, _ := CutRow(text[:min(len(text), maxHeadBytes)], comma)
+		cells, err := Cells(row, comma)
 		if n := known(cells); err == nil && n > most {
 			headings, separator, most = cells, comma, n
 		}

@@ -90,7 +90,7 @@ func TestAFileIsReadFromItsOldestLink(t *testing.T) {
 		old + "\n" + young: "old", young + "\n" + old: "old", "\n" + young + "\n" + old + "\n\n": "old", "{}\n" + old: "{}",
 		`{"short_url":"x","code":"first"}` + "\n" + `{"code":"last"}`: "last", "": "", "\n": "",
 	} {
-		s, err := Open(strings.NewReader(text), int64(len(text)))
+		s, err := Open(strings.NewReader(text), int64(len(text)), Options{})
 		expect.OK(t, err)
 		r, _ := s.Next()
 		expect.That(t, strings.Contains(string(r.Link), want) && (want != "" || r.Link == nil), "%q: got %q first, want %q", text, r.Link, want)

@@ -1,17 +1,17 @@
 package source
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
 
 // A Record is one link of a file.
 type Record struct {
-	Number  int64  // as people count: of the line. The first is 1, the last of a file may come first
+	Number  int64  // as people count: of the line, or of the link in JSON. The first is 1, the last of a file may come first
 	Link    []byte // as POST /import takes it; valid until the next call of Next
 	Refused string // why the record is no link; there is no Link then
 }
@@ -22,84 +22,123 @@ type Source interface {
 	Next() (Record, error)
 	// Passed returns how many bytes of the file were read for the records so far.
 	Passed() int64
+	// Summary tells what was met so far.
+	Summary() Summary
 }
 
-// ErrBroken is the error of an export that broke off: its last line is a problem.
-var ErrBroken = errors.New("the last line says that the export broke off here")
+// A Summary tells what a source has met beside links.
+type Summary struct {
+	Format string           // a name of Formats
+	Status int              // the redirect status that links without one were given, since their system has it; 0: none
+	Hosts  map[string]int64 // links by the host they were at, "" if the file does not say
+	Lost   map[string]int64 // values by their name, that have no place in a link
+	Twins  []string         // codes that differ only by case from an earlier one, the first maxTwins
+}
 
-// brokenExport begins the type of what ends an export that could not go on.
-const brokenExport = "urn:shunt:problem:"
+// Options decide about files that are not ours.
+type Options struct {
+	Format  string            // one of Formats; empty: the content tells
+	Columns map[string]string // of a table, by the field of the API
+	Zone    *time.Location    // of times without one; nil: UTC
+	// Hosts are the domains for links that were at a host. Of several hosts in a file, those of the first one need
+	// none: they name no domain then.
+	Hosts map[string]string
+}
 
-// Open returns the records of a file of size bytes, the oldest link first: from the last to the first
-// if it is an export, or if its first link is newer than its last.
-func Open(file io.ReaderAt, size int64) (Source, error) {
-	first, err := firstLink(newLines(file, size, false))
+// Names of formats that are no system.
+const (
+	Shunt     = "shunt"
+	CSV       = "csv"
+	JSON      = "json"
+	Redirects = "redirects"
+	Nginx     = "nginx"
+)
+
+// Formats lists the names of formats.
+func Formats() []string {
+	all := []string{CSV, JSON}
+	for i := range systems {
+		all = append(all, systems[i].name)
+	}
+	return append(all, Redirects, Nginx)
+}
+
+// Fields lists the fields that a column may be given.
+func Fields() (all []string) {
+	for field := range names {
+		if field != "password" {
+			all = append(all, field)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+var (
+	// ErrBroken is the error of an export that broke off: its last line is a problem.
+	ErrBroken = errors.New("the last line says that the export broke off here")
+	// ErrNoLinks is the error of a dump without a table of links that is known.
+	ErrNoLinks = errors.New("the dump has no table of links of YOURLS or Polr")
+	// ErrNoTarget is the error of a table without a column of targets.
+	ErrNoTarget = errors.New("the headings name no column of targets; say which one it is with --map url=COLUMN")
+	// ErrFormat is the error of a format that is not known.
+	ErrFormat = errors.New("is not a format")
+)
+
+// Open returns the records of a file of size bytes.
+func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	if o.Format != "" && !slices.Contains(Formats(), o.Format) {
+		return nil, ErrFormat
+	}
+	kind, err := containerOf(file, size, &o)
 	if err != nil {
 		return nil, err
 	}
-	last, err := firstLink(newLines(file, size, true))
-	switch {
-	case err != nil:
+	if kind == ours {
+		return openLines(file, size)
+	}
+	from, system, err := openRows(file, size, kind, &o)
+	if err != nil {
 		return nil, err
-	case strings.HasPrefix(last.Type, brokenExport):
-		return nil, ErrBroken
 	}
-	return Lines(file, size, first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
+	if s := systemNamed(o.Format); s != nil {
+		system = s
+	}
+	return newForeign(from, system, kind, o), nil
 }
 
-// linkEnd has the parts of the first and the last line that decide about the order.
-type linkEnd struct {
-	Type      string    `json:"type"`
-	ShortURL  string    `json:"short_url"` // only exports have it
-	CreatedAt time.Time `json:"created_at"`
-}
-
-// firstLink returns the first line that has a text.
-func firstLink(l *lines) (end linkEnd, err error) {
-	for err == nil {
-		var r Record
-		if r, err = l.Next(); len(r.Link) > 0 {
-			_ = json.Unmarshal(r.Link, &end) // what is wrong will be refused
-			return end, nil
+// openRows returns the records of a file that is not ours, and what they were made with.
+func openRows(file io.ReaderAt, size int64, kind container, o *Options) (from rows, made *system, err error) {
+	switch kind {
+	case inTable:
+		t, err := openTable(file, size, o.Columns)
+		if err != nil {
+			return nil, nil, err
 		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return end, err
-}
-
-// Lines returns the lines of a file that are not blank, as records: links in JSON.
-func Lines(file io.ReaderAt, size int64, fromLast bool) (_ Source, err error) {
-	l := newLines(file, size, fromLast)
-	if fromLast {
-		l.number, err = l.count()
-	}
-	return l, err
-}
-
-// Next implements Source.
-func (l *lines) Next() (Record, error) {
-	for {
-		number := l.number
-		text, tooLong, err := l.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return Record{}, err
-		case err != nil:
-			return Record{}, fmt.Errorf("reading line %d: %w", number, err)
-		case tooLong:
-			return Record{Number: number, Refused: fmt.Sprintf("has more than %d bytes", maxLineBytes)}, nil
-		case len(text) > 0:
-			return Record{Number: number, Link: text}, nil
+		if !slices.ContainsFunc(t.names, func(name string) bool { return slices.Contains(names["url"], name) }) {
+			return nil, nil, fmt.Errorf("%w; it has %s", ErrNoTarget, strings.Join(t.headings, ", "))
 		}
+		return t, systemOf((*system).headings, func(name string) bool { return slices.Contains(t.names, name) }), nil
+	case inPages:
+		f, _, _, _ := openPages(file, size).next() // an error shows again
+		return openPages(file, size), systemOf((*system).members, f.has), nil
+	case inObjects:
+		f, _, err := firstObject(file, size)
+		return &objects{newLines(file, size, false)}, systemOf((*system).members, f.has), err
+	case inDump:
+		name, dumped, err := openDump(file, size)
+		if err == nil && name == "" {
+			err = ErrNoLinks
+		}
+		return dumped, systemNamed(name), err
 	}
+	return &proxyRules{newLines(file, size, false), kind == inMap}, &other, nil
 }
 
-// Passed implements Source.
-func (l *lines) Passed() int64 {
-	if l.backwards {
-		return l.size - l.at
-	}
-	return l.at
+func (f fields) has(name string) bool {
+	_, ok := f[name]
+	return ok
 }

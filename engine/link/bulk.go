@@ -44,6 +44,26 @@ func (ls *Links) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 	return ls.createBulk(ctx, items, nil, false)
 }
 
+// CheckBulk returns the results that CreateBulk would have now, and makes nothing.
+func (ls *Links) CheckBulk(ctx context.Context, items []BulkItem) ([]BulkResult, error) {
+	if !ls.Ready() {
+		return nil, errs.ErrLoading
+	}
+	ctx, cancel := ls.waits.within(ctx)
+	defer cancel()
+	b := ls.newBulk(items)
+	err := b.begin(ctx)
+	if err == nil {
+		err = b.prepareAll(ctx)
+	}
+	b.unlock()
+	b.release()
+	if err != nil {
+		return nil, err
+	}
+	return b.results, nil
+}
+
 // CreateBulkOnce is CreateBulk for a request that may be repeated (see CreateOnce): it makes
 // nothing a second time. A repeat shows the links that the first request made as they were then,
 // except for their version. The receipt has only the codes and ids of links that existed, so these
@@ -106,22 +126,22 @@ type family struct {
 	room [1]int32
 }
 
-func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
-	b := &bulk{
+func (ls *Links) newBulk(items []BulkItem) *bulk {
+	return &bulk{
 		links: ls, items: items, results: make([]BulkResult, len(items)), drawer: index.NewDrawer(ls.random, len(items)),
 		bulkRoom: bulkRooms.Get().(*bulkRoom),
 	}
+}
+
+func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
+	b := ls.newBulk(items)
 	committing := false
 	defer func() {
 		if !committing {
 			b.unlock()
 		}
 	}()
-	if err := ls.gate.enter(); err != nil {
-		return nil, err
-	}
-	b.inside = true
-	if err := b.lock(ctx); err != nil {
+	if err := b.begin(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.prepareAll(ctx); err != nil {
@@ -137,6 +157,15 @@ func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 		}
 	}
 	return b.results, nil
+}
+
+// begin enters the gate, and takes all locks that are waited for.
+func (b *bulk) begin(ctx context.Context) error {
+	if err := b.links.gate.enter(); err != nil {
+		return err
+	}
+	b.inside = true
+	return b.lock(ctx)
 }
 
 // lock takes all locks that are waited for, in the order that all bulks have.

@@ -16,7 +16,8 @@ import (
 type file struct {
 	*os.File
 	name     string // for people
-	size     int64
+	bytes    int64  // of the file itself
+	size     int64  // of what is read: what is in it, if it is packed
 	modified time.Time
 	spooled  bool // it is a copy of what can be read only once
 }
@@ -26,7 +27,7 @@ type file struct {
 func open(name string, stdin io.Reader) (f *file, err error) {
 	f = &file{name: console.Printable(name)}
 	if name == "-" {
-		f.name = "standard input"
+		f.name, f.spooled = "standard input", true
 		err = f.spool(stdin)
 	} else if f.File, err = os.Open(name); err == nil {
 		err = f.spoolPipe()
@@ -34,13 +35,44 @@ func open(name string, stdin io.Reader) (f *file, err error) {
 	if err == nil {
 		var info os.FileInfo
 		if info, err = f.Stat(); err == nil {
-			f.size, f.modified = info.Size(), info.ModTime()
-			return f, nil
+			f.bytes, f.modified = info.Size(), info.ModTime()
+			f.size, err = f.unpack()
 		}
 	}
-	_ = f.Close() // also of a nil File
-	return nil, err
+	if err != nil {
+		_ = f.Close() // also of a nil File
+		return nil, err
+	}
+	return f, nil
 }
+
+// unpack makes of a file of gzip or zstd what is in it. It returns how many bytes are read then.
+func (f *file) unpack() (size int64, err error) {
+	head := make([]byte, 4)
+	if n, _ := f.ReadAt(head, 0); !source.IsPacked(head[:n]) { // an error will show again
+		return f.bytes, nil
+	}
+	packed := f.File
+	defer packed.Close()
+	text, err := source.Unpack(head, io.NewSectionReader(packed, 0, f.bytes))
+	if err == nil {
+		defer text.Close()
+		err = f.spool(io.LimitReader(text, maxUnpacked+1))
+	}
+	if err == nil {
+		size, err = f.Seek(0, io.SeekEnd)
+	}
+	if err == nil && size > maxUnpacked {
+		err = fmt.Errorf("more than %d GiB are in it", maxUnpacked>>30)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: unpacking: %w", f.name, err)
+	}
+	return size, nil
+}
+
+// maxUnpacked bounds what a packed file may take of the disk.
+const maxUnpacked = 256 << 30
 
 // spoolPipe spools what is not a regular file.
 func (f *file) spoolPipe() error {
@@ -51,6 +83,7 @@ func (f *file) spoolPipe() error {
 	case info.IsDir():
 		return &os.PathError{Op: "read", Path: f.Name(), Err: syscall.EISDIR}
 	}
+	f.spooled = true
 	pipe := f.File
 	defer pipe.Close()
 	return f.spool(pipe)
@@ -58,7 +91,6 @@ func (f *file) spoolPipe() error {
 
 // spool copies the input into a file. The file has no name any more, so nothing stays after a crash.
 func (f *file) spool(from io.Reader) (err error) {
-	f.spooled = true
 	if f.File, err = os.CreateTemp("", "shunt-import-"); err == nil {
 		err = os.Remove(f.Name())
 	}
@@ -69,10 +101,13 @@ func (f *file) spool(from io.Reader) (err error) {
 }
 
 // records returns the records of the file.
-func (f *file) records() (source.Source, error) {
-	s, err := source.Open(f, f.size)
+func (f *file) records(o source.Options) (source.Source, error) {
+	s, err := source.Open(f, f.size, o)
 	if errors.Is(err, source.ErrBroken) {
 		err = fmt.Errorf("%s: %w: it is not complete, and nothing was imported", f.name, err)
+	}
+	if err != nil && !errors.Is(err, source.ErrBroken) {
+		err = fmt.Errorf("%s: %w", f.name, err)
 	}
 	return s, err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/api/source"
 	"shunt/cmd/shunt/console"
 	"shunt/engine/plural"
 )
@@ -34,6 +35,9 @@ type Import struct {
 	Stdin   io.Reader
 	Stderr  io.Writer
 	Refused string // the file for all refused records; empty: none
+	Rules   string // the file for rules of a proxy, which redirects those of refused records that have an address; empty: none
+	Format  source.Options
+	DryRun  bool   // Send changes nothing
 	Resume  bool   // go on where an earlier import of the file was cut
 	To      string // names the server and the owner, to know an earlier import
 	// Send is ImportAll of a client.
@@ -42,6 +46,8 @@ type Import struct {
 	file      *file
 	report    *report
 	mark      mark
+	met       source.Source
+	reasons   map[string]int // of refusals
 	markPath  string
 	unmarked  bool // no mark can be written, or it would be of no use
 	ownMark   bool // the mark at markPath is of this import: an earlier run has left it, or this one has written it
@@ -66,7 +72,7 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 		return Done{}, false, err
 	}
 	defer x.file.Close()
-	x.markPath, x.unmarked = x.File+markSuffix, x.file.spooled
+	x.markPath, x.unmarked = x.File+markSuffix, x.file.spooled || x.DryRun
 	from, err := x.begin()
 	if err != nil {
 		return Done{}, false, err
@@ -88,6 +94,8 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 // begin returns the mark from which to go on; nil: from the beginning.
 func (x *Import) begin() (from *mark, err error) {
 	switch {
+	case x.Resume && x.DryRun:
+		return nil, errors.New("a dry run imports nothing, so it cannot be resumed")
 	case x.Resume && x.file.spooled:
 		return nil, fmt.Errorf("%s can be read only once, so its import cannot be resumed", x.file.name)
 	case x.Resume:
@@ -95,24 +103,28 @@ func (x *Import) begin() (from *mark, err error) {
 			return nil, err
 		}
 		x.ownMark = from != nil
-	case !x.file.spooled:
+	case !x.file.spooled && !x.DryRun:
 		if left, err := readMark(x.markPath); err == nil && left != nil && left.of(x.file, x.To) {
 			x.ownMark = true
 			fmt.Fprintf(x.Stderr, "shunt: an earlier import of %s was cut after line %d; --resume goes on there, this one begins at the beginning\n", x.file.name, left.Last)
 		}
 	}
 	x.report = &report{stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size}
+	if err := x.report.keepRules(x.Rules, from != nil); err != nil {
+		return nil, err
+	}
 	return from, x.report.keepRefused(x.Refused, from != nil)
 }
 
 // importFrom imports what follows a mark, or the whole file. It first sends the last batch of the
 // mark again; errMissing: the server did not have it.
 func (x *Import) importFrom(ctx context.Context, from *mark) error {
-	records, err := x.file.records()
+	records, err := x.file.records(x.Format)
 	if err != nil {
 		return err
 	}
-	x.mark = mark{Bytes: x.file.size, Modified: x.file.modified, To: x.To}
+	x.met, x.reasons = records, make(map[string]int)
+	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To}
 	at, knownTo := 0, 0
 	x.resumable, x.batches = from != nil, 0
 	if from != nil {
@@ -204,9 +216,14 @@ func (x *Import) refused(b *batch, refused []client.BulkItem) (lines []string) {
 		why := r.refused
 		if why == "" {
 			if len(refused) > 0 && refused[0].Index == sent {
-				why, refused = reason(b.links[sent], refused[0].Problem), refused[1:]
+				why = reason(b.links[sent], refused[0].Problem)
+				x.count(kindOf(refused[0].Problem))
+				x.report.rule(b.links[sent])
+				refused = refused[1:]
 			}
 			sent++
+		} else {
+			x.count(why)
 		}
 		if why != "" {
 			x.mark.Done.Failed++

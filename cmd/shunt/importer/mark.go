@@ -74,7 +74,7 @@ func readMark(path string) (*mark, error) {
 
 // of reports whether m is of an import of f to the same server and owner.
 func (m *mark) of(f *file, to string) bool {
-	return m.Bytes == f.size && m.Modified.Equal(f.modified) && m.To == to
+	return m.Bytes == f.bytes && m.Modified.Equal(f.modified) && m.To == to
 }
 
 // resumed returns the mark from which to go on; nil: the import begins at the beginning.

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -28,26 +29,44 @@ type report struct {
 
 	shown   int      // refused lines
 	refused *os.File // nil: none
+	rules   *os.File // nil: none
+	failed  error    // of writing rules
 }
 
 // keepRefused has all refused lines written into a file, after those of an earlier run if resumed.
 func (r *report) keepRefused(path string, resumed bool) (err error) {
-	mode := os.O_TRUNC
-	if resumed {
-		mode = os.O_APPEND
-	}
-	if path != "" {
-		r.refused, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600)
+	r.refused, err = kept(path, resumed)
+	return err
+}
+
+// keepRules has the rules of refused links written into a file.
+func (r *report) keepRules(path string, resumed bool) (err error) {
+	if r.rules, err = kept(path, resumed); err == nil && r.rules != nil && !resumed {
+		_, err = r.rules.WriteString(rulesHead)
 	}
 	return err
 }
 
-func (r *report) close() error {
-	r.progress.End()
-	if r.refused == nil {
-		return nil
+// kept opens a file for what is written in all runs of an import; nil: path is empty.
+func kept(path string, resumed bool) (*os.File, error) {
+	mode := os.O_TRUNC
+	if resumed {
+		mode = os.O_APPEND
 	}
-	return r.refused.Close()
+	if path == "" {
+		return nil, nil
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600)
+}
+
+func (r *report) close() (err error) {
+	r.progress.End()
+	for _, file := range []*os.File{r.refused, r.rules} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return errors.Join(err, r.failed)
 }
 
 // say shows that the first done bytes have been imported.
@@ -83,7 +102,7 @@ func (r *report) refuse(lines []string) (err error) {
 		case r.shown <= maxShown:
 			fmt.Fprintf(r.stderr, "shunt: %s", text)
 		case r.shown == maxShown+1 && r.refused == nil:
-			fmt.Fprintf(r.stderr, "shunt: more lines were refused; --refused FILE keeps all of them\n")
+			fmt.Fprintf(r.stderr, "shunt: more lines were refused; --rejects FILE keeps all of them\n")
 		case r.shown == maxShown+1:
 			fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.refused.Name()))
 		}

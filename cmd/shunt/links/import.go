@@ -10,12 +10,15 @@ import (
 	"iter"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"shunt/api/client"
+	"shunt/api/source"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/importer"
@@ -35,6 +38,12 @@ type importAsked struct {
 	create  bool   // domains
 	resume  bool
 	asJSON  bool
+	rules   string // a file for those of a proxy
+	dryRun  bool
+	format  source.Options
+	columns []string // FIELD=COLUMN
+	hosts   []string // HOST=DOMAIN
+	zone    string
 }
 
 func newImport(stdout, stderr io.Writer) *cobra.Command {
@@ -42,17 +51,34 @@ func newImport(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import links made elsewhere",
-		Long: `Import links with their codes, times and hits. FILE has one JSON object per line, as 'shunt export'
-prints them; - is standard input. A line needs code and url, and may have created_at, updated_at, hits
-and the other fields of a link:
-` + linkflags.APINames() + `
-Exports, and files whose first line is newer than the last, have the newest link first: they are
-imported from the last line to the first, so that lists have the same order.
+		Long: `Import links with their codes, times and hits. FILE is an export of shunt, or what another system has
+given out, also packed by gzip or zstd; - is standard input. Its content tells what it is:
 
-A refused line stops no other line and makes the exit code 1. The first 100 are reported on standard
-error with their numbers; --refused writes all of them into a file. The links become yours, or another
-user's with --owner. Hits count in the total; their times and visitors are not in such a file. Only
-admins may import.
+  lines of JSON   as 'shunt export' prints them: code and url, perhaps created_at, hits and so on:
+                  ` + linkflags.APINames() + `
+  CSV             with headings such as url, code, title, tags, created, hits, separated by commas,
+                  semicolons or tabs; --map url=Ziel names a column whose heading is another word
+  YOURLS          a dump of MySQL or MariaDB, also by phpMyAdmin and Navicat; CSV; pages of its API
+  Shlink          CSV, pages of GET /rest/v3/short-urls
+  Bitly           CSV, pages of the API; a link's own and its chosen addresses all come in
+  Kutt, Dub, Sink, golink, Rebrandly, Short.io
+                  pages of the API, CSV or JSON as they export them
+  Polr            a dump of MySQL
+  _redirects, a map of nginx
+
+Several pages of an API may be one after the other in one file. Run it with --dry-run first: it says
+what would happen, and changes nothing.
+
+Links keep the redirect status of their system. A file may have links of several hosts: those of the
+first become links without a domain, those of others need --map-domain HOST=DOMAIN.
+
+Our exports, and files of ours whose first line is newer than the last, have the newest link first:
+they are imported from the last line to the first, so that lists have the same order.
+
+A refused record stops no other and makes the exit code 1. The first 100 are reported on standard
+error with their numbers; --rejects writes all of them into a file, --redirects rules for nginx that
+keep them working. The links become yours, or another user's with --owner. Hits count in the total;
+their times and visitors are not in such a file. Only admins may import.
 
 An import that was cut (by Ctrl-C, a kill, or a server that is gone for long) goes on with --resume
 where it was cut, to the same server. Until it is done, how far it has come is in FILE.shunt-import.
@@ -60,13 +86,18 @@ Without --resume it begins at the beginning, which is safe, too: a link that alr
 same fields is not changed. But a link that was edited since is refused, and one that was deleted is
 made again.
 ` + reach.WhereTokensAre,
-		Example: `  shunt import links.ndjson
+		Example: `  shunt import --dry-run yourls.sql.gz
+  shunt import --map-domain go.brand.example=brand.example bitly.json
+  shunt import links.ndjson
   shunt import --resume links.ndjson
   shunt export --server https://old.example > links.ndjson && shunt import links.ndjson --owner 3`,
 		Args: usage.Exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asked.resume && args[0] == "-" {
 				return settings.UsageErrorf("--resume needs a file, because standard input can be read only once")
+			}
+			if err := asked.readFormat(); err != nil {
+				return err
 			}
 			asked.ownerID = strings.TrimLeft(cmd.Flags().Lookup("owner").Value.String(), "0")
 			return importFile(cmd.Context(), &where, args[0], asked, cmd.InOrStdin(), stdout, stderr)
@@ -78,9 +109,15 @@ made again.
 	fs.StringVar(&asked.domain, "domain", "", "the links that name no domain are of the one with this `HOST`")
 	fs.BoolVar(&asked.create, "create-domains", false, "add the domains of links that the server does not have yet")
 	fs.BoolVar(&asked.resume, "resume", false, "go on where an earlier import of FILE was cut")
-	fs.StringVar(&asked.refused, "refused", "", "write a message for each refused line into `FILE`")
+	fs.StringVar(&asked.refused, "rejects", "", "write a message for each refused record into `FILE`")
+	fs.StringVar(&asked.rules, "redirects", "", "write rules of nginx for refused links into `FILE`")
+	fs.StringVar(&asked.format.Format, "format", "", "what the file is: "+strings.Join(source.Formats(), ", ")+" (default: its content tells)")
+	fs.StringArrayVar(&asked.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
+	fs.StringArrayVar(&asked.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
+	fs.StringVar(&asked.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
+	fs.BoolVar(&asked.dryRun, "dry-run", false, "say what would happen, and change nothing")
 	fs.BoolVar(&asked.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "refused", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "dry-run", "json")
 	return cmd
 }
 
@@ -93,7 +130,50 @@ func (a *importAsked) options() []client.Option {
 	if a.create {
 		options = append(options, client.CreateDomains())
 	}
+	if a.dryRun {
+		options = append(options, client.DryRun())
+	}
 	return options
+}
+
+// readFormat reads the flags that tell what the file is.
+func (a *importAsked) readFormat() (err error) {
+	if f := a.format.Format; f != "" && !slices.Contains(source.Formats(), f) {
+		return settings.UsageErrorf("--format: %s is none of %s", console.Quote(f), strings.Join(source.Formats(), ", "))
+	}
+	if a.format.Zone, err = time.LoadLocation(a.zone); err != nil {
+		return settings.UsageErrorf("--source-tz: %s is not a time zone, such as Europe/Berlin", console.Quote(a.zone))
+	}
+	if a.format.Columns, err = pairs("--map", a.columns); err != nil {
+		return err
+	}
+	for field := range a.format.Columns {
+		if !slices.Contains(source.Fields(), field) {
+			return settings.UsageErrorf("--map: %s is no field: %s", console.Quote(field), strings.Join(source.Fields(), ", "))
+		}
+	}
+	hosts, err := pairs("--map-domain", a.hosts)
+	a.format.Hosts = make(map[string]string, len(hosts))
+	for host, domain := range hosts {
+		a.format.Hosts[strings.ToLower(host)] = domain
+	}
+	return err
+}
+
+// pairs reads values NAME=VALUE of a flag.
+func pairs(flag string, texts []string) (map[string]string, error) {
+	m := make(map[string]string, len(texts))
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" || value == "" {
+			return nil, settings.UsageErrorf("%s %s: write NAME=VALUE", flag, console.Quote(text))
+		}
+		if _, twice := m[name]; twice {
+			return nil, settings.UsageErrorf("%s names %s twice", flag, console.Quote(name))
+		}
+		m[name] = value
+	}
+	return m, nil
 }
 
 func importFile(ctx context.Context, where *reach.Target, file string, asked importAsked, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -102,29 +182,32 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	uid := os.Geteuid()
 	context.AfterFunc(ctx, stop) // so that a second signal ends the process
 	var done importer.Done
+	var told importer.Summary
 	var resumable bool
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
 		x := &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
+			Rules: asked.rules, Format: asked.format, DryRun: asked.dryRun,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.options()...)
 			},
 		}
 		done, resumable, err = x.Run(ctx)
+		told = x.Summary()
 		return err
 	})
 	if err != nil {
 		return importError(asOwner(err, file, uid), done, resumable)
 	}
 	if asked.asJSON {
-		err = console.PrintValue(stdout, done)
+		err = console.PrintValue(stdout, told)
 	} else {
-		_, err = fmt.Fprintln(stdout, done)
+		_, err = fmt.Fprintln(stdout, told.String())
 	}
 	if err == nil && done.Failed > 0 {
 		hint := ""
 		if done.Failed == done.Links() { // perhaps a file of another kind
-			hint = "; an import takes lines of JSON such as 'shunt export' prints"
+			hint = "; see 'shunt import --help' for the files that it reads"
 		}
 		err = fmt.Errorf("import: refused: %d of %s%s", done.Failed, plural.Of(done.Links(), "link", "links"), hint)
 	}

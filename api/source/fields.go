@@ -1,0 +1,244 @@
+package source
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A value is one of a record: a text, or a list.
+type value struct {
+	text string
+	list []string
+}
+
+func (v value) empty() bool { return v.text == "" && len(v.list) == 0 }
+
+// Fields are the values of a record by their names, see plainName.
+type fields map[string]value
+
+// plainName returns a name without case, blanks and signs: “Long URL”, long_url and longUrl are one.
+func plainName(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			return c + 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c > 0x7f:
+			return c
+		}
+		return -1
+	}, name)
+}
+
+// names are what systems call the fields of a link, the surest first. The first one is that of shunt's API.
+var names = map[string][]string{
+	"url":             {"url", "longurl", "target", "targeturl", "destination", "destinationurl", "originalurl", "long"},
+	"code":            {"code", "shortcode", "slug", "alias", "slashtag", "key", "keyword", "path", "address", "short"},
+	"short_url":       {"shorturl", "shortlink", "customlink", "bitlink", "link", "source"},
+	"domain":          {"domain", "domainfullname", "host", "hostname"},
+	"title":           {"title", "name"},
+	"note":            {"note", "notes", "comment", "comments", "description"},
+	"tags":            {"tags", "tag", "labels"},
+	"created_at":      {"createdat", "created", "datecreated", "timestamp", "date", "creationdate"},
+	"updated_at":      {"updatedat", "updated", "lastedit", "modified"},
+	"starts_at":       {"startsat", "validsince", "metavalidsince"},
+	"expires_at":      {"expiresat", "expires", "expiration", "expiry", "expirein", "validuntil", "metavaliduntil"},
+	"expired_url":     {"expiredurl"},
+	"max_hits":        {"maxhits", "maxvisits", "metamaxvisits"},
+	"hits":            {"hits", "clicks", "visits", "totalclicks", "visitcount", "visitscount", "visitssummarytotal"},
+	"redirect_status": {"redirectstatus"},
+	"disabled":        {"disabled", "disabledat", "banned", "isdisabled"},
+	"forward_query":   {"forwardquery", "redirectwithquery"},
+	"password":        {"password", "secretkey"},
+}
+
+// derived are values that follow from others, or of which nothing is kept by design: they are not missed.
+var derived = []string{
+	"id", "linkid", "ip", "state", "crawlable", "unique", "visitssummarynonbots", "visitssummarybots", "domainid", "domainref", "domainactive", "idstring", "secureshorturl",
+	"projectid", "workspaceid", "userid", "owner", "ownerid", "qrcode", "scheme", "urlhash",
+}
+
+// isName reports whether a name is one of a field of a link.
+func isName(plain string) bool {
+	for _, all := range names {
+		if slices.Contains(all, plain) {
+			return true
+		}
+	}
+	return false
+}
+
+// take removes a field, by all of its names, and returns its first value that is not empty.
+func (f fields) take(field string) (v value) {
+	for _, name := range names[field] {
+		if found := f[name]; v.empty() {
+			v = found
+		}
+		delete(f, name)
+	}
+	return v
+}
+
+// yes reports whether a value says yes. Any text that is none of the words of no does: a moment at which a link was
+// disabled, say.
+func (v value) yes() bool {
+	switch strings.ToLower(v.text) {
+	case "", "0", "false", "no", "null":
+		return false
+	}
+	return true
+}
+
+// tags returns the tags of a value: a list, or a text with | or commas between them.
+func (v value) tags() (tags []string) {
+	tags = v.list
+	if tags == nil {
+		separator := ","
+		if strings.Contains(v.text, "|") {
+			separator = "|"
+		}
+		tags = strings.Split(v.text, separator)
+	}
+	for i := range tags {
+		tags[i] = strings.TrimSpace(tags[i])
+	}
+	return slices.DeleteFunc(tags, func(tag string) bool { return tag == "" })
+}
+
+var (
+	errNoURL    = errors.New("has no target")
+	errNoCode   = errors.New("has no code")
+	errRoot     = errors.New("is the domain's own address and not a link: set it with “shunt domain edit HOST --root-url”")
+	errPassword = errors.New("has a password, which is not in the file: the link would be open to all; make it with a new one")
+)
+
+// linkOf makes a link of f, all of which it takes. lost are the names of values that have no place in a link.
+func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lost []string, err error) {
+	if s.refused != nil {
+		err = s.refused(f)
+	}
+	if err == nil {
+		at, err = f.addresses(s)
+	}
+	if err != nil {
+		return l, nil, nil, err
+	}
+	l.URL, l.Title, l.Note = f.take("url").text, oneLine(f.take("title").text), f.take("note").text
+	l.Tags, l.Disabled, l.ForwardQuery = f.take("tags").tags(), f.take("disabled").yes(), f.take("forward_query").yes()
+	l.ExpiredURL, l.RedirectStatus = f.take("expired_url").text, s.status
+	err = errors.Join(f.times(&l, zone), f.numbers(&l))
+	switch {
+	case f.take("password").yes():
+		return l, nil, nil, errPassword
+	case l.URL == "":
+		return l, nil, nil, errNoURL
+	case err != nil:
+		return l, nil, nil, err
+	}
+	for name, v := range f {
+		if (v.yes() || len(v.list) > 0) && !slices.Contains(derived, name) {
+			lost = append(lost, name)
+		}
+	}
+	slices.Sort(lost)
+	return l, at, lost, nil
+}
+
+// oneLine makes blanks of the ends of lines and tabs in a title, which has one line here.
+func oneLine(title string) string {
+	return strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(title))
+}
+
+// addresses takes where the link was, in Bitly's case in several places, which all redirect.
+func (f fields) addresses(s *system) (at []address, err error) {
+	var texts []string
+	if s.alsoAt != nil {
+		texts = s.alsoAt(f)
+	}
+	host, code, long := strings.ToLower(f.take("domain").text), f.take("code").text, f.take("short_url").text
+	if code == "" || strings.Contains(code, "://") {
+		code, long = "", cmp.Or(code, long)
+	}
+	if host == "" && isAddress(long) && !s.own {
+		host = addressOf(long).host
+	}
+	switch {
+	case code != "" && s.encoded:
+		code = decoded(code)
+	case code == "":
+		texts = append(texts, long)
+	}
+	if code = strings.Trim(code, "/"); code != "" {
+		at = append(at, address{host, code})
+	}
+	for _, text := range texts {
+		a := addressOf(text)
+		a.host = cmp.Or(a.host, host)
+		switch {
+		case a.code == "" && a.host != "":
+			return nil, errRoot
+		case a.code != "" && !slices.Contains(at, a):
+			at = append(at, a)
+		}
+	}
+	switch {
+	case len(at) == 0:
+		return nil, errNoCode
+	case at[0].code == "_root":
+		return nil, errRoot
+	}
+	return at, nil
+}
+
+// times takes the times of a link.
+func (f fields) times(l *link, zone *time.Location) (err error) {
+	for _, field := range []struct {
+		name string
+		to   *string
+	}{{"created_at", &l.CreatedAt}, {"updated_at", &l.UpdatedAt}, {"starts_at", &l.StartsAt}, {"expires_at", &l.ExpiresAt}} {
+		text := f.take(field.name).text
+		t, ok := moment(text, zone)
+		switch {
+		case text == "", ok && t.IsZero():
+		case ok:
+			*field.to = t.Format(time.RFC3339)
+		default:
+			err = errors.Join(err, fmt.Errorf("%s: “%s” is no time", field.name, shortened(text)))
+		}
+	}
+	return err
+}
+
+// numbers takes the numbers of a link.
+func (f fields) numbers(l *link) (err error) {
+	status := uint64(l.RedirectStatus)
+	for _, field := range []struct {
+		name string
+		to   *uint64
+	}{{"hits", &l.Hits}, {"max_hits", &l.MaxHits}, {"redirect_status", &status}} {
+		text := f.take(field.name).text
+		n, ok := number(strings.TrimSuffix(text, ".0"))
+		switch {
+		case text == "":
+		case ok:
+			*field.to = n
+		default:
+			err = errors.Join(err, fmt.Errorf("%s: “%s” is no number", field.name, shortened(text)))
+		}
+	}
+	l.RedirectStatus = int(min(status, 999))
+	return err
+}
+
+// maxShown bounds what a message has of a value.
+const maxShown = 60
+
+func shortened(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+}

@@ -1,0 +1,121 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"hash/maphash"
+	"strings"
+)
+
+// Rows read the records of a file that is not ours.
+type rows interface {
+	// next returns the values of the next record and its number, or why it was refused; io.EOF after the last one.
+	next() (f fields, number int64, refused, err error)
+	// passed returns how many bytes were read.
+	passed() int64
+}
+
+// Limits of what a summary counts one by one.
+const (
+	maxHosts = 1000
+	maxLost  = 100
+	maxTwins = 100
+	maxSeen  = 1 << 20 // codes that are looked at for twins
+)
+
+// A foreign makes links of the records of another system.
+type foreign struct {
+	rows   rows
+	system *system
+	o      Options
+	main   string            // the first host
+	seen   map[uint64]uint64 // hashes of codes, by those of the same without case; see twin
+	seed   maphash.Seed
+	waits  []Record // of a record that is several links
+	sum    Summary
+}
+
+func newForeign(from rows, made *system, kind container, o Options) *foreign {
+	byKind := map[container]string{inTable: CSV, inPages: JSON, inObjects: JSON, inRules: Redirects, inMap: Nginx}
+	return &foreign{rows: from, system: made, o: o, seed: maphash.MakeSeed(), seen: make(map[uint64]uint64), sum: Summary{
+		Format: cmp.Or(made.name, byKind[kind]), Status: made.status, Hosts: make(map[string]int64), Lost: make(map[string]int64),
+	}}
+}
+
+// Next implements Source.
+func (s *foreign) Next() (Record, error) {
+	for len(s.waits) == 0 {
+		f, number, refused, err := s.rows.next()
+		if err != nil {
+			return Record{}, err
+		}
+		if refused == nil {
+			refused = s.convert(f, number)
+		}
+		if refused != nil {
+			return Record{Number: number, Refused: strings.ReplaceAll(refused.Error(), "\n", "; ")}, nil
+		}
+	}
+	r := s.waits[0]
+	s.waits = s.waits[1:]
+	return r, nil
+}
+
+// convert adds the links of a record to those that wait.
+func (s *foreign) convert(f fields, number int64) error {
+	l, at, lost, err := f.linkOf(s.system, s.o.Zone)
+	if err != nil {
+		return err
+	}
+	for _, name := range lost {
+		if _, known := s.sum.Lost[name]; known || len(s.sum.Lost) < maxLost {
+			s.sum.Lost[name]++
+		}
+	}
+	for _, a := range at {
+		r := Record{Number: number}
+		var ok bool
+		if l.Domain, ok = s.domainOf(a.host); ok {
+			l.Code = a.code
+			s.twin(l.Domain + "/" + l.Code)
+			r.Link = l.text()
+		} else {
+			r.Refused = fmt.Sprintf("was at %s and not at %s: say with --map-domain %s=DOMAIN where such links go", a.host, s.main, a.host)
+		}
+		s.waits = append(s.waits, r)
+	}
+	return nil
+}
+
+// twin notes a code that differs only by case from one before it. Both are imported, side by side.
+func (s *foreign) twin(code string) {
+	folded, exact := maphash.String(s.seed, strings.ToLower(code)), maphash.String(s.seed, code)
+	first, seen := s.seen[folded]
+	switch {
+	case seen && first != exact && len(s.sum.Twins) < maxTwins:
+		s.sum.Twins = append(s.sum.Twins, strings.TrimPrefix(code, "/"))
+	case !seen && len(s.seen) < maxSeen:
+		s.seen[folded] = exact
+	}
+}
+
+// domainOf returns the domain for links of a host, empty for that of links which name none.
+func (s *foreign) domainOf(host string) (domain string, ok bool) {
+	if _, known := s.sum.Hosts[host]; known || len(s.sum.Hosts) < maxHosts {
+		s.sum.Hosts[host]++
+	}
+	switch domain, ok := s.o.Hosts[host]; {
+	case ok, host == "":
+		return domain, true
+	case s.system.own:
+		return host, true
+	}
+	s.main = cmp.Or(s.main, host)
+	return "", host == s.main
+}
+
+// Passed implements Source.
+func (s *foreign) Passed() int64 { return s.rows.passed() }
+
+// Summary implements Source.
+func (s *foreign) Summary() Summary { return s.sum }

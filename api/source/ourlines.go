@@ -1,0 +1,90 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// brokenExport begins the type of what ends an export that could not go on.
+const brokenExport = "urn:shunt:problem:"
+
+// openLines returns the lines of JSON of a file, the oldest link first: from the last to the first if it is an export,
+// or if its first link is newer than its last.
+func openLines(file io.ReaderAt, size int64) (Source, error) {
+	first, err := firstLink(newLines(file, size, false))
+	if err != nil {
+		return nil, err
+	}
+	last, err := firstLink(newLines(file, size, true))
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.HasPrefix(last.Type, brokenExport):
+		return nil, ErrBroken
+	}
+	return Lines(file, size, first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
+}
+
+// linkEnd has the parts of the first and the last line that decide about the order.
+type linkEnd struct {
+	Type      string    `json:"type"`
+	ShortURL  string    `json:"short_url"` // only exports have it
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// firstLink returns the first line that has a text.
+func firstLink(l *lines) (end linkEnd, err error) {
+	for err == nil {
+		var r Record
+		if r, err = l.Next(); len(r.Link) > 0 {
+			_ = json.Unmarshal(r.Link, &end) // what is wrong will be refused
+			return end, nil
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return end, err
+}
+
+// Lines returns the lines of a file that are not blank, as records: links in JSON.
+func Lines(file io.ReaderAt, size int64, fromLast bool) (_ Source, err error) {
+	l := newLines(file, size, fromLast)
+	if fromLast {
+		l.number, err = l.count()
+	}
+	return l, err
+}
+
+// Next implements Source.
+func (l *lines) Next() (Record, error) {
+	for {
+		number := l.number
+		text, tooLong, err := l.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return Record{}, err
+		case err != nil:
+			return Record{}, fmt.Errorf("reading line %d: %w", number, err)
+		case tooLong:
+			return Record{Number: number, Refused: fmt.Sprintf("has more than %d bytes", maxLineBytes)}, nil
+		case len(text) > 0:
+			return Record{Number: number, Link: text}, nil
+		}
+	}
+}
+
+// Passed implements Source.
+func (l *lines) Passed() int64 {
+	if l.backwards {
+		return l.size - l.at
+	}
+	return l.at
+}
+
+// Summary implements Source.
+func (l *lines) Summary() Summary { return Summary{Format: Shunt} }

@@ -1,0 +1,91 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"shunt/api/client"
+	"shunt/api/source"
+	"shunt/cmd/shunt/console"
+	"shunt/engine/plural"
+)
+
+// A Summary is what an import tells at its end, of this run.
+type Summary struct {
+	Done
+	DryRun         bool             `json:"dry_run,omitempty"` // nothing was changed
+	Format         string           `json:"format,omitempty"`
+	RedirectStatus int              `json:"redirect_status,omitempty"` // that links were given, since their system has it
+	Reasons        map[string]int   `json:"reasons,omitempty"`         // of refusals
+	Hosts          map[string]int64 `json:"hosts,omitempty"`           // links by the host they were at
+	NoPlace        map[string]int64 `json:"no_place,omitempty"`        // values that no link here has, by their name
+	CaseTwins      []string         `json:"case_twins,omitempty"`      // codes that differ only by case from another one
+}
+
+// maxReasons bounds the kinds of refusals that are told apart.
+const maxReasons = 50
+
+func (x *Import) count(reason string) {
+	if _, known := x.reasons[reason]; !known && len(x.reasons) >= maxReasons {
+		reason = "other reasons"
+	}
+	x.reasons[reason]++
+}
+
+// kindOf names a refusal of the server, whatever the link.
+func kindOf(p *client.Problem) string {
+	if len(p.Errors) == 0 {
+		return string(p.Kind)
+	}
+	return fmt.Sprintf("%s %s", p.Errors[0].Field, p.Errors[0].Message)
+}
+
+// Summary returns what is to be told after Run.
+func (x *Import) Summary() Summary {
+	s := Summary{Done: x.mark.Done, DryRun: x.DryRun, Reasons: x.reasons}
+	if x.met != nil {
+		met := x.met.Summary()
+		s.Format, s.RedirectStatus, s.Hosts, s.NoPlace, s.CaseTwins = met.Format, met.Status, met.Hosts, met.Lost, met.Twins
+	}
+	return s
+}
+
+// String returns the summary for a person, in one line or several.
+func (s *Summary) String() string {
+	text := s.Done.String()
+	if s.DryRun {
+		text = fmt.Sprintf("%s would be imported, %d are already there, %d would be refused; nothing was changed", plural.Of(s.Created, "link", "links"), s.Existing, s.Failed)
+	}
+	lines := []string{text}
+	add := func(what string, n int, list func() string) {
+		if n > 0 {
+			lines = append(lines, what+": "+list())
+		}
+	}
+	if s.Format != "" && s.Format != source.Shunt {
+		lines = append(lines, "format: "+s.Format)
+		if s.RedirectStatus != 0 {
+			lines[1] += fmt.Sprintf(", whose links redirect with %d", s.RedirectStatus)
+		}
+	}
+	add("refused", len(s.Reasons), func() string { return counted(s.Reasons) })
+	delete(s.Hosts, "")
+	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts) })
+	add("no place for", len(s.NoPlace), func() string { return counted(s.NoPlace) })
+	add("differ only by case", len(s.CaseTwins), func() string { return console.Printable(strings.Join(s.CaseTwins, ", ")) })
+	return strings.Join(lines, "\n")
+}
+
+// counted lists names with their numbers, the most frequent first.
+func counted[N int | int64](numbers map[string]N) string {
+	names := slices.SortedFunc(maps.Keys(numbers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(numbers[b], numbers[a]), strings.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", console.Printable(name), numbers[name])
+	}
+	return strings.Join(names, ", ")
+}
