@@ -149,8 +149,10 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 
 // oneLine makes blanks of the ends of lines and tabs in a title, which has one line here.
 func oneLine(title string) string {
-	return strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(title))
+	return strings.TrimSpace(blanks.Replace(title))
 }
+
+var blanks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
 // addresses takes where the link was, in Bitly's case in several places, which all redirect.
 func (f fields) addresses(s *system) (at []address, err error) {

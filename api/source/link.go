@@ -2,6 +2,7 @@ package source
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -34,10 +35,12 @@ func (l *link) text() []byte {
 	return b
 }
 
-// momentForms are those of times that people's systems write, beside numbers of seconds or milliseconds.
-var momentForms = []string{
-	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z0700",
-	"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02",
+// momentForms are those of times that systems write, beside numbers of seconds or milliseconds: with a T after the date,
+// a blank, or nothing.
+var momentForms = [3][]string{
+	{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05"},
+	{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04", "2006/01/02 15:04:05"},
+	{"2006-01-02", "2006/01/02"},
 }
 
 // Numbers from leastSeconds on are seconds since 1970, from leastMilliseconds on milliseconds.
@@ -64,7 +67,14 @@ func moment(text string, zone *time.Location) (t time.Time, ok bool) {
 	if len(text) >= 10 && (text[:10] == "0000-00-00" || text[:10] == "0001-01-01") {
 		return t, true
 	}
-	for _, form := range momentForms {
+	kind := 2
+	switch {
+	case strings.Contains(text, "T"):
+		kind = 0
+	case strings.Contains(text, " "):
+		kind = 1
+	}
+	for _, form := range momentForms[kind] {
 		if t, err := time.ParseInLocation(form, text, zone); err == nil {
 			return t.UTC(), true
 		}
