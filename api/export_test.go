@@ -6,16 +6,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/problem"
+	"shunt/api/source"
 	"shunt/engine/expect"
 )
 
@@ -169,4 +173,44 @@ func TestAnExportNeedsChunksAndRefusesFilters(t *testing.T) {
 	st.call("GET", "/export?q=x", "").expect(t, "", fieldsOf("q:unknown"))
 	st.call("HEAD", "/export", "").expect(t, "HEAD", 200, bodyOf(""), header("Content-Type", "application/x-ndjson"))
 	st.awaitExports(0)
+}
+
+// Links with every field, and with texts that a spreadsheet would take for formulas, come back equal from a table.
+func TestATableOfLinksComesBackEqual(t *testing.T) {
+	from, to := newSite(t, nil), newSite(t, nil)
+	for _, st := range []*site{from, to} {
+		st.addDomain(domain.Domain{Host: "b.test"})
+	}
+	from.shorten(`{"url":"https://a.example/","alias":"plain"}`)
+	from.shorten(linkOfRules)
+	from.shorten(linkOfSplit)
+	from.shorten(`{"url":"https://a.example/full","alias":"full","redirect_status":308,"expires_at":"2037-01-01T00:00:00.123Z","expired_url":"https://a.example/over","starts_at":"2026-01-01T00:00:00Z",` +
+		`"max_hits":5,"title":"Größe, \"1\"; x","note":"one\ntwo","tags":["b","a b"],"forward_query":true,"forward_path":true,"disabled":true,"card":{"title":"=1+1","description":"two","image":"https://a.example/x.png"}}`)
+	from.shorten(`{"url":"https://b.example/","alias":"plain","domain":"b.test"}`)
+	for i, title := range []string{"=1+1", "+49", "-1", "@a", "'quoted", "''twice", "'=both", "'", "[\"a\"]", "true", "null", "{}", "7", "a|b"} {
+		text, err := json.Marshal(title)
+		expect.OK(t, err)
+		from.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"title%d","title":%s,"tags":["=tag%d","x"]}`, i, text, i))
+	}
+	from.get("/plain")
+	from.passTime(3600_000)
+	to.passTime(7200_000)
+	r := from.call("GET", "/export", "", "Accept: text/csv")
+	r.need(t, "", 200, header("Content-Type", "text/csv; charset=utf-8; header=present"), "'=1+1", "''quoted")
+	s, err := source.Open(strings.NewReader(r.body), int64(len(r.body)), source.Options{})
+	expect.OK(t, err)
+	var links []string
+	for {
+		record, err := s.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		expect.MustThat(t, err == nil && record.Refused == "", "got %v, %v", record, err)
+		links = append(links, string(record.Link))
+	}
+	slices.Reverse(links)
+	got, answer := to.importText(links...)
+	expect.MustThat(t, answer.Failed == 0 && answer.Created == len(links) && len(links) == 19, "%s: %v", got, answer.Results)
+	expect.Slices(t, to.exportedLines(), from.exportedLines())
+	from.call("GET", "/export", "", "Accept: application/json, text/csv").expect(t, "no preference", 200, header("Content-Type", "application/x-ndjson"))
 }

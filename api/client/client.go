@@ -141,6 +141,7 @@ type call struct {
 	query  url.Values
 	body   any // as JSON, ndjson in lines; nil: none
 	takes  optionKind
+	accept string // media type; empty: any
 
 	repeatable bool // also as a POST without a key
 }

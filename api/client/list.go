@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -105,10 +106,24 @@ type ExportQuery struct {
 	Hashes bool // with the hashes of passwords, for admins
 }
 
-// Export reads all links as they are at one moment, the newest first. It is complete only if no
-// error ends it. The server keeps a snapshot of its store for an export, so the consumer has to
-// read at least 16 KiB a second.
-func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[Link, error] {
+// ExportCSV is Export as a table: a column for each field of a link object, by its name. It is complete only if reading
+// it ends with io.EOF; the caller closes it.
+func (c *Client) ExportCSV(ctx context.Context, q ExportQuery, options ...Option) (io.ReadCloser, error) {
+	asked := q.call()
+	asked.accept = "text/csv"
+	s, err := c.openStream(ctx, asked, options, c.timeout)
+	if err != nil {
+		return nil, err // and not a stream that is nil
+	}
+	return s, nil
+}
+
+// ExportLines is Export with the link objects as they come.
+func (c *Client) ExportLines(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[json.RawMessage, error] {
+	return c.lines(ctx, q.call(), options)
+}
+
+func (q *ExportQuery) call() call {
 	asked := call{method: http.MethodGet, path: "/export", takes: whose}
 	var includes []string
 	if q.Unique {
@@ -120,8 +135,15 @@ func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) i
 	if len(includes) > 0 {
 		asked.query = url.Values{"include": {strings.Join(includes, ",")}}
 	}
+	return asked
+}
+
+// Export reads all links as they are at one moment, the newest first. It is complete only if no
+// error ends it. The server keeps a snapshot of its store for an export, so the consumer has to
+// read at least 16 KiB a second.
+func (c *Client) Export(ctx context.Context, q ExportQuery, options ...Option) iter.Seq2[Link, error] {
 	return func(yield func(Link, error) bool) {
-		for line, err := range c.lines(ctx, asked, options) {
+		for line, err := range c.ExportLines(ctx, q, options...) {
 			var link Link
 			if err == nil {
 				err = json.Unmarshal(line, &link)

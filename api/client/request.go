@@ -29,6 +29,9 @@ func newRequest(asked call, options []Option) (*request, error) {
 	r := &request{method: asked.method, target: asked.path, header: make(http.Header)}
 	r.reads = r.method == http.MethodGet || r.method == http.MethodHead
 	r.repeatable = r.method != http.MethodPost || asked.repeatable
+	if asked.accept != "" {
+		r.header.Set("Accept", asked.accept)
+	}
 	if err := r.write(asked.body); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}

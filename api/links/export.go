@@ -13,14 +13,19 @@ import (
 	"shunt/api/account"
 	"shunt/api/exchange"
 	"shunt/api/ops"
+	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/wire"
 )
 
-// ExportLinks is GET /export: link objects, one a line, newest first. An export is complete if, and
+func wantsCSV(ctx *fasthttp.RequestCtx) bool {
+	return page.PrefersCSV(ctx.Request.Header.PeekAll(fasthttp.HeaderAccept))
+}
+
+// ExportLinks is GET /export: link objects, one a line, or CSV, newest first. An export is complete if, and
 // only if, its last chunk arrives, as in any chunked answer. If it cannot go on, its last line is a
-// problem instead of a link (its type begins with urn:shunt:problem:), and the connection ends
-// without the last chunk.
+// problem instead of a link (its type begins with urn:shunt:problem:; CSV has none), and the connection
+// ends without the last chunk.
 func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	q, err := l.Ops.ParseExport(caller, ctx.QueryArgs())
 	if err != nil {
@@ -36,6 +41,9 @@ func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	}
 	h := &ctx.Response.Header
 	h.SetContentType("application/x-ndjson")
+	if wantsCSV(ctx) {
+		h.SetContentType("text/csv; charset=utf-8; header=present")
+	}
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	return nil
@@ -48,7 +56,7 @@ func (l *Calls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q o
 	if err != nil {
 		return err
 	}
-	x := &exportStream{export: export, ending: l.Ending, log: exchange.LoggerOf(ctx, l.Log), conn: ctx.Conn()}
+	x := &exportStream{export: export, csv: wantsCSV(ctx), ending: l.Ending, log: exchange.LoggerOf(ctx, l.Log), conn: ctx.Conn()}
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
 	}
@@ -66,8 +74,10 @@ type exportStream struct {
 	log    *slog.Logger
 	conn   net.Conn
 
-	page bytes.Buffer // lines to send
-	end  error        // returned once page is sent: io.EOF or errStreamBroken; nil: there are more pages
+	page bytes.Buffer    // lines to send
+	csv  bool            // they are CSV
+	rows *ops.LinkWriter // of CSV
+	end  error           // returned once page is sent: io.EOF or errStreamBroken; nil: there are more pages
 }
 
 // Read implements io.Reader. It recovers its own panics, because nothing above it does.
@@ -106,6 +116,9 @@ func (x *exportStream) nextPage() error {
 }
 
 func (x *exportStream) readPage() error {
+	if x.csv {
+		return x.readRows()
+	}
 	lines := x.page.AvailableBuffer()
 	more, err := x.export.Page(func(l *ops.Link) { lines = append(l.AppendJSON(lines), '\n') })
 	if err != nil {
@@ -118,13 +131,29 @@ func (x *exportStream) readPage() error {
 	return nil
 }
 
+// readRows is readPage for CSV.
+func (x *exportStream) readRows() error {
+	if x.rows == nil {
+		x.rows = ops.NewLinkWriter(&x.page)
+	}
+	more, err := x.export.Page(x.rows.Add)
+	if err != nil {
+		return err
+	}
+	if !more {
+		x.end = io.EOF
+	}
+	return x.rows.End()
+}
+
 // fail ends the export with the problem of err.
 func (x *exportStream) fail(err error) {
 	r, known := problem.Of(err)
 	if !known {
 		x.log.Error("an export failed", slog.Any("cause", err))
 	}
-	x.page.Reset()
-	x.page.Write(exchange.EncodeJSON(r.Body()))
+	if x.page.Reset(); !x.csv {
+		x.page.Write(exchange.EncodeJSON(r.Body()))
+	}
 	x.end = errStreamBroken
 }

@@ -21,7 +21,7 @@ func NewResults(w io.Writer) *Results {
 func (r *Results) Made(code, shortURL, url string) { r.write(code, shortURL, url, "") }
 
 // Refused adds a row that has none.
-func (r *Results) Refused(row *Row, why string) { r.write("", "", harmless(row.URL()), harmless(why)) }
+func (r *Results) Refused(row *Row, why string) { r.write("", "", Harmless(row.URL()), Harmless(why)) }
 
 // End writes what is not written yet. It returns the first error.
 func (r *Results) End() error {
@@ -31,10 +31,21 @@ func (r *Results) End() error {
 
 func (r *Results) write(cells ...string) { _ = r.w.Write(cells) } // End returns the error
 
-// harmless returns a cell that a spreadsheet does not take for a formula.
-func harmless(cell string) string {
-	if cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 {
+// Harmless returns a cell that a spreadsheet does not take for a formula: such a text, and one that begins with an
+// apostrophe, gets one more, which Unharmed takes off.
+func Harmless(cell string) string {
+	if isFormula(cell) || cell != "" && cell[0] == '\'' {
 		return "'" + cell
 	}
 	return cell
 }
+
+// Unharmed returns the text of a cell that Harmless, or another system, has made.
+func Unharmed(cell string) string {
+	if len(cell) > 1 && cell[0] == '\'' && (cell[1] == '\'' || isFormula(cell[1:])) {
+		return cell[1:]
+	}
+	return cell
+}
+
+func isFormula(cell string) bool { return cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0 }

@@ -19,7 +19,7 @@ func NewTable(w io.Writer, headings ...string) *Table {
 // Row adds a row. It may change cells.
 func (t *Table) Row(cells ...string) {
 	for i := range cells {
-		cells[i] = harmless(cells[i])
+		cells[i] = Harmless(cells[i])
 	}
 	_ = t.w.Write(cells) // End returns the error
 }

@@ -179,18 +179,10 @@ func (t *table) fields(cells []string) fields {
 			name = t.names[i]
 		}
 		if name != "" && f[name].empty() {
-			f[name] = value{text: unharmed(cell)}
+			f[name] = value{text: sheet.Unharmed(cell)}
 		}
 	}
 	return f
-}
-
-// unharmed takes off the apostrophe that systems, and ours, put before what a spreadsheet would take for a formula.
-func unharmed(cell string) string {
-	if len(cell) > 1 && cell[0] == '\'' && strings.IndexByte("=+-@\t\r'", cell[1]) >= 0 {
-		return cell[1:]
-	}
-	return cell
 }
 
 func (t *table) passed() int64 { return t.at - int64(len(t.text)) }

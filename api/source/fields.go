@@ -164,7 +164,7 @@ func (f fields) addresses(s *system) (at []address, err error) {
 	if code == "" || strings.Contains(code, "://") {
 		code, long = "", cmp.Or(code, long)
 	}
-	if host == "" && isAddress(long) && !s.own {
+	if host == "" && isAddress(long) {
 		host = addressOf(long).host
 	}
 	switch {

@@ -107,8 +107,6 @@ func (s *foreign) domainOf(host string) (domain string, ok bool) {
 	switch domain, ok := s.o.Hosts[host]; {
 	case ok, host == "":
 		return domain, true
-	case s.system.own:
-		return host, true
 	}
 	s.main = cmp.Or(s.main, host)
 	return "", host == s.main

@@ -100,6 +100,9 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 	if kind == ours {
 		return openLines(file, size)
 	}
+	if t, err := ownTableOf(file, size, kind, &o); t != nil || err != nil {
+		return t, err
+	}
 	from, system, err := openRows(file, size, kind, &o)
 	if err != nil {
 		return nil, err

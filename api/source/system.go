@@ -13,7 +13,6 @@ type system struct {
 	heads   []string // names of values which only its tables have all, "," between those of different tables
 	keys    []string // the same for its JSON
 	encoded bool     // its codes are percent-encoded
-	own     bool     // its domains are ours
 	// alsoAt takes further addresses of a link, which redirect as well; nil: there are none.
 	alsoAt func(fields) []string
 	// refused returns why a record is no link; nil: none is refused.
@@ -22,7 +21,6 @@ type system struct {
 
 // systems are all of them, in the order in which they are tried.
 var systems = []system{
-	{name: Shunt, heads: []string{"code", "shorturl", "redirectstatus"}, own: true},
 	{name: "shlink", status: 302, heads: []string{"shortcode", "longurl"}, keys: []string{"shortcode", "longurl"}, encoded: true},
 	{name: "bitly", status: 301, heads: []string{"bitlink", ",", "customlink", "destinationurl", ",", "longurl", "link"}, keys: []string{"custombitlinks", ",", "longurl", "link"}, alsoAt: bitlyAddresses},
 	{name: "kutt", status: 302, keys: []string{"address", "target"}},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -286,26 +285,38 @@ counted. This cannot be undone. CODE may be the whole short address.
 }
 
 func newExport(stdout, stderr io.Writer) *cobra.Command {
-	where, of, unique, hashes := reach.Target{Reads: true}, whose{}, false, false
+	where, of, asked, asCSV := reach.Target{Reads: true}, whose{}, client.ExportQuery{}, false
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Print all links, one JSON object per line",
-		Long: `Print all your links as they are at this moment, one JSON object per line, newest first. If it does
-not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
+		Short: "Print all links, one JSON object per line, or as CSV",
+		Long: `Print all your links as they are at this moment, one JSON object per line, newest first,
+or as a table with --csv; 'shunt import' takes both. If it does not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
 --password-hashes was given here.
 ` + reach.WhereTokensAre,
 		Example: `  shunt export > links.ndjson
-  shunt export --owner all --unique`,
+  shunt export --owner all --unique
+  shunt export --csv > links.csv`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return exportLinks(cmd.Context(), &where, unique, hashes, of.options(), stdout, stderr)
+			export := exportLinks
+			if asCSV {
+				export = exportTable
+			}
+			err := where.With(cmd.Context(), stderr, func(c *reach.Connection) error {
+				return export(cmd.Context(), c, asked, of.options(), stdout)
+			})
+			if err != nil {
+				return fmt.Errorf("export: %w", err)
+			}
+			return nil
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
-	cmd.Flags().BoolVar(&unique, "unique", false, "with the unique visitors of each link")
-	cmd.Flags().BoolVar(&hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")
-	settings.MarkArguments(cmd.Flags(), "unique", "password-hashes")
+	cmd.Flags().BoolVar(&asked.Unique, "unique", false, "with the unique visitors of each link")
+	cmd.Flags().BoolVar(&asked.Hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")
+	cmd.Flags().BoolVar(&asCSV, "csv", false, "as CSV, with a line of headings")
+	settings.MarkArguments(cmd.Flags(), "unique", "password-hashes", "csv")
 	return cmd
 }
 
@@ -313,33 +324,27 @@ not exit with 0, the output is not complete. An import elsewhere refuses links w
 const exportBufferBytes = 64 << 10
 
 // exportLinks prints lines unchanged; it does not look into a link.
-func exportLinks(
-	ctx context.Context, where *reach.Target, unique, hashes bool, owner []client.Option, stdout, stderr io.Writer,
-) error {
-	path, includes := "/export", []string(nil)
-	if unique {
-		includes = append(includes, "unique")
-	}
-	if hashes {
-		includes = append(includes, "password_hash")
-	}
-	if len(includes) > 0 {
-		path += "?include=" + strings.Join(includes, ",")
-	}
+func exportLinks(ctx context.Context, c *reach.Connection, q client.ExportQuery, owner []client.Option, stdout io.Writer) (err error) {
 	out := bufio.NewWriterSize(stdout, exportBufferBytes)
-	err := where.With(ctx, stderr, func(c *reach.Connection) error {
-		for line, err := range c.Lines(ctx, http.MethodGet, path, nil, owner...) {
-			if err == nil {
-				_, err = out.Write(append(line, '\n'))
-			}
-			if err != nil {
-				return err
-			}
+	defer func() { err = errors.Join(err, out.Flush()) }()
+	for line, err := range c.ExportLines(ctx, q, owner...) {
+		if err == nil {
+			_, err = out.Write(append(line, '\n'))
 		}
-		return nil
-	})
-	if err := errors.Join(err, out.Flush()); err != nil {
-		return fmt.Errorf("export: %w", err)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// exportTable prints CSV as the server sends it.
+func exportTable(ctx context.Context, c *reach.Connection, q client.ExportQuery, owner []client.Option, stdout io.Writer) error {
+	table, err := c.ExportCSV(ctx, q, owner...)
+	if err != nil {
+		return err
+	}
+	defer table.Close()
+	_, err = io.CopyBuffer(stdout, table, make([]byte, exportBufferBytes))
+	return err
 }

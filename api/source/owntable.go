@@ -1,0 +1,109 @@
+package source
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"shunt/api/sheet"
+)
+
+// An ownTable reads the CSV of an export of ours. Each of its columns is a field of a link object, with its name.
+type ownTable struct{ *table }
+
+// What the cells of columns are that hold no text.
+var (
+	plainColumns  = []string{"redirect_status", "owner", "max_hits", "hits", "unique", "forward_query", "forward_path", "disabled", "password"}
+	nestedColumns = []string{"rules", "split", "card"}
+)
+
+// Next implements Source.
+func (t *ownTable) Next() (Record, error) {
+	for {
+		text, line, open, tooLong, err := t.row()
+		switch {
+		case err != nil:
+			return Record{}, err
+		case tooLong:
+			return Record{Number: line, Refused: errLongRow.Error()}, nil
+		case open:
+			return Record{Number: line, Refused: errOpenQuote.Error()}, nil
+		case strings.TrimSpace(text) == "":
+			continue
+		}
+		r := csv.NewReader(strings.NewReader(text))
+		r.Comma = t.separator
+		if cells, err := r.Read(); err == nil && len(cells) == len(t.headings) {
+			return Record{Number: line, Link: t.object(cells)}, nil
+		}
+		return Record{Number: line, Refused: errNoCSV.Error()}, nil
+	}
+}
+
+// object returns a row as a link object. An empty cell is a field that is not there.
+func (t *ownTable) object(cells []string) []byte {
+	var b bytes.Buffer
+	for i, cell := range cells {
+		if cell = sheet.Unharmed(cell); cell == "" {
+			continue
+		}
+		b.WriteByte(',')
+		b.Write(quotedJSON(t.headings[i]))
+		b.WriteByte(':')
+		b.Write(jsonOf(t.headings[i], cell))
+	}
+	object := append(b.Bytes(), '}')
+	if len(object) == 1 {
+		return []byte("{}")
+	}
+	object[0] = '{' // instead of a comma
+	return object
+}
+
+// jsonOf returns a cell as a value. What is not of its kind becomes a text, which the server refuses.
+func jsonOf(column, cell string) []byte {
+	switch {
+	case slices.Contains(plainColumns, column) && json.Valid([]byte(cell)) && !strings.ContainsAny(cell[:1], "\"[{"),
+		slices.Contains(nestedColumns, column) && json.Valid([]byte(cell)):
+		return []byte(cell)
+	case column == "tags":
+		var tags []string
+		if cell[0] != '[' || json.Unmarshal([]byte(cell), &tags) != nil {
+			tags = strings.Split(cell, "|")
+		}
+		text, _ := json.Marshal(tags) // strings cannot fail
+		return text
+	}
+	return quotedJSON(cell)
+}
+
+func quotedJSON(text string) []byte {
+	quoted, _ := json.Marshal(text) // a string cannot fail
+	return quoted
+}
+
+// Passed implements Source.
+func (t *ownTable) Passed() int64 { return t.passed() }
+
+// Summary implements Source.
+func (t *ownTable) Summary() Summary { return Summary{Format: Shunt} }
+
+// isOwnTable reports whether headings are those of an export of ours.
+func isOwnTable(headings []string) bool {
+	return len(headings) > 5 && slices.Equal(headings[:2], []string{"code", "short_url"}) && slices.Contains(headings, "redirect_status")
+}
+
+// ownTableOf returns the rows of an export of ours; nil: it is none.
+func ownTableOf(file io.ReaderAt, size int64, kind container, o *Options) (Source, error) {
+	if kind != inTable || len(o.Columns) > 0 {
+		return nil, nil
+	}
+	t, err := openTable(file, size, nil)
+	if err != nil || !isOwnTable(t.headings) {
+		return nil, err
+	}
+	return &ownTable{t}, nil
+}
