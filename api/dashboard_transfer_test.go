@@ -1,7 +1,10 @@
 package api
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -129,4 +132,23 @@ func TestAnImportAddsDomainsIfItIsTold(t *testing.T) {
 	expect.Equal(t, form.values.Get("owner"), "all", "of an admin: got %v", form)
 	r := st.get("/api/v1/export?include=unique&owner=all&domain=new.test", b.cookie, ownPage)
 	r.expect(t, "the export of the domain", 200, `"code":"one"`)
+}
+
+// The page reads what the command reads: the dump of another system, packed.
+func TestThePageImportsWhatAnotherSystemGivesOut(t *testing.T) {
+	st := newSite(t, nil)
+	dump, err := os.ReadFile("source/testdata/files/yourls-mariadb.sql")
+	expect.OK(t, err)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	expect.NoError(t, expect.Err(w.Write(dump)))
+	expect.NoError(t, w.Close())
+	b := st.browseAs("root@example.com", account.RoleAdmin)
+	b.upload("1", packed.String()).want("Created 4", "Refused 0", "read as yourls", "status 301", "These codes differ only by case from others: Spring.")
+	st.get("/emoji").expect(t, "", 301, header("Location", "https://shop.example/%F0%9F%8C%B8"))
+	pages, err := os.ReadFile("source/testdata/files/bitly-pages.json")
+	expect.OK(t, err)
+	b.upload("1", string(pages)).want("Created 3", "Refused 2", "was at brand.example", "They were at bit.ly, brand.example.", "archived")
+	b.upload("1", "Ziel,Code\nhttps://a.example/,x\n").want("no column of targets")
+	b.upload("1", "\x1f\x8bnothing").want("gzip")
 }

@@ -2,6 +2,9 @@ package dashboard
 
 import (
 	"bytes"
+	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -131,6 +134,9 @@ type imported struct {
 	Stopped                    string        // why it did not come to the end of the file; empty: it did
 	Before                     int           // the line that was read last, if it stopped
 	Owner                      uint32        // of the links
+	Met                        source.Summary
+	Hosts                      []string // at which the links were
+	Lost                       []string // values that have no place here, by name
 }
 
 type refusedLine struct {
@@ -138,17 +144,39 @@ type refusedLine struct {
 	Problem string
 }
 
-// importLines imports the lines of a file from the last to the first, as many at once as one request of the API may
-// have: exports have the newest link first, and the list shows the link that was made last first. If it cannot go on
-// after some, the outcome says so.
+// maxUnpackedBytes bounds what a packed file may have in it.
+const maxUnpackedBytes = 64 << 20
+
+var errUnpacked = fmt.Errorf("has more than %d MiB in it; use the command “shunt import”", maxUnpackedBytes>>20)
+
+// recordsOf returns the links of a file, which may be packed.
+func recordsOf(text []byte) (source.Source, error) {
+	if source.IsPacked(text) {
+		unpacked, err := source.Unpack(text, bytes.NewReader(text))
+		if err == nil {
+			text, err = io.ReadAll(io.LimitReader(unpacked, maxUnpackedBytes+1))
+			_ = unpacked.Close() // it was only read
+		}
+		if err == nil && len(text) > maxUnpackedBytes {
+			err = errUnpacked
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return source.Open(bytes.NewReader(text), int64(len(text)), source.Options{Newest: true})
+}
+
+// importLines imports the links of a file, as many at once as one request of the API may have. If it cannot go on after
+// some, the outcome says so.
 func (r *request) importLines(f upload) (*imported, error) {
 	guard, err := ownerOf(f)
 	if err != nil {
 		return nil, err
 	}
-	lines, err := source.Lines(bytes.NewReader(f.text), int64(len(f.text)), true)
+	lines, err := recordsOf(f.text)
 	if err != nil {
-		return nil, err
+		return nil, jsonbody.FieldError("file", "format", err.Error())
 	}
 	done, end := &imported{Owner: guard.User}, r.Now().Add(ops.Patience)
 	for text, numbers := done.next(lines); len(numbers) > 0; text, numbers = done.next(lines) {
@@ -176,6 +204,9 @@ func (r *request) importLines(f upload) (*imported, error) {
 		r.add(done, results, numbers)
 		done.Before = numbers[len(numbers)-1]
 	}
+	done.Met = lines.Summary()
+	done.Hosts, done.Lost = slices.Sorted(maps.Keys(done.Met.Hosts)), slices.Sorted(maps.Keys(done.Met.Lost))
+	done.Hosts = slices.DeleteFunc(done.Hosts, func(host string) bool { return host == "" })
 	slices.SortFunc(done.Lines, func(a, b refusedLine) int { return a.Line - b.Line })
 	return done, nil
 }

@@ -14,7 +14,7 @@ const brokenExport = "urn:shunt:problem:"
 
 // openLines returns the lines of JSON of a file, the oldest link first: from the last to the first if it is an export,
 // or if its first link is newer than its last.
-func openLines(file io.ReaderAt, size int64) (Source, error) {
+func openLines(file io.ReaderAt, size int64, newest bool) (Source, error) {
 	first, err := firstLink(newLines(file, size, false))
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func openLines(file io.ReaderAt, size int64) (Source, error) {
 	case strings.HasPrefix(last.Type, brokenExport):
 		return nil, ErrBroken
 	}
-	return Lines(file, size, first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
+	return Lines(file, size, newest || first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
 }
 
 // linkEnd has the parts of the first and the last line that decide about the order.

@@ -38,6 +38,7 @@ type Summary struct {
 // Options decide about files that are not ours.
 type Options struct {
 	Format  string            // one of Formats; empty: the content tells
+	Newest  bool              // lines of JSON have the newest link first, whatever they say
 	Columns map[string]string // of a table, by the field of the API
 	Zone    *time.Location    // of times without one; nil: UTC
 	// Hosts are the domains for links that were at a host. Of several hosts in a file, those of the first one need
@@ -98,7 +99,7 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		return nil, err
 	}
 	if kind == ours {
-		return openLines(file, size)
+		return openLines(file, size, o.Newest)
 	}
 	if t, err := ownTableOf(file, size, kind, &o); t != nil || err != nil {
 		return t, err
