@@ -261,9 +261,9 @@ func TestADashboardFormKeepsRulesAndSplit(t *testing.T) {
 	}
 }
 
-// BenchmarkChoice measures answerPlain for a link with one target, without and with a query that is forwarded, with four
-// rules and such a query of which the browser meets the third or none, and with a split. Requests of one connection have the same fields, so the visitor is known from the one
-// before; memo=off forgets that.
+// BenchmarkChoice measures answerPlain for a link with one target, without and with a query that is forwarded, with
+// four rules and such a query of which the browser meets the third or none, and with a split. Requests of one
+// connection have the same fields, so the visitor is known from the one before; memo=off forgets that.
 func BenchmarkChoice(b *testing.B) {
 	const last = "&utm_source=print"
 	lines := []string{

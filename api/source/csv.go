@@ -197,7 +197,8 @@ func tableOfAddresses(text string, separator rune) container {
 	return ours
 }
 
-// hasAddress reports whether the second row of a text has an address: then the first one has headings, whatever they are.
+// hasAddress reports whether the second row of a text has an address: then the first one has headings, whatever they
+// are.
 func hasAddress(text string, separator rune) bool {
 	_, rest, _, _ := sheet.CutRow(text, separator)
 	row, _, _, _ := sheet.CutRow(rest, separator)

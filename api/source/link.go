@@ -35,8 +35,8 @@ func (l *link) text() []byte {
 	return b
 }
 
-// momentForms are those of times that systems write, beside numbers of seconds or milliseconds: with a T after the date,
-// a blank, or nothing.
+// momentForms are those of times that systems write, beside numbers of seconds or milliseconds: with a T after the
+// date, a blank, or nothing.
 var momentForms = [3][]string{
 	{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05"},
 	{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z0700", "2006-01-02 15:04", "2006/01/02 15:04:05"},
