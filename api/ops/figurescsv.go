@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"strconv"
-	"strings"
 	"time"
+
+	"shunt/api/sheet"
 )
 
 // figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
@@ -95,9 +96,7 @@ func (w *figuresWriter) total(name, code string, f *Figures) {
 
 func (w *figuresWriter) row(cells ...string) {
 	for i, cell := range cells {
-		if strings.IndexAny(cell, "=+-@\t\r") == 0 {
-			cells[i] = "'" + cell
-		}
+		cells[i] = sheet.Harmless(cell)
 	}
 	_ = w.csv.Write(cells) // into memory
 }

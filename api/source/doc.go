@@ -2,12 +2,34 @@
 // dashboard's page have the same sources. It knows files, and neither HTTP nor what a link is.
 //
 // A Source reads the records of a file one after the other, each a link or the reason why it is none.
-// A record that is wrong never ends a file. The order is that in which links are to be made: exports
-// have the newest link first, so they are read from the last line to the first, and then the lists of
-// the new server have the same order. A record has a number for messages; how far an import has come
-// is a number of records, since a source reads the same records again in the same order. Memory does
-// not depend on the length of a file.
+// A record that is wrong never ends a file. A record has a number for messages; how far an import has
+// come is a number of records, since a source reads the same records again in the same order. Memory
+// does not depend on the length of a file.
 //
-// The one format is lines of JSON. A new format is a Source of its own in a file here, and its place
-// in Open, which tells formats apart by their content.
+//	file ──▶ container ──▶ rows ──▶ fields ──▶ links
+//	         JSON lines, CSV,       by names   of a system
+//	         pages of JSON, SQL,
+//	         rules of a proxy
+//
+// The order is that in which links are to be made. Our exports have the newest link first, so lines of
+// JSON of ours are read from the last to the first, and then the lists of the new server have the same
+// order. Other files are read as they stand.
+//
+// # What a file is
+//
+// Its content tells, container.go: no system marks its files, but each has names for its values that no
+// other has together (system.go). Then one table of names (fields.go) says which value is which field
+// of a link, for all systems, since they hardly differ: where they do, the system's row says so. A new
+// system is a row there, with a file of its own in testdata/files; a new heading of a column is a name
+// in fields.go; a new container implements rows.
+//
+// # What does not fit
+//
+// Nothing is folded, cut or invented: a value that has no place in a link is counted by its name, a
+// record without a code or a target, with a password that is not in the file, or with a pattern is
+// refused with the reason, and the server refuses what is no link to it. A title is the exception: it
+// has one line here, so the ends of its lines become blanks.
+//
+// Links of several hosts in one file would collide if all became links of one domain. So those of the
+// first host name no domain, and those of others are refused until somebody says where they go.
 package source
