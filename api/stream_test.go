@@ -115,8 +115,8 @@ func figuresEvent(hits, unique int) string {
 // openStreams returns the number of streams that hold a place.
 func (s *Server) openStreams() int { return s.live.Held() }
 
-// beforeComments is long, also on a busy machine, and ends before a stream sends a comment, by which it would learn that
-// its client is gone.
+// beforeComments is long, also on a busy machine, and ends before a stream sends a comment, by which it would learn
+// that its client is gone.
 const beforeComments = 10 * time.Second
 
 // awaitStreams waits until n streams are open.
