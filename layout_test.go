@@ -229,6 +229,7 @@ var rooms = map[string]room{
 	"cmd/shunt/browser":        {users: nobody},
 	"cmd/shunt/certs":          {knows: []string{"cmd/shunt/settings"}},
 	"cmd/shunt/certs/certtest": {users: nobody},
+	"cmd/shunt/porttest":       {users: nobody},
 	"cmd/shunt/cluster": {
 		knows: []string{"api", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/node", "cmd/shunt/serve", "cmd/shunt/settings", "cmd/shunt/upkeep", "cmd/shunt/usage", "engine/plural", "storage"},
 		users: []string{"cmd/shunt"},

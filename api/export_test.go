@@ -54,9 +54,7 @@ func (st *site) awaitExports(n int) {
 	st.t.Helper()
 	open := st.calls.ExportsHeld
 	for start := time.Now(); open() != n; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 5*time.Second {
-			st.t.Fatalf("%d exports are open after 5 s, want %d", open(), n)
-		}
+		expect.MustThat(st.t, time.Since(start) <= patienceOfTests, "%d exports are open after %v, want %d", open(), patienceOfTests, n)
 	}
 }
 

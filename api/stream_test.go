@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,17 +80,22 @@ func (c *liveClient) read(body io.Reader) {
 	c.err = scanner.Err()
 }
 
-// want checks that the next event comes within d; "" is the regular end.
-func (c *liveClient) want(d time.Duration, want string) {
+// want checks the next event; "" is the regular end. When each comes is measured in api/links/live_test.go. Before it
+// those may come that are named.
+func (c *liveClient) want(want string, before ...string) {
 	c.t.Helper()
 	select {
 	case got, open := <-c.events:
+		if open && slices.Contains(before, got) {
+			c.want(want)
+			return
+		}
 		expect.That(c.t, got == want && open != (want == ""), "got %q, want %q", got, want)
 		if !open {
 			expect.NoError(c.t, c.err, "the stream broke off")
 		}
-	case <-time.After(d):
-		c.t.Errorf("no %q within %v", want, d)
+	case <-time.After(patienceOfTests):
+		c.t.Errorf("no %q within %v", want, patienceOfTests)
 	}
 }
 
@@ -109,20 +115,20 @@ func figuresEvent(hits, unique int) string {
 // openStreams returns the number of streams that hold a place.
 func (s *Server) openStreams() int { return s.live.Held() }
 
+// beforeComments is long, also on a busy machine, and ends before a stream sends a comment, by which it would learn
+// that its client is gone.
+const beforeComments = 10 * time.Second
+
 // awaitStreams waits until n streams are open.
 func (st *site) awaitStreams(n int) {
 	st.t.Helper()
 	for start := time.Now(); st.openStreams() != n; time.Sleep(time.Millisecond) {
-		if time.Since(start) > 2*time.Second {
-			st.t.Fatalf("%d streams are open after 2 s, want %d", st.openStreams(), n)
-		}
+		expect.MustThat(st.t, time.Since(start) <= beforeComments, "%d streams are open after %v, want %d", st.openStreams(), beforeComments, n)
 	}
 }
 
 // fasthttpCleaner sleeps 10 s before it notices that its server is shut down.
 var fasthttpCleaner = goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2")
-
-const soon = 500 * time.Millisecond
 
 // liveStreamsCaller is how many streams a caller may have open.
 const liveStreamsCaller = 16
@@ -134,7 +140,7 @@ func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
 		st.shorten(`{"url":"http://a/","alias":"x"}`)
 		st.get("/x", browser)
 		c, _ := live(t, st.realAddress(), st.token, "x/live")
-		c.want(soon, figuresEvent(1, 1))
+		c.want(figuresEvent(1, 1))
 		for name, want := range map[string]string{
 			"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": "", "X-Content-Type-Options": "nosniff",
 		} {
@@ -142,15 +148,15 @@ func TestLiveFiguresComeAtOnceAndWhenTheyChange(t *testing.T) {
 		}
 		st.get("/x", browser)
 		st.get("/x", "User-Agent: curl/8")
-		c.want(2*time.Second, figuresEvent(3, 2))
+		c.want(figuresEvent(3, 2), figuresEvent(2, 1)) // a look may fall between the two
 		c.silent(2500 * time.Millisecond)
 		st.get("/x", "User-Agent: Twitterbot/1.0")
 		c.silent(1500 * time.Millisecond)
 		st.get("/x", browser)
-		c.want(2*time.Second, figuresEvent(4, 2))
+		c.want(figuresEvent(4, 2))
 		st.call("DELETE", "/links/x", "")
-		c.want(2*time.Second, `event: end|data: {"reason":"deleted"}`)
-		c.want(soon, "")
+		c.want(`event: end|data: {"reason":"deleted"}`)
+		c.want("")
 		st.awaitStreams(0)
 	})
 }
@@ -161,9 +167,9 @@ func TestAStreamOutlivesARequestThatIsTheLast(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)
 	c, _ := liveAt(t, st.realAddress(), "/api/v1/stats/x/live", bearer(st.token), "Connection: close")
-	c.want(2*time.Second, figuresEvent(0, 0))
+	c.want(figuresEvent(0, 0))
 	st.get("/x", browser)
-	c.want(4*time.Second, figuresEvent(1, 1))
+	c.want(figuresEvent(1, 1))
 	expect.OK(t, c.conn.Close())
 	st.awaitStreams(0)
 }
@@ -183,17 +189,17 @@ func TestALiveStreamEndsWithTheTokenThatOpenedIt(t *testing.T) {
 	first, _ := live(t, address, text, "x/live")
 	second, _ := live(t, address, expiring, "x/live")
 	for _, c := range []*liveClient{stays, first, second} {
-		c.want(soon, figuresEvent(0, 0))
+		c.want(figuresEvent(0, 0))
 	}
 	expect.NoError(t, st.accounts.RevokeToken(account.Caller{}, admin.ID, revoked.ID))
-	first.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
-	first.want(soon, "")
+	first.want(`event: end|data: {"reason":"unauthorized"}`)
+	first.want("")
 	second.silent(0)
 	st.now.Add(60_000)
-	second.want(2*time.Second, `event: end|data: {"reason":"unauthorized"}`)
-	second.want(soon, "")
+	second.want(`event: end|data: {"reason":"unauthorized"}`)
+	second.want("")
 	st.get("/x", browser)
-	stays.want(2*time.Second, figuresEvent(1, 1))
+	stays.want(figuresEvent(1, 1))
 	st.awaitStreams(1)
 }
 
@@ -203,13 +209,13 @@ func TestShutdownEndsLiveStreams(t *testing.T) {
 		st := newSite(t, nil)
 		st.shorten(`{"url":"http://a/","alias":"x"}`)
 		c, _ := live(t, st.realAddress(), st.token, "x/live")
-		c.want(soon, figuresEvent(0, 0))
+		c.want(figuresEvent(0, 0))
 		start := time.Now()
 		expect.NoError(t, st.Shutdown(t.Context()), "Shutdown")
 		took := time.Since(start)
-		expect.That(t, took <= 2*time.Second, "Shutdown took %v, want at most 2 s", took)
-		c.want(soon, `event: end|data: {"reason":"shutdown"}`)
-		c.want(soon, "")
+		expect.That(t, took <= beforeComments, "Shutdown took %v, want at most %v", took, beforeComments)
+		c.want(`event: end|data: {"reason":"shutdown"}`)
+		c.want("")
 	})
 }
 
@@ -221,18 +227,18 @@ func TestLiveStreamsAreBoundedForACallerAndInAll(t *testing.T) {
 	clients := make([]*liveClient, liveStreamsCaller)
 	for i := range clients {
 		clients[i], _ = live(t, address, st.token, "x/live")
-		clients[i].want(soon, figuresEvent(0, 0))
+		clients[i].want(figuresEvent(0, 0))
 	}
 	_, r := live(t, address, st.token, "x/live")
 	r.expect(t, "one too many", 503, problemOf("overloaded"), some("Retry-After"))
 	ann := st.member("ann@example.com")
 	st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
 	other, _ := live(t, address, ann, "y/live")
-	other.want(soon, figuresEvent(0, 0))
+	other.want(figuresEvent(0, 0))
 	expect.NoError(t, clients[0].conn.Close())
 	st.awaitStreams(liveStreamsCaller) // its place is free long before the stream sends anything
 	again, _ := live(t, address, st.token, "x/live")
-	again.want(soon, figuresEvent(0, 0))
+	again.want(figuresEvent(0, 0))
 }
 
 func TestHEADOpensNoLiveStream(t *testing.T) {
@@ -255,20 +261,20 @@ func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
 	defer stuck.Close()
 	expect.OK(t, expect.Err(io.WriteString(stuck, requestText("GET", "/api/v1/stats/x/live", "", "Authorization: Bearer "+st.token))))
 	well, _ := live(t, st.realAddress(), st.token, "x/live")
-	well.want(soon, figuresEvent(0, 0))
+	well.want(figuresEvent(0, 0))
 	st.awaitStreams(2)
 	var hits int
 	for start := time.Now(); st.openStreams() == 2; { // hours of sweeps, a few a second
-		expect.MustThat(t, time.Since(start) <= 20*time.Second, "the client that does not read is still there")
+		expect.MustThat(t, time.Since(start) <= time.Minute, "the client that does not read is still there")
 		st.get("/x", browser)
 		hits++
-		well.want(2*time.Second, figuresEvent(hits, 1))
+		well.want(figuresEvent(hits, 1))
 		for range 10 {
 			st.public.Sweep()
 		}
 	}
 	st.get("/x", browser)
-	well.want(2*time.Second, figuresEvent(hits+1, 1))
+	well.want(figuresEvent(hits+1, 1))
 }
 
 func TestShutdownEndsLiveStreamsOfTheSocket(t *testing.T) {

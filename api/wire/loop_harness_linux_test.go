@@ -124,7 +124,7 @@ func newLoopSiteAt(t *testing.T, g *Group, ln net.Listener, files int) *loopSite
 func (st *loopSite) awaitLoops(t *testing.T) {
 	t.Helper()
 	st.Beat()
-	for deadline := time.Now().Add(10 * time.Second); !st.Beat(); runtime.Gosched() {
+	for deadline := time.Now().Add(patienceOfTests); !st.Beat(); runtime.Gosched() {
 		expect.MustThat(t, !time.Now().After(deadline), "a loop does not run")
 	}
 }
@@ -149,11 +149,10 @@ func (st *loopSite) wantNothingLeft(t *testing.T) {
 
 // awaitFewer waits until fewer than n descriptors are open. It returns false if that does not happen.
 func awaitFewer(t *testing.T, n int) bool {
-	for range 1000 {
+	for deadline := time.Now().Add(patienceOfTests); time.Now().Before(deadline); runtime.Gosched() {
 		if openFiles(t) < n {
 			return true
 		}
-		runtime.Gosched()
 	}
 	return false
 }

@@ -12,7 +12,7 @@ import (
 // writeAccountSomewhere writes a row of accounts at the node that leads.
 func writeAccountSomewhere(t *testing.T, members []*member, key, value string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(patienceOfTests); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		for _, m := range members {
 			done := make(chan error, 1)
 			m.store.Accounts().Write([][2][]byte{{[]byte(key), []byte(value)}}, nil, nil, func(err error) { done <- err })

@@ -151,6 +151,13 @@ func (l *lines) count(what string) int {
 	return strings.Count(l.text.String(), what)
 }
 
+// String returns it all.
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func (l *memLog) span() (floor, head uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,7 +166,7 @@ func (l *memLog) span() (floor, head uint64) {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patienceOfTests); !is(); time.Sleep(10 * time.Millisecond) {
 		expect.MustThat(t, !time.Now().After(deadline), "not in time: %s", what)
 	}
 }
@@ -185,12 +192,12 @@ func TestALeaderTrimsTheLog(t *testing.T) {
 	eventually(t, "it is trimmed up to the laggard", func() bool { floor, _ := log.span(); return floor == 101 })
 	time.Sleep(2 * trimInterval)
 	floor, _ := log.span()
-	expect.That(t, floor == 101 && logged.count("trimmed past a node") == 0, "the first entry is %d; logged: %s", floor, logged.text.String())
+	expect.That(t, floor == 101 && logged.count("trimmed past a node") == 0, "the first entry is %d; logged: %s", floor, logged)
 	create(1150, 1500)
 	eventually(t, "it is trimmed past the laggard", func() bool { floor, head := log.span(); return floor == head-mostKept+1 })
 	time.Sleep(2 * trimInterval)
 	n := logged.count("trimmed past a node")
-	expect.That(t, n == 1 && logged.count("node=laggard") == 1, "it was reported %d times: %s", n, logged.text.String())
+	expect.That(t, n == 1 && logged.count("node=laggard") == 1, "it was reported %d times: %s", n, logged)
 	nodes.set(members)
 	eventually(t, "a forgotten node is not waited for", func() bool { floor, head := log.span(); return floor == head-minKept+1 })
 	log.depose() // the next leader trims, too

@@ -70,7 +70,7 @@ func (b *tab) sameDocument() {
 // reads returns the text of the element that a selector finds first, "" if there is none.
 func (b *tab) reads(selector string) string {
 	b.t.Helper()
-	return strings.TrimSpace(eval[string](b, "document.querySelector("+jsonOf(selector)+")?.textContent ?? ''"))
+	return strings.TrimSpace(read[string](b, "document.querySelector("+jsonOf(selector)+")?.textContent ?? ''"))
 }
 
 // choose puts a file of this machine into the field of that name.

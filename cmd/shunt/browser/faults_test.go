@@ -19,12 +19,23 @@ func TestADayOfUTCStaysADay(t *testing.T) {
 	d := openDesk(t, localhost, openTab)
 	d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "abc"})
 	call(d.tab, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "America/Los_Angeles"})
-	for range 2 { // the second time the server knows the zone
-		d.visit("/_/link/abc?period=30d", http.StatusOK)
-		d.sees(" to " + time.Now().UTC().Format("2 January 2006") + ", days of UTC.")
+	there, err := time.LoadLocation("America/Los_Angeles")
+	expect.OK(t, err)
+	wantToday := func(period string, zone *time.Location) {
+		t.Helper()
+		today := func() string {
+			return " to " + time.Now().In(zone).Format("2 January 2006") + ", days of " + zone.String() + "."
+		}
+		before := today()
+		d.visit("/_/link/abc?period="+period, http.StatusOK)
+		d.until("it says"+before, func() bool { // or the day that began meanwhile
+			return strings.Contains(d.text(), before) || strings.Contains(d.text(), today())
+		})
 	}
-	d.visit("/_/link/abc?period=7d", http.StatusOK)
-	d.sees(" to " + time.Now().Add(-8*time.Hour).UTC().Format("2 January 2006") + ", days of America/Los_Angeles.")
+	for range 2 { // the second time the server knows the zone
+		wantToday("30d", time.UTC)
+	}
+	wantToday("7d", there)
 }
 
 // The pages are English, so no word of another language is in them, whatever the browser's is.
@@ -66,11 +77,11 @@ func TestAfterAWrongPasswordItIsTypedAgain(t *testing.T) {
 	withAndWithoutScript(t, func(d *desk) {
 		b := openTab(d.t, d.base)
 		b.visit("/_/sign-in", http.StatusOK)
-		expect.Equal(d.t, eval[string](b, "document.activeElement.id"), "email", "the focus at first")
+		b.until("the focus is at the address", func() bool { return read[string](b, "document.activeElement.id") == "email" })
 		b.fill(field("E-mail"), emails[admin])
 		b.fill(field("Password"), "wrong")
 		b.submit(button("Sign in"), http.StatusUnauthorized)
-		expect.Equal(d.t, eval[string](b, "document.activeElement.id"), "password", "the focus after it")
+		b.until("the focus is at the password", func() bool { return read[string](b, "document.activeElement.id") == "password" })
 	})
 }
 

@@ -42,9 +42,12 @@ func field(name string) thing {
 // all returns the elements of the page that are e.
 func (b *tab) all(e thing) (found []cdp.BackendNodeID) {
 	b.t.Helper()
-	document := call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "document"}).Result.ObjectID
-	// Another page may have replaced the document meanwhile; then there is nothing yet.
-	for _, n := range quietly(b, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: document}).Nodes {
+	// Another page may replace the document meanwhile; then there is nothing yet.
+	document := quietly(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "document"}).Result
+	if document == nil {
+		return nil
+	}
+	for _, n := range quietly(b, accessibility.QueryAXTree, accessibility.QueryAXTreeParams{ObjectID: document.ObjectID}).Nodes {
 		if !n.Ignored && slices.Contains(e.roles, said(n.Role)) && strings.TrimSpace(said(n.Name)) == e.name {
 			found = append(found, n.BackendDOMNodeID)
 		}

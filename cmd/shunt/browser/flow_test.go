@@ -87,10 +87,11 @@ func (w *walk) setUp() (code string) {
 	b.fill(field("Password"), password)
 	b.follow(button("Set password and sign in"))
 	b.click(button("For programs: your first token"))
-	token := tokenText.FindString(b.text())
-	if token == "" {
-		w.t.Fatalf("there is no token on the page:\n%s", b.text())
-	}
+	var token string
+	b.until("there is a token on the page", func() bool {
+		token = tokenText.FindString(b.text())
+		return token != ""
+	})
 	line := regexp.MustCompile(`curl .*`).FindString(b.text())
 	expect.MustContains(w.t, line, token, "the line for curl does not have the token")
 	answer := w.curl(line)
@@ -150,7 +151,7 @@ func (w *walk) countLive(code string) {
 // hits returns the number under "Hits of all time" on the page of a link.
 func (b *tab) hits() int {
 	b.t.Helper()
-	return eval[int](b, `(() => {
+	return read[int](b, `(() => {
 		const name = [...document.querySelectorAll('dt')].find(e => e.firstChild.textContent.trim() === 'Hits of all time');
 		return name ? parseInt(name.nextElementSibling.textContent.replace(/\D/g, '')) : -1;
 	})()`)

@@ -223,7 +223,7 @@ func (h *haunted) typed(b *tab) {
 		b.click(field("Search"))
 		b.fill(field("Search"), text)
 		b.until("it has searched", func() bool {
-			return eval[bool](b, `document.readyState === 'complete' && !document.querySelector('#results[aria-busy]') &&
+			return read[bool](b, `document.readyState === 'complete' && !document.querySelector('#results[aria-busy]') &&
 				(new URLSearchParams(location.search).get('q') ?? '') === document.getElementById('q').value`)
 		})
 		b.wantText()
@@ -274,10 +274,8 @@ func (h *haunted) imported(b *tab) {
 // submitAny clicks e, which loads a page, whatever the status of its answer.
 func (b *tab) submitAny(e thing) {
 	b.t.Helper()
-	before := b.watch.loads()
-	b.click(e)
-	b.until("a page loads", func() bool { return b.watch.loads() > before })
-	b.drawn()
+	b.awaitPage(func() { b.click(e) })
+	b.drawn(focusPatience)
 }
 
 // The name of the brand is on every page of everybody.
@@ -325,7 +323,5 @@ func (b *tab) nextPage() thing {
 // anyAnswer opens the page at path, whatever the status of its answer.
 func (b *tab) anyAnswer(path string) {
 	b.t.Helper()
-	before := b.watch.loads()
-	call(b, page.Navigate, page.NavigateParams{URL: b.base + path})
-	b.until("a page loads", func() bool { return b.watch.loads() > before })
+	b.awaitPage(func() { call(b, page.Navigate, page.NavigateParams{URL: b.base + path}) })
 }

@@ -28,7 +28,7 @@ func TestAVisitorTypesThePasswordOfALink(t *testing.T) {
 			b.submit(button("Open the link"), http.StatusUnauthorized)
 			b.sees("That is not the password.")
 			b.fill(field("Password"), "open sesame")
-			b.key("Enter")
+			b.loading(http.StatusOK, func() { b.key("Enter") })
 			b.find(heading("The target"))
 			b.isAt("/target")
 			b.visit("/"+code, http.StatusOK)

@@ -26,10 +26,10 @@ func TestLinksAreSelectedByKeys(t *testing.T) {
 	d := startDemo(t)
 	b := d.open(t, row{path: "/_/links", as: admin})
 	b.keys = true
-	shown := func() bool { return eval[bool](b, "!document.getElementById('chosen').hidden") }
+	shown := func() bool { return read[bool](b, "!document.getElementById('chosen').hidden") }
 	expect.That(t, !shown(), "the form is shown before a link is selected")
 	b.click(field("Select " + demoCode))
-	expect.That(t, shown(), "the form is not shown")
+	b.until("the form is shown", shown)
 	b.click(field("Select volunteers"))
 	b.sees("2 links selected")
 	b.click(field("Select volunteers"))
@@ -58,7 +58,7 @@ func TestTheMenuOfARowClosesOnEscape(t *testing.T) {
 	b.click(more)
 	b.tabTo(link("Duplicate"))
 	b.key("Escape")
-	expect.That(t, b.focus().is(more) && !b.has(link("Duplicate")), "the focus is at %v, the menu is open: %v", b.focus(), b.has(link("Duplicate")))
+	b.until("the menu is closed, and its button has the focus", func() bool { return b.focus().is(more) && !b.has(link("Duplicate")) })
 }
 
 // A filter is saved, gets another name and is deleted; links that are selected are deleted after a question.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/cmd/shunt/porttest"
 	"shunt/engine/expect"
 )
 
@@ -70,7 +71,7 @@ func startServer(t *testing.T, w way, flags ...string) *server {
 // start.
 func tryServer(t *testing.T, w way, flags ...string) (*server, error) {
 	t.Helper()
-	binary, address := shuntBinary(t), freeAddress(t, w.ip)
+	binary, address := shuntBinary(t), porttest.Hold(t, w.ip) // the port is part of the base URL
 	_, port, _ := net.SplitHostPort(address)
 	s := &server{t: t, base: w.origin + ":" + port, dir: filepath.Join(t.TempDir(), "data"), client: clientOf(t, address)}
 	args := append([]string{"serve", "--data", s.dir, "--listen", address, "--admin-listen", "127.0.0.1:0", "--base-url", s.base}, w.flags...)
@@ -132,16 +133,6 @@ func (s *server) run(input string, args ...string) string {
 		s.t.Fatalf("shunt %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// freeAddress returns an address with a port that was free a moment ago. The port must be known
-// before the start, because it is part of the base URL.
-func freeAddress(t *testing.T, ip string) string {
-	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
-	expect.OK(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // clientOf returns a client that reaches address under any name.

@@ -1,7 +1,9 @@
 package browser
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
 
 	"shunt/engine/expect"
 )
@@ -40,34 +43,49 @@ func (b *tab) reload() {
 // back goes back to the page before.
 func (b *tab) back() {
 	b.t.Helper()
-	b.loading(http.StatusOK, func() { // asked of the browser, because the page may be gone before it has answered
+	b.loaded(http.StatusOK, func() { // asked of the browser, because the page may be gone before it has answered
 		h := call(b, page.GetNavigationHistory, cdp.Empty{})
 		call(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: h.Entries[h.CurrentIndex-1].ID})
 	})
+	b.drawn(time.Second) // a page that comes back keeps its focus
 }
 
-// loading does what makes the tab load a page, waits until that is loaded, and checks the status of
-// its answer.
+// loading does what makes the tab load a page, waits until that is loaded and drawn, and checks the status of its
+// answer.
 func (b *tab) loading(status int, do func()) {
 	b.t.Helper()
-	before := b.watch.loads()
-	do()
-	b.until("a page loads", func() bool { return b.watch.loads() > before })
+	b.loaded(status, do)
+	b.drawn(focusPatience)
+}
+
+// loaded does what loading does, but does not wait until the page is drawn.
+func (b *tab) loaded(status int, do func()) {
+	b.t.Helper()
+	b.awaitPage(do)
 	if got := b.watch.present(); got.status != int64(status) {
 		b.t.Fatalf("%s: got status %d, want %d:\n%s", got.url, got.status, status, b.text())
 	}
-	b.drawn()
 }
+
+// awaitPage does what makes the tab load a page, and waits until that is loaded. A load of the page before does not
+// count.
+func (b *tab) awaitPage(do func()) {
+	b.t.Helper()
+	before := b.watch.pages()
+	do()
+	b.until("a page loads", func() bool { return b.watch.hasLoaded(before) })
+}
+
+// focusPatience is how long a page may take until it has the focus where it wants it.
+const focusPatience = 5 * time.Second
 
 // drawn waits until the browser has drawn a page that has just loaded, and has put the focus where
 // the page wants it. No person is quicker than that, but a test is; the browser then complains that
-// something else has the focus already. A page that comes back keeps its focus, so drawn gives up
-// soon.
-func (b *tab) drawn() {
+// something else has the focus already. It gives up after limit.
+func (b *tab) drawn(limit time.Duration) {
 	b.t.Helper()
-	const soon = time.Second
-	for began := time.Now(); time.Since(began) < soon; time.Sleep(5 * time.Millisecond) {
-		if eval[bool](b, "!document.querySelector('[autofocus]') || document.activeElement !== document.body") {
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(5 * time.Millisecond) {
+		if read[bool](b, "!document.querySelector('[autofocus]') || document.activeElement !== document.body") {
 			return
 		}
 	}
@@ -79,7 +97,8 @@ func (b *tab) until(what string, ok func() bool) {
 	const pause = 10 * time.Millisecond
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("%s: waited in vain until %s; the page says:\n%s", b.watch.address(), what, b.text())
+			text, err := glance[string](b, textOfPage)
+			b.t.Fatalf("%s: waited in vain until %s; the page says (%v):\n%s", b.watch.address(), what, err, text)
 		}
 	}
 }
@@ -100,16 +119,48 @@ func eval[T any](b *tab, expression string) (value T) {
 	return value
 }
 
+// read does what eval does for an expression that changes nothing: if another page replaces the present one meanwhile,
+// it reads that.
+func read[T any](b *tab, expression string) (value T) {
+	b.t.Helper()
+	err := error(nil)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if value, err = glance[T](b, expression); err == nil {
+			return value
+		}
+	}
+	b.t.Fatalf("reading %.200s: %v", expression, err)
+	return value
+}
+
+// glance does what read does, once.
+func glance[T any](b *tab, expression string) (value T, err error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	r, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, ReturnByValue: ptr(true)})
+	switch {
+	case err != nil:
+		return value, err
+	case r.ExceptionDetails != nil:
+		return value, fmt.Errorf("%s %+v", r.ExceptionDetails.Text, r.ExceptionDetails.Exception)
+	case len(r.Result.Value) > 0:
+		err = json.Unmarshal(r.Result.Value, &value)
+	}
+	return value, err
+}
+
+const textOfPage = "document.body ? document.body.innerText : ''"
+
 // text returns the text that the page shows.
 func (b *tab) text() string {
 	b.t.Helper()
-	return eval[string](b, "document.body ? document.body.innerText : ''")
+	return read[string](b, textOfPage)
 }
 
 // content returns all text of the page, also what it does not show now and what is in fields.
 func (b *tab) content() string {
 	b.t.Helper()
-	return eval[string](b, `(document.body ? document.body.textContent : '') + '\n' + document.title + '\n' +
+	return read[string](b, `(document.body ? document.body.textContent : '') + '\n' + document.title + '\n' +
 		[...document.querySelectorAll('input, textarea')].map(e => e.value).join('\n')`)
 }
 
@@ -141,7 +192,7 @@ func (b *tab) isAt(path string) {
 // path returns the path of the present page.
 func (b *tab) path() string {
 	b.t.Helper()
-	return eval[string](b, "location.pathname")
+	return read[string](b, "location.pathname")
 }
 
 // enter gives the tab the cookies of a session (server.logIn), without using a page.
@@ -160,7 +211,7 @@ func (b *tab) enter(session []*http.Cookie) {
 // query returns the value of a parameter of the present page's address.
 func (b *tab) query(name string) string {
 	b.t.Helper()
-	values, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "location.search"), "?"))
+	values, err := url.ParseQuery(strings.TrimPrefix(read[string](b, "location.search"), "?"))
 	expect.OK(b.t, err)
 	return values.Get(name)
 }

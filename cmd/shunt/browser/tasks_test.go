@@ -86,7 +86,7 @@ func (d *desk) createWithAlias() {
 func (d *desk) findLastWeeks() {
 	d.follow(link("Links"))
 	d.unfold("Filters and order", field("Created from (UTC)"))
-	d.fill(field("Created from (UTC)"), time.Now().UTC().AddDate(0, 0, -8).Format(time.DateOnly))
+	d.fill(field("Created from (UTC)"), time.Now().UTC().AddDate(0, 0, -9).Format(time.DateOnly))
 	d.look("offer 8", link("Offer number 8"))
 	d.follow(link("Offer number 8"))
 	d.isAt("/_/link/day8")
@@ -100,7 +100,7 @@ func (d *desk) look(words string, wanted thing) {
 		d.loading(http.StatusOK, func() { d.key("Enter") })
 	}
 	d.find(wanted)
-	d.until("nothing else is found", func() bool { return eval[int](d.tab, "document.querySelectorAll('table.rows tbody tr').length") == 1 })
+	d.until("nothing else is found", func() bool { return read[int](d.tab, "document.querySelectorAll('table.rows tbody tr').length") == 1 })
 }
 
 func (d *desk) changeTarget() {

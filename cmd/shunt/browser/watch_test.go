@@ -44,7 +44,8 @@ type watcher struct {
 		documents map[network.RequestID]bool // requests for pages that were answered below 500
 		document  document
 		parts     map[network.RequestID]*part // of the present document
-		loads     int
+		commits   int                         // pages that have taken the place of the one before
+		loads     int                         // of these, those up to the last one that has loaded
 	}
 }
 
@@ -160,10 +161,14 @@ func (w *watcher) strayed(address string) string {
 func (w *watcher) noteLocked(event any) {
 	switch e := event.(type) {
 	case *page.EventLoadEventFired:
-		w.mu.loads++
+		w.mu.loads = w.mu.commits
 	case *page.EventFrameNavigated:
+		if e.Frame.ParentID != "" {
+			return
+		}
+		w.mu.commits++
 		if e.Type == page.NavigationTypeBackForwardCacheRestore { // loads nothing
-			w.mu.loads++
+			w.mu.loads = w.mu.commits
 			w.mu.document = document{e.Frame.URL, http.StatusOK}
 		}
 	case *network.EventResponseReceived:
@@ -206,11 +211,18 @@ func (w *watcher) complaints() (all []string) {
 	return all
 }
 
-// loads returns how many pages the tab has loaded.
-func (w *watcher) loads() int {
+// pages returns how many pages the tab has had. The last one may not have loaded yet.
+func (w *watcher) pages() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mu.loads
+	return w.mu.commits
+}
+
+// hasLoaded reports whether the present page has loaded, and is not among the first n pages.
+func (w *watcher) hasLoaded(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.commits > n && w.mu.loads == w.mu.commits
 }
 
 // address returns the address of the present page.

@@ -37,6 +37,7 @@ func changes(t *testing.T, args ...string) (list []change) {
 // A change and its entry are on disk together, or neither is.
 func TestAKilledServerHasAnEntryForEachLinkAndNoOther(t *testing.T) {
 	t.Parallel()
+	const leastOfARound = 8
 	dir := filepath.Join(t.TempDir(), "data")
 	made := map[string]bool{} // codes of answered creates
 	for round := range 3 {
@@ -48,20 +49,27 @@ func TestAKilledServerHasAnEntryForEachLinkAndNoOther(t *testing.T) {
 			clients.Go(func() {
 				for n := 0; ; n++ {
 					code := fmt.Sprintf("r%dc%dn%d", round, client, n)
-					if send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"`+code+`"}`, "") != http.StatusCreated {
+					switch send(p.public+"/api/v1/shorten", token, `{"url":"https://example.org/","alias":"`+code+`"}`, "") {
+					case http.StatusCreated:
+						mu.Lock()
+						made[code] = true
+						mu.Unlock()
+					case http.StatusServiceUnavailable: // on a busy disk nobody may be told whether it is made
+					default:
 						return
 					}
-					mu.Lock()
-					made[code] = true
-					mu.Unlock()
 				}
 			})
 		}
-		killAfter(t, p, time.Duration(200+100*round)*time.Millisecond)
+		waited := await(t, "enough creates are answered", time.Minute, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(made) >= (round+1)*leastOfARound
+		})
+		killAfter(t, p, max(0, time.Duration(200+100*round)*time.Millisecond-waited))
 		clients.Wait()
 		<-p.ended
 	}
-	expect.MustThat(t, len(made) >= 10, "only %d creates were answered", len(made))
 	audited := map[string]int{}
 	for _, c := range changes(t, "--data", dir) {
 		if c.Action == "link.created" {

@@ -28,10 +28,11 @@ type clients struct {
 	stop   atomic.Bool
 	joined sync.WaitGroup
 
-	mu    sync.Mutex
-	moved *sync.Cond
-	codes []string // of links that were answered
-	hits  uint64   // visits that were answered
+	mu      sync.Mutex
+	moved   *sync.Cond
+	codes   []string // of links that were answered
+	unknown uint64   // links of which the server did not say in time whether they are there
+	hits    uint64   // visits that were answered
 }
 
 func startClients(t *testing.T, p *process) *clients {
@@ -102,11 +103,15 @@ func (c *clients) make(n int) {
 	for i := 0; !c.stop.Load(); i++ {
 		code := fmt.Sprintf("c%d-%d", n, i)
 		body := fmt.Sprintf(`{"url":"https://example.org/%s","alias":%q,"tags":["load"]}`, code, code)
-		if status, err := c.request(client, "POST", "/api/v1/shorten", body); status != 201 {
+		switch status, err := c.request(client, "POST", "/api/v1/shorten", body); {
+		case status == http.StatusServiceUnavailable: // on a busy disk a write may take longer than its client waits
+			c.did(func() { c.unknown++ })
+		case status != http.StatusCreated:
 			c.fail("%s: got %d, %v", code, status, err)
 			return
+		default:
+			c.did(func() { c.codes = append(c.codes, code) })
 		}
-		c.did(func() { c.codes = append(c.codes, code) })
 	}
 }
 
@@ -193,7 +198,7 @@ func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, "data")
-	p := startServer(t, dir, "--flush-interval", "1h")
+	p := startServer(t, dir, append([]string{"--flush-interval", "1h"}, journalInMemory(t)...)...)
 	c := startClients(t, p)
 	c.acknowledged(10, 50)
 	c.end()
@@ -204,7 +209,9 @@ func TestAnOfflineBackupHasTheHitsOfAKilledServer(t *testing.T) {
 	shunt(t, home, nil, "backup", "b", "--data", dir).want(t, exitDone, `backed up \d+ links, .* to .*b\n`, "copy it to another disk")
 	shunt(t, home, nil, "restore", "b", "--data", "new").want(t, exitDone, "restored", "")
 	restored := printed[checkOutcome](t, shunt(t, home, nil, "check", "--data", "new", "--json"))
-	expect.That(t, restored.OK && restored.Records.LinkHours != 0 && restored.Records.Links == uint64(len(c.codes)), "got %+v", restored)
+	links, made := restored.Records.Links, uint64(len(c.codes))
+	expect.That(t, restored.OK && restored.Records.LinkHours != 0 && links >= made && links <= made+c.unknown,
+		"got %+v; %d links were made, %d may have been", restored, made, c.unknown)
 }
 
 func TestCheckReportsAndRestoreRefusesDamage(t *testing.T) {

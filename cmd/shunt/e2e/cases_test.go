@@ -85,7 +85,8 @@ func (c *caseFolder) run(file string) {
 			c.serve(strings.Fields(strings.ReplaceAll(d.Input, "$DIR", c.dir))...)
 		case "stop":
 			c.server.terminate()
-		case "kill":
+		case "kill": // once it can lose no hit; the disk of the journal may have been busy
+			await(t, "all hits are in the journal or in the store", time.Minute, func() bool { return c.server.figure("shunt_journal_unprotected_records") == "0" })
 			c.server.kill()
 		case "log":
 			return c.log(d.Input)

@@ -61,7 +61,8 @@ func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 	}
 	dir := t.TempDir()
 	createStore(t, dir)
-	p := startServer(t, dir, "--trusted-proxy", "127.0.0.1")
+	args := append([]string{"--trusted-proxy", "127.0.0.1"}, journalInMemory(t)...)
+	p := startServer(t, dir, args...)
 	token := p.token("links:write", "links:read", "stats:read", "admin")
 	r := &e2e{t: t, server: p, token: token, random: rand.New(rand.NewPCG(seed[0], seed[1])), foreign: foreign}
 
@@ -75,12 +76,12 @@ func TestLinksHitsAndVisitorsOutliveARestartAndAKill(t *testing.T) {
 	r.timed("every figure is read", r.check)
 
 	p.terminate()
-	r.server = startServer(t, dir, "--trusted-proxy", "127.0.0.1", "--front", "fasthttp")
+	r.server = startServer(t, dir, append([]string{"--front", "fasthttp"}, args...)...)
 	r.timed("all of it after SIGTERM, by fasthttp alone", r.check)
 
 	r.timed(fmt.Sprintf("%d redirects", killedHits), func() { r.visit(killedHits) })
 	r.server.kill()
-	r.server = startServer(t, dir, "--trusted-proxy", "127.0.0.1")
+	r.server = startServer(t, dir, args...)
 	r.timed("all of it after kill -9", r.check)
 	r.server.terminate()
 }

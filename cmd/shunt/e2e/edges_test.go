@@ -7,11 +7,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,11 +22,11 @@ import (
 type edgeSite struct {
 	t      *testing.T
 	writer *process
-	args   []string // with which the writer starts; none: it gets its address of the first start again
+	args   []string // with which the writer starts; none: it keeps its address, and its journal is in memory
 	edges  []*process
 	starts []func() *process
 
-	edgeArgs []string // with which edges start
+	edgeArgs []string // with which edges start; none: their journals are in memory
 
 	mu      sync.Mutex
 	counted map[string]uint64 // answered redirects at edges, by code
@@ -37,12 +35,10 @@ type edgeSite struct {
 
 func (s *edgeSite) startWriter(dir string) {
 	s.t.Helper()
-	s.writer = startServer(s.t, dir, s.args...)
 	if len(s.args) == 0 {
-		u, err := url.Parse(s.writer.public)
-		expect.OK(s.t, err)
-		s.args = []string{"--listen", u.Host}
+		s.args = append([]string{"--listen", freeAddress(s.t)}, journalInMemory(s.t)...)
 	}
+	s.writer = startServer(s.t, dir, s.args...)
 }
 
 // addEdge makes a token for an edge, and starts it in an empty folder.
@@ -52,14 +48,12 @@ func (s *edgeSite) addEdge(name string) {
 	text := shunt(s.t, "", nil, "token", "add", "--edge", name, "--data", s.writer.dir).done(s.t)
 	expect.OK(s.t, os.WriteFile(token, []byte(text), 0o600))
 	dir := filepath.Join(s.t.TempDir(), "data")
-	start := func(more ...string) *process {
-		return startServer(s.t, dir, append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--flush-interval", "50ms"}, slices.Concat(s.edgeArgs, more)...)...)
+	args := append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--listen", freeAddress(s.t), "--flush-interval", "50ms"}, s.edgeArgs...)
+	if len(s.edgeArgs) == 0 {
+		args = append(args, journalInMemory(s.t)...)
 	}
-	first := start()
-	u, err := url.Parse(first.public)
-	expect.OK(s.t, err)
-	s.edges = append(s.edges, first)
-	s.starts = append(s.starts, func() *process { return start("--listen", u.Host) })
+	start := func() *process { return startServer(s.t, dir, args...) }
+	s.edges, s.starts = append(s.edges, start()), append(s.starts, start)
 }
 
 var edgeClient = &http.Client{

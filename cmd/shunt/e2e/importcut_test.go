@@ -14,9 +14,9 @@ import (
 	"shunt/engine/expect"
 )
 
-// cutLinks is how many links an import has that is cut. It takes seconds, so it can be cut in the
-// middle.
-const cutLinks = 60_000
+// cutLinks is how many links an import has that is cut once some of them are there. The others take seconds, also
+// while this process has to wait.
+const cutLinks = 100_000
 
 // A cutImport is an import that is under way while the test cuts it.
 type cutImport struct {
@@ -28,7 +28,7 @@ type cutImport struct {
 	stdout bytes.Buffer
 }
 
-// startImport starts a server and the import of a file, and returns when a third of it is there.
+// startImport starts a server and the import of a file, and returns when some of it is there.
 func startImport(t *testing.T) *cutImport {
 	t.Helper()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
@@ -46,7 +46,7 @@ func startImport(t *testing.T) *cutImport {
 		_ = c.cmd.Wait()
 	})
 	r := &e2e{t: t, server: s}
-	for r.number() < cutLinks/3 {
+	for r.number() < 10_000 {
 		time.Sleep(time.Millisecond)
 	}
 	n := r.number()

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"shunt/cmd/shunt/porttest"
 	"shunt/engine/expect"
 )
 
@@ -137,11 +137,8 @@ func (p *process) awaitLog(text string) {
 // String returns the end of what the process has logged.
 func (p *process) String() string { return p.lastWords() }
 
-// freeAddress returns an address with a port that was free a moment ago.
+// freeAddress returns an address with a port that nobody else gets.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	return porttest.Hold(t, "127.0.0.1")
 }

@@ -34,6 +34,7 @@ type slowStart struct {
 	t          *testing.T
 	dir        string
 	links      int
+	journal    []string // arguments
 	measured   bool
 	sent       [startHot]atomic.Uint64
 	answered   [startHot]atomic.Uint64
@@ -44,6 +45,9 @@ func newSlowStart(t *testing.T) *slowStart {
 	t.Helper()
 	s := &slowStart{
 		t: t, dir: filepath.Join(t.TempDir(), "data"), links: int(numberOf(t, startVariable, startLinks)), measured: os.Getenv(startVariable) != "",
+	}
+	if !s.measured {
+		s.journal = journalInMemory(t)
 	}
 	s.plant()
 	return s
@@ -90,7 +94,7 @@ func (s *slowStart) plant() {
 func (s *slowStart) start(end <-chan time.Time) (p *process, first, ready time.Duration) {
 	s.t.Helper()
 	begun := time.Now()
-	p = launch(s.t, s.dir)
+	p = launch(s.t, s.dir, s.journal...)
 	select {
 	case <-p.listening:
 	case <-p.ended:

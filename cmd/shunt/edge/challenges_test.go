@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api"
+	"shunt/cmd/shunt/porttest"
 	"shunt/engine/expect"
 )
 
@@ -24,7 +25,7 @@ func (c challenges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestChallengesThatReachAnEdgeAreAnsweredByItsWriter asks the plain listener of an edge, as an authority does.
 func TestChallengesThatReachAnEdgeAreAnsweredByItsWriter(t *testing.T) {
-	w := &machine{t: t, dir: t.TempDir(), address: "127.0.0.1:0", log: new(logs)}
+	w := &machine{t: t, dir: t.TempDir(), address: porttest.Hold(t, "127.0.0.1"), log: new(logs)}
 	w.options = func(o *api.Options) { o.ACMEChallenges = challenges{"of_the-writer", "sho.rt"} }
 	w.start()
 	t.Cleanup(w.stop)

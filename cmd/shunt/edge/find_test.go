@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/absent"
 	"shunt/engine/expect"
 )
 
@@ -15,7 +16,7 @@ func TestAFreshLinkIsNoMissAtAnEdge(t *testing.T) {
 	secret, _ := w.token("frankfurt")
 	e := newEdge(t, w.address, secret)
 	e.startEdge()
-	misses := 0
+	until(t, "the edge has met its writer", func() bool { return !e.node.stale() })
 	for i := range 100 {
 		code := fmt.Sprintf("fresh%d", i)
 		w.link(code, "https://a.example/", 0)
@@ -28,12 +29,12 @@ func TestAFreshLinkIsNoMissAtAnEdge(t *testing.T) {
 		case 3:
 			path, want = path+".svg", 200
 		}
-		if a := e.ask("GET", path, ""); a.status != want {
-			misses++
-		}
+		began := time.Now()
+		a := e.ask("GET", path, "")
+		// A visitor waits so long at most; on a busy machine the edge may need longer.
+		late := a.status == 404 && time.Since(began) >= absent.Patience
+		expect.That(t, a.status == want || late, "%s: got %d after %v, want %d", path, a.status, time.Since(began), want)
 	}
-	// A visitor waits for 300 ms at most; on a busy machine the edge may need longer.
-	expect.That(t, misses <= 10, "%d of 100 fresh links were misses", misses)
 	expect.Equal(t, e.ask("GET", "/nothing", "").status, 404, "a link that does not exist")
 	w.link("nothing", "https://a.example/", 0)
 	e.redirects("nothing", "https://a.example/")

@@ -22,8 +22,7 @@ func hashOf(t *testing.T, password string) string {
 func TestAnEdgeAsksTheWriterForThePasswordOfALink(t *testing.T) {
 	w := newWriter(t)
 	lock := func(code, password string) {
-		_, _, err := w.engine.Create(t.Context(), engine.Draft{Alias: code, Owner: 1, Target: "https://secret.example/", Password: hashOf(t, password)})
-		expect.OK(t, err)
+		w.create(engine.Draft{Alias: code, Owner: 1, Target: "https://secret.example/", Password: hashOf(t, password)})
 	}
 	lock("early", "open sesame")
 	secret, _ := w.token("frankfurt")

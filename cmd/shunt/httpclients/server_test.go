@@ -2,7 +2,6 @@ package httpclients
 
 import (
 	"bufio"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/cmd/shunt/porttest"
 	"shunt/engine/expect"
 )
 
@@ -24,7 +24,7 @@ type server struct {
 func startServer(t *testing.T) *server {
 	t.Helper()
 	work := t.TempDir()
-	s := &server{binary: filepath.Join(work, "shunt"), dir: filepath.Join(work, "data"), base: "http://" + freeAddress(t)}
+	s := &server{binary: filepath.Join(work, "shunt"), dir: filepath.Join(work, "data"), base: "http://" + porttest.Hold(t, "127.0.0.1")}
 	build := exec.Command("go", "build", "-o", s.binary, "shunt/cmd/shunt")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	if out, err := build.CombinedOutput(); err != nil {
@@ -57,16 +57,6 @@ func startServer(t *testing.T) *server {
 		t.Fatal("serve is not ready")
 	}
 	return s
-}
-
-// freeAddress returns an address with a port that was free a moment ago. The port must be known
-// before the start, because it is part of the base URL.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // shorten makes a link to target and returns its address.
