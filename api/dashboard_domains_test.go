@@ -326,7 +326,7 @@ func TestTheChoiceOfADomainKeepsTheRest(t *testing.T) {
 	for path, first := range map[string]string{
 		"/_/?owner=all&period=7d": "all", "/_/links?created_from=2026-01-01&owner=all&sort=hits&tag=t": "all", "/_/tags?q=t": "",
 		"/_/tags/figures?period=7d&tag=t": "all", "/_/by?period=7d&referrer=direct": "all", "/_/by?referrer=direct&tag=t": "all",
-		"/_/audit?actor=ann%40example.com": "all", "/_/compare?codes=twin": "",
+		"/_/audit?actor=ann%40example.com": "all", "/_/compare?codes=twin": "", "/_/misses": "all",
 	} {
 		t.Run(path, func(t *testing.T) {
 			expect.That(t, alone.open(path).element("domain") == nil, "one domain is no choice")

@@ -54,6 +54,16 @@ func ParseNone(p Parameters) error {
 	return nil
 }
 
+// refuseOwner refuses the parameter owner, for requests that have a domain but no owner.
+func refuseOwner(p Parameters) error {
+	for name := range p.All() {
+		if string(name) == "owner" {
+			return UnknownParameter(name)
+		}
+	}
+	return nil
+}
+
 // UnknownParameter returns the error of a parameter that a request does not have.
 func UnknownParameter(name []byte) error {
 	return jsonbody.FieldError(string(name), "unknown", "is not a parameter of this request")
