@@ -326,7 +326,7 @@ func TestTheChoiceOfADomainKeepsTheRest(t *testing.T) {
 	for path, first := range map[string]string{
 		"/_/?owner=all&period=7d": "all", "/_/links?created_from=2026-01-01&owner=all&sort=hits&tag=t": "all", "/_/tags?q=t": "",
 		"/_/tags/figures?period=7d&tag=t": "all", "/_/by?period=7d&referrer=direct": "all", "/_/by?referrer=direct&tag=t": "all",
-		"/_/audit?actor=ann%40example.com": "all", "/_/compare?codes=twin": "",
+		"/_/audit?actor=ann%40example.com": "all", "/_/compare?codes=twin": "", "/_/misses": "all",
 	} {
 		t.Run(path, func(t *testing.T) {
 			expect.That(t, alone.open(path).element("domain") == nil, "one domain is no choice")
@@ -379,7 +379,7 @@ func TestFiguresAndListsAreOfTheChosenDomain(t *testing.T) {
 	expect.Equal(t, listedOn(b.open("/_/links?domain=www.b.test")), "twin,b.test", "by an alias")
 	for _, path := range []string{"/_/links?", "/_/tags?", "/_/audit?"} {
 		page := b.get(path + "domain=" + url.QueryEscape(`"><hostile>`))
-		page.want("The domain: is not a domain of this server.")
+		page.want(`The domain: "\"><hostile>" is not a domain of this server.`)
 		expect.Equal(t, page.status, 422, "%s", path)
 		wantHarmless(page)
 	}
@@ -414,7 +414,7 @@ func TestLinksAreMadeInAChosenDomain(t *testing.T) {
 	b.follow(form.with("alias", "three"))
 	domainOf("three", "b.test")
 	refused := b.submit(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "domain", "nobody.test"))
-	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == "Is not a domain of this server.", "got %d %s", refused.status, refused.text())
+	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == `"nobody.test" is not a domain of this server.`, "got %d %s", refused.status, refused.text())
 
 	bulk := b.open(b.open("/_/links?domain=b.test").link("Import many"))
 	made := b.submit(bulk.form("/_/links/bulk").with("addresses", "url,alias\nhttps://four.example/,four"))
@@ -422,7 +422,7 @@ func TestLinksAreMadeInAChosenDomain(t *testing.T) {
 	b.open(made.link("http://b.test:8080/four")).want("four.example")
 	domainOf("four", "b.test")
 	refused = b.submit(b.open("/_/links/bulk").form("/_/links/bulk").with("addresses", "https://a.example/", "domain", "nobody.test"))
-	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == "Is not a domain of this server.", "got %d %s", refused.status, refused.text())
+	expect.That(t, refused.status == 422 && refused.at("link-domain-error") == `"nobody.test" is not a domain of this server.`, "got %d %s", refused.status, refused.text())
 }
 
 // TestManyDomainsAreTyped has more domains than a choice lists.

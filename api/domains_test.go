@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,9 +90,17 @@ func TestEachDomainHasItsOwnLinks(t *testing.T) {
 func TestADomainShowsNothingOfOthers(t *testing.T) {
 	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 		st.withThree()
+		for _, host := range []string{"a.test", "b.test", "b.test"} {
+			expect.Equal(t, askAs(t, dial, host, "/x").header.Get("Location"), "https://"+host[:1]+".example/", "before the link of a is deleted")
+		}
+		for host, hits := range map[string]int{"a.test": 1, "b.test": 2, "127.0.0.1": 0} {
+			st.call("GET", "/stats/x?domain="+host, "").expect(t, "hits in "+host, 200, fmt.Sprintf(`{"hits":%d,`, hits))
+		}
 		st.call("DELETE", "/links/x?domain=a.test", "").need(t, "the link of a", 204)
 		expect.Equal(t, askAs(t, dial, "a.test", "/x").status, 404, "the deleted link")
 		expect.Equal(t, askAs(t, dial, "b.test", "/x").status, 302, "the link of b")
+		st.call("GET", "/stats/x?domain=a.test", "").expect(t, "figures of the deleted link", 404)
+		st.call("GET", "/stats/x?domain=b.test", "").expect(t, "the hits of b", 200, `{"hits":3,`)
 		for _, path := range []string{"/x+", "/x.svg", "/x.png"} {
 			expect.Equal(t, askAs(t, dial, "a.test", path).status, 404, "%s of a", path)
 			expect.Equal(t, askAs(t, dial, "b.test", path).status, 200, "%s of b", path)
@@ -269,6 +278,12 @@ func TestABulkOfSeveralDomainsIsRepeated(t *testing.T) {
 	expect.Equal(t, strings.Count(first.body, `"status":201`), 2, "links made")
 	again := st.call("POST", "/shorten/bulk", body, "Idempotency-Key: one")
 	expect.Equal(t, again.body, first.body, "the answer to the repeat")
+	for _, host := range []string{"a.test", "b.test"} {
+		st.call("GET", "/links/x?domain="+host, "").expect(t, host, 200, `"url":"https://`+host[:1]+`.example/"`)
+	}
+	audit := st.call("GET", "/audit", "").body
+	expect.Equal(t, strings.Count(audit, `"action":"links.created"`), 1, "entries: %s", audit)
+	expect.Contains(t, audit, `"counts":{"created":2,"existing":0,"failed":0}`)
 }
 
 // TestAnOwnTargetIsALoopOnEveryDomain refuses targets on registered hosts.
@@ -298,4 +313,78 @@ func TestAnExportOfADomainHasTheLinksOfAllItsOwners(t *testing.T) {
 	st.callAs(st.member("ann@example.com"), "POST", "/shorten", `{"url":"https://ann.example/","alias":"of-ann","domain":"b.test"}`).need(t, "", 201)
 	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=b.test", "")), []string{"b.test/of-ann", "b.test/x"}, "of b")
 	expect.Slices(t, codesIn(t, st.call("GET", "/export?owner=all&domain=127.0.0.1", "")), []string{"/x"}, "of the default domain")
+}
+
+// TestTheDomainAfterTheThousandthIsRefused fills a server with domains, and tries each way to add one more.
+func TestTheDomainAfterTheThousandthIsRefused(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://default.example/","alias":"x"}`)
+	for i := range domain.MaxDomains {
+		st.addDomain(domain.Domain{Host: fmt.Sprintf("h%d.test", i)})
+	}
+	dial := doors[0].open(t, st)
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	const why = "here are 1000 domains already, which is the limit"
+	now := func() string {
+		return st.call("GET", "/domains", "").body + st.call("GET", "/audit?limit=1", "").body + askAs(t, dial, "more.test", "/x").header.Get("Location")
+	}
+	before := now()
+	expect.Equal(t, strings.Count(before, `"default":`), domain.MaxDomains+1, "domains")
+	st.call("POST", "/domains", `{"host":"more.test","aliases":["www.more.test"]}`).expect(t, "one more", 422, fieldsOf("host:too_many"), "t"+why)
+	st.call("POST", "/import?create_domains=true", `[{"code":"y","url":"https://y.example/","domain":"more.test"}]`).
+		expect(t, "one more by an import", 200, `{"created":0,"existing":0,"failed":1,`, "cannot be added: t"+why)
+	refused := b.submit(b.open("/_/domains").form("/_/domains").with("host", "more.test"))
+	refused.want("T" + why)
+	expect.Equal(t, refused.status, 422, "one more by the page")
+	expect.That(t, now() == before, "a refused domain has changed something")
+
+	st.call("PATCH", "/domains/h7.test", `{"aliases":["www.h7.test"]}`).expect(t, "an alias of one that is there", 200)
+	st.call("DELETE", "/domains/h8.test", "").need(t, "one less", 204)
+	st.call("POST", "/domains", `{"host":"more.test"}`).expect(t, "one in its place", 201)
+	st.call("POST", "/domains", `{"host":"h8.test"}`).expect(t, "one more again", 422, fieldsOf("host:too_many"))
+}
+
+// TestAnUnknownDomainIsNamed asks each call that takes a domain for one that is not there, in its query and in its
+// body, and each page.
+func TestAnUnknownDomainIsNamed(t *testing.T) {
+	st, b, _ := twins(t)
+	const named = `\"Nobody.test\" is not a domain of this server`
+	asked := 0
+	for route, names := range parametersOf(t) {
+		if !slices.Contains(names, "domain") {
+			continue
+		}
+		method, path, _ := strings.Cut(strings.NewReplacer("{code}", "twin", "{tag}", "t").Replace(route), " ")
+		body := ""
+		if bodies := leakBodies[route]; len(bodies) > 0 {
+			body = bodies[0]
+		}
+		st.call(method, path+"?domain=Nobody.test", body).expect(t, route, 422, fieldsOf("domain:unknown"), named)
+		asked++
+	}
+	expect.That(t, asked >= 15, "only %d calls take a domain", asked)
+	for request, wants := range map[string][]string{
+		`POST /shorten {"url":"https://u.example/","domain":"Nobody.test"}`: {named},
+		`POST /shorten/bulk [{"url":"https://u.example/","domain":"one.test"},{"url":"https://u.example/","domain":"two.test"}]`: {
+			`\"one.test\" is not a domain of this server`, `\"two.test\" is not a domain of this server`,
+		},
+		`POST /import [{"url":"https://u.example/","code":"u","domain":"Nobody.test"}]`:                 {named},
+		`POST /tokens {"name":"n","domains":["b.test","Nobody.test"]}`:                                  {`"domains[1]"`, named},
+		`POST /users {"email":"x@example.com","domains":["Nobody.test"]}`:                               {`"domains[0]"`, named},
+		`POST /shorten {"url":"https://u.example/","domain":"` + strings.Repeat("long.", 60) + `test"}`: {`"message":"is not a domain of this server"`},
+	} {
+		method, rest, _ := strings.Cut(request, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		r := st.call(method, path, body)
+		for _, want := range wants {
+			expect.That(t, strings.Contains(r.body, want), "%s: got %d %s, want %s", request, r.status, r.body, want)
+		}
+	}
+	for _, path := range []string{
+		"/_/?", "/_/links?", "/_/tags?", "/_/audit?", "/_/misses?", "/_/by?referrer=direct&", "/_/tags/figures?tag=t&", "/_/compare?codes=twin,other&", "/_/links/export?", "/_/link/twin?",
+		"/_/link/twin/edit?",
+	} {
+		page := b.get(path + "domain=Nobody.test")
+		expect.That(t, page.status == 422 && strings.Contains(page.text(), `"Nobody.test" is not a domain of this server`), "%s: got %d %s", path, page.status, page.text())
+	}
 }

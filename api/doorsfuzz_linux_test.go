@@ -376,11 +376,47 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	expect.Contains(t, want, "example.com")
 }
 
+// absoluteForms returns requests whose target has an authority, with a Host that says the same, another domain, none or
+// what is none: the authority decides (RFC 9112, 3.2.2).
+func absoluteForms() (all []string) {
+	for _, authority := range []string{"b.example", "B.Example.:80", "a", "b.example:x", "u@b.example", ""} {
+		for _, path := range []string{"/keep", "/once?x=1", "/stra%C3%9Fe", "/KEEP+", "/nope", "/api/v1/me", "", "?x"} {
+			for _, host := range []string{"Host: b.example", "Host: a", "Host:", "X: y"} {
+				for _, start := range []string{"GET http", "HEAD HTTP", "POST https"} {
+					all = append(all, start+"://"+authority+path+" HTTP/1.1\r\n"+host+"\r\n"+browser+"\r\n\r\n")
+				}
+			}
+		}
+	}
+	return all
+}
+
+func TestDoorsReadTheAbsoluteFormAlike(t *testing.T) {
+	all := openDoors(t)
+	for _, raw := range absoluteForms() {
+		compareDoors(t, all, &input{raw: []byte(raw), probes: true})
+		compareDoors(t, all, &input{raw: []byte(strings.Replace(raw, "HTTP/1.1", "HTTP/1.0", 1))})
+	}
+	for _, w := range all { // the domain of the authority has counted, not that of Host
+		of, err := w.engine.Stats(t.Context(), engine.Key{Domain: 1, Code: "Keep"})
+		expect.That(t, err == nil && of.Hits > 0, "%s: hits of the registered host: %+v, %v", w.name, of, err)
+		got := w.try(t, [][]byte{[]byte("GET http://b.example/keep HTTP/1.1\r\nHost: a\r\n\r\nGET http://a/keep HTTP/1.1\r\nHost: b.example\r\n\r\n")}, false, 0)
+		first, second, _ := strings.Cut(got.answers, "\r\n\r\n")
+		expect.Contains(t, first, "Location: http://b/keep\r\n", w.name)
+		expect.Contains(t, second, "Location: http://keep/\r\n", w.name)
+	}
+}
+
 // FuzzDoorsAnyBytes compares the doors with any bytes.
 func FuzzDoorsAnyBytes(f *testing.F) {
 	for i, row := range append(wiretest.Accepted(), wiretest.Refused()...) {
 		if len(row.Raw) < 2000 && i%7 == 0 {
 			f.Add([]byte(row.Raw+wiretest.Smuggled), []byte{byte(i)}, i%2 == 0, i%3 == 0)
+		}
+	}
+	for i, raw := range absoluteForms() {
+		if i%41 == 0 {
+			f.Add([]byte(raw+wiretest.Smuggled), []byte{byte(i)}, i%2 == 0, i%3 == 0)
 		}
 	}
 	all := openDoors(f)

@@ -34,6 +34,7 @@ var (
 		"/api/v1/nope", "/api", "/robots.txt", "/favicon.ico", "/.well-known/security.txt", "http://b/keep", "HTTP://b:80/keep/?q", "http://b", "*", "/k%65ep", "/KEEP", "/Keep",
 		"/" + strings.Repeat("a", 64), "/" + strings.Repeat("a", 65), "/keep?" + strings.Repeat("x", 700), "/once?" + strings.Repeat("x", 8170),
 		"/keep?" + strings.Repeat("x", 9<<10), "/keep#x", "/ke ep", "/k\xc3\xa9ep", "/keep?\x7f", "keep", "", "/keep.", "/a.b", "/smuggled",
+		"http://b.example/keep", "http://B.Example.:80/once?x", "HTTP://b.example:8080/stra%C3%9Fe", "http://b.example/KEEP/", "http://b.example/nope", "http://b.example", "http://a/keep?x",
 	}
 	recipeSpoilt = []string{
 		"/k%65ep.", "/keep%20", "/keep\u200b", "/keep%E2%80%8b)", "/once&x=\xff", "/once.&a?b", "/once?\xe9\"<>", "/once?x#\xff", "/#?", "/nope.", "/keep+.", "/k%65ep+", "/off,", "/_/.", "/%5F/", "/api/v1/me#x", "/\xff",

@@ -41,7 +41,7 @@ func TestALinkThatHasNotStartedLooksLikeNoLinkThroughEveryDoor(t *testing.T) {
 		}
 		expect.Equal(t, st.counted(), "4 links, 0 redirects")
 		st.wantStats("soon-301", 0, 0)
-		top, _, _ := st.redirects.Missed(10)
+		top, _, _ := st.redirects.Missed(10, everyDomain)
 		for _, m := range top {
 			expect.That(t, !strings.HasPrefix(m.Key.Code, "soon"), "%v is among the codes that have no link", m.Key)
 		}

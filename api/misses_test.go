@@ -1,11 +1,13 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"shunt/api/redirect"
 	"shunt/engine"
+	"shunt/engine/expect"
 )
 
 func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
@@ -31,6 +33,52 @@ func TestMissedCodesAreListedUntilTheyAreTaken(t *testing.T) {
 		st.call("GET", "/misses?"+query, "").expect(t, "?"+query, 422, problemOf("invalid"))
 	}
 	st.callAs(st.member("ann@example.com"), "GET", "/misses", "").expect(t, "without scope admin", problemOf("forbidden"))
+}
+
+// everyDomain accepts every domain.
+func everyDomain(engine.Domain) bool { return true }
+
+// TestMissesAreOfTheDomainThatIsAskedFor asks for unknown codes on three domains, and then removes one of these.
+func TestMissesAreOfTheDomainThatIsAskedFor(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	dial := doors[0].open(t, st)
+	for _, asked := range []string{"a.test/nix", "b.test/nix", "b.test/nix", "www.b.test/nix", "a.test/only-a", "a.test/nix", "other.test/nix"} {
+		host, code, _ := strings.Cut(asked, "/")
+		expect.Equal(t, askAs(t, dial, host, "/"+code).status, 404, asked)
+	}
+	const (
+		nixOfA = `{"domain":"a.test","code":"nix","count":2,"error":0}`
+		onlyA  = `{"domain":"a.test","code":"only-a","count":1,"error":0}`
+		nixOfB = `{"domain":"b.test","code":"nix","count":3,"error":0}`
+		nix    = `{"code":"nix","count":1,"error":0}`
+	)
+	wants := func(query, data string, total int) {
+		t.Helper()
+		want := fmt.Sprintf(`{"data":[%s],"total":%d,"since":"2026-01-02T03:04:05Z"}`+"\n", data, total)
+		st.call("GET", "/misses"+query, "").expect(t, query, 200, bodyOf(want))
+	}
+	wants("", nixOfB+","+nixOfA+","+nix+","+onlyA, 7)
+	wants("?domain=a.test", nixOfA+","+onlyA, 3)
+	wants("?top=1&domain=A.TEST.", nixOfA, 3)
+	wants("?domain=www.b.test", nixOfB, 3)
+	wants("?domain=127.0.0.1", nix, 1)
+	for query, field := range map[string]string{
+		"domain=none.test": "domain:unknown", "domain=": "domain:unknown", "domain=a.test&domain=b.test": "domain:duplicate", "domain=a.test&top=0": "top:range",
+		"owner=all": "owner:unknown", "domain=a.test&owner=1": "owner:unknown",
+	} {
+		st.call("GET", "/misses?"+query, "").expect(t, query, 422, fieldsOf(field))
+	}
+	st.call("POST", "/shorten", `{"url":"https://a.example/","alias":"nix","domain":"a.test"}`).need(t, "", 201)
+	wants("?domain=a.test", onlyA, 3)
+	wants("?domain=127.0.0.1", nix, 1)
+
+	// What was asked for on a domain that was removed is not shown, least of all as of the default domain.
+	st.call("DELETE", "/links/x?domain=b.test", "").need(t, "the link of b", 204)
+	st.call("DELETE", "/domains/b.test", "").need(t, "b", 204)
+	wants("", nix+","+onlyA, 4)
+	st.call("POST", "/domains", `{"host":"b.test"}`).need(t, "another domain of that host", 201)
+	wants("?domain=b.test", "", 0)
 }
 
 // BenchmarkMiss measures a request for an unknown code, without the network: only the look-up, the

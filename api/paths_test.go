@@ -168,3 +168,24 @@ func TestTheGoClientNamesCodesOfSeveralSegments(t *testing.T) {
 		expect.NoError(t, c.Delete(t.Context(), code), code)
 	}
 }
+
+// TestNoAliasTakesAPathOfTheServer asks for aliases that are reserved or malformed, and for the API after that.
+func TestNoAliasTakesAPathOfTheServer(t *testing.T) {
+	st := newSite(t, nil)
+	st.withThree()
+	before := st.call("GET", "/export?owner=all", "").body
+	for alias, code := range map[string]string{
+		"api/x": "reserved", "api": "reserved", "_/x": "reserved", "_": "reserved", "rest/v3": "reserved", ".well-known/x": "reserved", "robots.txt": "reserved", "yourls-api.php": "reserved",
+		"a//b": "format", "/a": "format", "a/": "format", "a/../b": "format", "./a": "format", "..": "format",
+	} {
+		for _, host := range []string{"127.0.0.1", "b.test"} {
+			body := fmt.Sprintf(`{"url":"https://u.example/","alias":%q,"domain":%q}`, alias, host)
+			st.call("POST", "/shorten", body).expect(t, alias+" in "+host, 422, fieldsOf("alias:"+code))
+			item := itemOf(st.call("POST", "/import", "["+strings.Replace(body, "alias", "code", 1)+"]"))
+			expect.Equal(t, item.fields(), "code:"+code, "%s in %s, imported", alias, host)
+		}
+	}
+	expect.Equal(t, st.call("GET", "/export?owner=all", "").body, before, "the links")
+	st.call("GET", "/links", "").expect(t, "the API", 200, `"code":"x"`)
+	st.get("/robots.txt").expect(t, "robots.txt", 200)
+}

@@ -217,7 +217,7 @@ func countsOf(st *site) string {
 		r := st.call("GET", "/stats/"+code+"?include=bots,referrers,countries,devices,browsers", "")
 		fmt.Fprintf(&b, "%s: %s", code, r.body)
 	}
-	missed, total, _ := st.redirects.Missed(10)
+	missed, total, _ := st.redirects.Missed(10, everyDomain)
 	fmt.Fprintln(&b, st.redirects.Counts(), missed, total, st.engine.Metrics().Redirects)
 	return b.String()
 }
@@ -235,7 +235,7 @@ func TestADecisionThatIsReleasedCountsNothing(t *testing.T) {
 			expect.That(t, d.Outcome == want && string(buf) == "before"+location, "%s: got %v and %q", code, d.Outcome, buf)
 		}
 	}
-	_, missed, _ := st.redirects.Missed(1)
+	_, missed, _ := st.redirects.Missed(1, everyDomain)
 	got := st.redirects.Counts()
 	expect.That(t, got == before && missed == 0, "got %v and %d missed codes, want %v and none", got, missed, before)
 	st.wantStats("x", 0, 0)

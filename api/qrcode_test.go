@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"image/color"
 	"image/png"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/boombuler/barcode/qr"
 
+	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -65,21 +68,77 @@ func TestAnSVGIsTheQRCode(t *testing.T) {
 	r := st.get("/live.svg")
 	expect.OK(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
 	want := modules(t, "https://sho.rt/live")
-	got := make([][]byte, len(want))
+	expect.Slices(t, drawnBySVG(t, r.body), want, "the rows")
+	r.expect(t, "", fmt.Sprintf(`viewBox="0 0 %d %[1]d"`, len(want)))
+}
+
+// drawnBySVG returns the rows of the QR code that an SVG draws, as modules does.
+func drawnBySVG(t *testing.T, body string) (rows []string) {
+	t.Helper()
+	size := 0
+	_, box, _ := strings.Cut(body, `viewBox="0 0 `)
+	expect.OK(t, expect.Err(fmt.Sscan(box, &size)), body)
+	got := make([][]byte, size)
 	for y := range got {
-		got[y] = bytes.Repeat([]byte{'.'}, len(want))
+		got[y] = bytes.Repeat([]byte{'.'}, size)
 	}
-	runs := regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`).FindAllStringSubmatch(r.body, -1)
-	for _, run := range runs {
+	for _, run := range regexp.MustCompile(`M(\d+) (\d+)h(\d+)v1h-(\d+)z`).FindAllStringSubmatch(body, -1) {
 		var x, y, n, back int
 		_, err := fmt.Sscan(strings.Join(run[1:], " "), &x, &y, &n, &back)
-		expect.MustThat(t, err == nil && n == back, "%v: %v", run, err)
+		expect.MustThat(t, err == nil && n == back && y < size && x+n <= size, "%v: %v", run, err)
 		copy(got[y][x:], strings.Repeat("#", n))
 	}
-	for y := range want {
-		expect.Equal(t, string(got[y]), want[y], "row %d: got %s", y, got[y])
+	for _, row := range got {
+		rows = append(rows, string(row))
 	}
-	r.expect(t, "", fmt.Sprintf(`viewBox="0 0 %d %[1]d"`, len(want)))
+	return rows
+}
+
+// drawnByPNG returns the rows of the QR code of n modules a side that a PNG shows, as modules does.
+func drawnByPNG(t *testing.T, body string, n int) (rows []string) {
+	t.Helper()
+	image, err := png.Decode(strings.NewReader(body))
+	expect.OK(t, err)
+	size := image.Bounds().Dx()
+	scale := size / n
+	margin := (size - scale*n) / 2
+	for y := range n {
+		row := ""
+		for x := range n {
+			grey, _, _, _ := image.At(margin+x*scale+scale/2, margin+y*scale+scale/2).RGBA()
+			row += "#."[min(grey, 1):][:1]
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// TestAQRCodeHasTheAddressOfItsDomain has a link of one code in four domains, and looks at their QR codes: by the hosts
+// and aliases of the domains, through every door, and in the dashboard.
+func TestAQRCodeHasTheAddressOfItsDomain(t *testing.T) {
+	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
+		st.withThree()
+		st.addDomain(domain.Domain{Host: "c.test", Aliases: []string{"go.c.test"}, BaseURL: "https://go.c.test"})
+		st.call("POST", "/shorten", `{"url":"https://c.example/","alias":"x","domain":"c.test"}`).need(t, "", 201)
+		for host, text := range map[string]string{
+			"a.test": "http://a.test:8080/x", "B.test.:80": "http://b.test:8080/x", "www.b.test": "http://b.test:8080/x", "c.test": "https://go.c.test/x",
+			"go.c.test": "https://go.c.test/x", "other.test": "http://127.0.0.1:8080/x",
+		} {
+			want := modules(t, text)
+			for _, path := range []string{"/x.svg", "/x.svg).", "/%78.svg"} {
+				expect.Slices(t, drawnBySVG(t, askAs(t, dial, host, path).body), want, host+path)
+			}
+			expect.Slices(t, drawnByPNG(t, askAs(t, dial, host, "/x.png?size=300").body, len(want)), want, host+"/x.png")
+		}
+	})
+	st := newSite(t, nil)
+	st.withThree()
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	for host, text := range map[string]string{"a.test": "http://a.test:8080/x", "www.b.test": "http://b.test:8080/x"} {
+		want := modules(t, text)
+		expect.Slices(t, drawnBySVG(t, b.get("/_/link/x/qr.svg?owner=all&domain="+host).body), want, host)
+		expect.Slices(t, drawnByPNG(t, b.get("/_/link/x/qr.png?owner=all&domain="+host).body, len(want)), want, host)
+	}
 }
 
 func TestASizeTooSmallForALongAddressIsRefused(t *testing.T) {

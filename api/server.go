@@ -151,9 +151,9 @@ func (s *Server) wrote(op string, n int, err error) {
 	s.stall.note(s.now.Time(), err)
 }
 
-// missed returns the top codes with the most misses.
-func (s *Server) missed(top int) ops.Misses {
-	data, total, since := s.redirects.Missed(top)
+// missed is an ops.MissedFunc.
+func (s *Server) missed(top int, of func(engine.Domain) bool) ops.Misses {
+	data, total, since := s.redirects.Missed(top, of)
 	m := ops.Misses{Data: make([]ops.MissedCode, len(data)), Total: total, Since: since}
 	for i, c := range data {
 		m.Data[i] = ops.MissedCode{Domain: s.calls.HostIn(c.Domain), Code: c.Code, Count: c.Count, Error: c.Error}

@@ -86,8 +86,8 @@ func TestAQueryIsWhatWasAskedAndNoMore(t *testing.T) {
 		"/stats?tag=x+y&top=3": func(c *client.Client) error {
 			return second(c.OwnerStats(t.Context(), client.OwnerStatsQuery{Tag: "x y", Top: 3}))
 		},
-		"/misses":       func(c *client.Client) error { return second(c.Misses(t.Context(), 0)) },
-		"/misses?top=9": func(c *client.Client) error { return second(c.Misses(t.Context(), 9)) },
+		"/misses":                     func(c *client.Client) error { return second(c.Misses(t.Context(), 0)) },
+		"/misses?domain=b.test&top=9": func(c *client.Client) error { return second(c.Misses(t.Context(), 9, client.InDomain("b.test"))) },
 		"/links?include=unique&limit=7&q=%C3%BC&state=disabled&tag=t": func(c *client.Client) error {
 			return firstOf(c.Links(t.Context(), client.LinksQuery{Q: "ü", Tag: "t", State: client.StateDisabled, Unique: true, PageSize: 7}))
 		},

@@ -65,8 +65,8 @@ func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint
 // AnyOwner is Owner for the links of all users.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
 
-// InDomain is for every call about links and figures: they are those of the domain with that host. Without it, a link
-// or a tag is of the default domain, and lists and figures are of all domains.
+// InDomain is for every call about links, figures and misses: they are those of the domain with that host. Without it,
+// a link or a tag is of the default domain, and lists and figures are of all domains.
 func InDomain(host string) Option { return Option{takesDomain, host} }
 
 // CreateDomains is for Import and ImportAll: the domains of links that are not there yet are added. Without it, their

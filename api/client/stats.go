@@ -167,7 +167,7 @@ func setTime(query url.Values, name string, t time.Time) {
 // Misses are the unknown codes that were requested most often since the server started.
 type Misses struct {
 	Data  []Miss    `json:"data"`
-	Total uint64    `json:"total"` // of all codes
+	Total uint64    `json:"total"` // of all codes, in the domain if one was asked for
 	Since time.Time `json:"since"`
 }
 
@@ -179,11 +179,12 @@ type Miss struct {
 	Error  uint64 `json:"error"` // by how much Count may be too high
 }
 
-// Misses lists the top codes, at most 1,000; 0: the server's default, 50. It needs the scope admin.
-func (c *Client) Misses(ctx context.Context, top int) (Misses, error) {
+// Misses lists the top codes, at most 1,000; 0: the server's default, 50. InDomain is an option: only the codes of that
+// domain. It needs the scope admin.
+func (c *Client) Misses(ctx context.Context, top int, options ...Option) (Misses, error) {
 	query := make(url.Values)
 	if top != 0 {
 		query.Set("top", strconv.Itoa(top))
 	}
-	return ask[Misses](ctx, c, call{method: http.MethodGet, path: "/misses", query: query}, nil)
+	return ask[Misses](ctx, c, call{method: http.MethodGet, path: "/misses", query: query, takes: takesDomain}, options)
 }

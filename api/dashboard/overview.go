@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -127,13 +129,31 @@ func (r *request) liveToday() error {
 }
 
 // shownMisses is how many codes the page of misses shows.
-const shownMisses = 100
+const shownMisses = "100"
+
+// missesView is what the page of misses shows.
+type missesView struct {
+	ops.Misses
+	Domains *visit.DomainChoice
+	Domain  string // the host that is chosen; empty: all
+	Error   string // why there is no list
+}
 
 // missesPage is GET /_/misses: the codes most asked for in vain.
 func (r *request) missesPage() error {
-	m, err := r.Calls.Misses(shownMisses)
+	view := missesView{Domain: strings.TrimSpace(r.Query("domain"))}
+	view.Domains = r.DomainsOfList(view.Domain, true)
+	q, err := r.Calls.ParseMisses(r.Caller, parameters("domain", view.Domain, "top", shownMisses))
 	if err != nil {
+		at, general, ok := visit.FieldErrors(err, "domain")
+		if !ok {
+			return err
+		}
+		view.Error = visit.Sentence(cmp.Or(labelled("The domain", at["domain"]), general))
+		return r.Show(fasthttp.StatusUnprocessableEntity, "misses", "Broken links", &view)
+	}
+	if view.Misses, err = r.Calls.Misses(r.Caller, q); err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "misses", "Broken links", struct{ ops.Misses }{m})
+	return r.Show(fasthttp.StatusOK, "misses", "Broken links", &view)
 }

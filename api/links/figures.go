@@ -58,12 +58,12 @@ func writeFigures(ctx *fasthttp.RequestCtx, figures *ops.Figures) error {
 }
 
 // ReadMisses is GET /misses.
-func (l *Calls) ReadMisses(ctx *fasthttp.RequestCtx, _ account.Caller) error {
-	top, err := ops.ParseTop(ctx.QueryArgs())
+func (l *Calls) ReadMisses(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	q, err := l.Ops.ParseMisses(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	misses, err := l.Ops.Misses(top)
+	misses, err := l.Ops.Misses(caller, q)
 	if err != nil {
 		return err
 	}

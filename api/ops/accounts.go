@@ -29,7 +29,7 @@ func (c *Calls) DomainsNamed(caller account.Caller, hosts []string) (account.Dom
 		d, err := c.DomainNamed(caller, host)
 		if err != nil {
 			field := "domains[" + strconv.Itoa(i) + "]"
-			invalid = append(invalid, jsonbody.FieldError(field, "unknown", "must be a domain of this server that you may use"))
+			invalid = append(invalid, jsonbody.FieldError(field, unknownCode, named(host)+"is not a domain of this server that you may use"))
 			continue
 		}
 		numbers = append(numbers, d.Number)

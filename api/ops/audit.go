@@ -137,10 +137,8 @@ var auditParameters = map[string]parameterReader[AuditQuery]{
 
 // ParseAudit reads the parameters of a list of the audit log. It has no owner: the log is everybody's.
 func (c *Calls) ParseAudit(caller account.Caller, p Parameters) (q AuditQuery, err error) {
-	for name := range p.All() {
-		if string(name) == "owner" {
-			return q, UnknownParameter(name)
-		}
+	if err := refuseOwner(p); err != nil {
+		return q, err
 	}
 	whose, err := readParameters(c, caller, p, &q, auditParameters, maxAuditValueBytes)
 	q.Domain, q.Every = whose.Domain, whose.Every

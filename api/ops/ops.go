@@ -24,7 +24,7 @@ type Options struct {
 
 	State    func(*engine.Detail) engine.State            // of a link, block list included
 	StateNow func(l index.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
-	Missed   func(top int) Misses                         // the codes that were missed most
+	Missed   MissedFunc                                   // the codes that were missed most
 	Wrote    func(op string, n int, err error)            // counts n writes of links that returned err
 	Now      func() time.Time
 

@@ -55,6 +55,16 @@ func ParseNone(p Parameters) error {
 	return nil
 }
 
+// refuseOwner refuses the parameter owner, for requests that have a domain but no owner.
+func refuseOwner(p Parameters) error {
+	for name := range p.All() {
+		if string(name) == "owner" {
+			return UnknownParameter(name)
+		}
+	}
+	return nil
+}
+
 // UnknownParameter returns the error of a parameter that a request does not have.
 func UnknownParameter(name []byte) error {
 	return jsonbody.FieldError(string(name), "unknown", "is not a parameter of this request")
@@ -229,14 +239,28 @@ func (c *Calls) DomainNamed(caller account.Caller, host string) (*domain.Domain,
 func (c *Calls) readDomain(w *Whose, value []byte) error {
 	d, err := c.o.Domains.Named(string(value))
 	if err != nil {
-		return errUnknownDomain
+		return unknownDomain(string(value))
 	}
 	w.Domain, w.Every = d.Number, false
 	return nil
 }
 
-// errUnknownDomain is the error of a parameter or a field domain.
-var errUnknownDomain = jsonbody.FieldError("domain", "unknown", "is not a domain of this server")
+// unknownCode is the code of the error of a host that is not a domain.
+const unknownCode = "unknown"
+
+// unknownDomain returns the error of a parameter or a field domain: it names the host, because a bulk or a command may
+// have several.
+func unknownDomain(host string) error {
+	return jsonbody.FieldError("domain", unknownCode, named(host)+"is not a domain of this server")
+}
+
+// named returns a host as the beginning of an error, in quotes; what is longer than any host is left out.
+func named(host string) string {
+	if len(host) > maxWhoseBytes {
+		return ""
+	}
+	return strconv.Quote(host) + " "
+}
 
 // HostIn returns the host of a domain, as link objects have it: empty for the default one.
 func (c *Calls) HostIn(n engine.Domain) string {

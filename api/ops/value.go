@@ -46,7 +46,7 @@ func readDomainField(a *askedLink, value json.RawMessage) error {
 	}
 	d, err := a.domains.Named(host)
 	if err != nil {
-		return errUnknownDomain
+		return unknownDomain(host)
 	}
 	a.Domain = d.Number
 	return nil
@@ -55,7 +55,8 @@ func readDomainField(a *askedLink, value json.RawMessage) error {
 // readImportedDomain is readDomainField that may add a domain.
 func readImportedDomain(a *askedLink, value json.RawMessage) error {
 	err := readDomainField(a, value)
-	if err != errUnknownDomain || a.addDomain == nil {
+	var wrong engine.FieldError
+	if a.addDomain == nil || !errors.As(err, &wrong) || wrong.Code != unknownCode {
 		return err
 	}
 	host, _ := jsonbody.String(value)
@@ -64,7 +65,6 @@ func readImportedDomain(a *askedLink, value json.RawMessage) error {
 	if errors.As(err, &several) {
 		err = several[0]
 	}
-	var wrong engine.FieldError
 	switch {
 	case err == nil:
 		a.Domain = added.Number

@@ -12,7 +12,8 @@ import (
 )
 
 // missCounters is how many codes are counted at once. A counter is 88 bytes, and its places in the
-// heap and the index are 18 more: 424 KiB in all.
+// heap and the index are 18 more: 424 KiB in all. The totals by domain take 32 KiB, of which the kernel
+// gives what is used.
 const (
 	missCounters = 1 << 12
 	missChains   = missCounters // one counter a chain on average
@@ -28,6 +29,9 @@ const (
 //  2. misses of a code ≤ count ≤ misses + error, and error ≤ n/m;
 //  3. every code with more than n/m misses has a counter.
 //
+// The codes of all domains share the counters, so n is the misses of all of them. Only the totals are of each domain:
+// counters for each of up to 1,000 domains would take hundreds of megabytes.
+//
 // The lowest count is found by a binary heap, not by the paper's lists of equal counts, which need
 // three times the code. There is one lock: a miss of one code, of Zipf's, of a scan takes 18, 81,
 // 99 ns. Eight shards by hash, each with as many counters so that 2 and 3 hold as before, took 20,
@@ -38,11 +42,24 @@ type misses struct {
 	since time.Time
 
 	mu       sync.Mutex // guards all below
-	total    uint64     // misses
 	used     int        // counters: they are used from the first on, and never freed
 	chains   [missChains]uint16
 	heap     [missCounters]heapEntry // of the counters in use, the lowest count first
 	counters [missCounters]missCounter
+	totals   missTotals
+}
+
+// missTotals are the misses of each domain.
+type missTotals [engine.MaxDomain + 1]uint64
+
+// in returns the misses of the domains that of accepts.
+func (t *missTotals) in(of func(engine.Domain) bool) (total uint64) {
+	for d, misses := range t {
+		if misses > 0 && of(engine.Domain(d)) {
+			total += misses
+		}
+	}
+	return total
 }
 
 // heapEntry has the count next to the number of its counter, so that sifting stays within the heap.
@@ -77,7 +94,7 @@ func (m *misses) hash(k engine.KeyView) uint64 {
 func (m *misses) add(k engine.KeyView) {
 	hash := m.hash(k)
 	m.mu.Lock()
-	m.total++
+	m.totals[k.Domain]++
 	chain := &m.chains[hash%missChains]
 	for i := *chain; i != 0; i = m.counters[i-1].next {
 		if c := &m.counters[i-1]; c.is(hash, k) {
@@ -160,10 +177,10 @@ type MissedCode struct {
 	Error uint64 // how much too high the count may be
 }
 
-// Missed returns the n most-missed codes that still have no link, and the number of all misses
-// since a time. Call it only once the engine is ready.
-func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.Time) {
-	top, total = r.missed.top(n, func(k engine.Key) bool {
+// Missed returns the n most-missed codes, of the domains that of accepts, that still have no link, and the number of
+// all misses in these domains since a time. Call it only once the engine is ready.
+func (r *Redirector) Missed(n int, of func(engine.Domain) bool) (top []MissedCode, total uint64, since time.Time) {
+	top, total = r.missed.top(n, of, func(k engine.Key) bool {
 		if strings.Contains(k.Code, "shunt_") { // perhaps a token that somebody sent as a code
 			return false
 		}
@@ -174,11 +191,11 @@ func (r *Redirector) Missed(n int) (top []MissedCode, total uint64, since time.T
 	return top, total, r.missed.since
 }
 
-// top returns the n most-missed codes accepted by keep, ordered by guaranteed misses (count −
-// error), so that a scan does not push down codes that are missed again and again; and the number
-// of all misses. It costs a millisecond or two, and holds the lock for a fraction of one.
-func (m *misses) top(n int, keep func(engine.Key) bool) (top []MissedCode, total uint64) {
-	rows, total := m.rows()
+// top returns the n most-missed codes accepted by keep, of the domains that of accepts, ordered by guaranteed misses
+// (count − error), so that a scan does not push down codes that are missed again and again; and the number of all
+// misses in these domains. It costs a millisecond or two, and holds the lock for a fraction of one.
+func (m *misses) top(n int, of func(engine.Domain) bool, keep func(engine.Key) bool) (top []MissedCode, total uint64) {
+	rows, totals := m.rows()
 	slices.SortFunc(rows, func(a, b MissedCode) int {
 		return cmp.Or(cmp.Compare(b.Count-b.Error, a.Count-a.Error), cmp.Compare(b.Count, a.Count), a.Key.Compare(b.Key))
 	})
@@ -187,20 +204,21 @@ func (m *misses) top(n int, keep func(engine.Key) bool) (top []MissedCode, total
 		if len(top) == n {
 			break
 		}
-		if keep(row.Key) {
+		if of(row.Domain) && keep(row.Key) {
 			top = append(top, row)
 		}
 	}
-	return top, total
+	return top, totals.in(of)
 }
 
-func (m *misses) rows() (rows []MissedCode, total uint64) {
-	rows = make([]MissedCode, 0, missCounters)
+func (m *misses) rows() (rows []MissedCode, totals *missTotals) {
+	rows, totals = make([]MissedCode, 0, missCounters), new(missTotals)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, e := range m.heap[:m.used] {
 		c := &m.counters[e.counter]
 		rows = append(rows, MissedCode{engine.Key{Domain: c.domain, Code: string(c.code[:c.size])}, e.count, c.err})
 	}
-	return rows, m.total
+	*totals = m.totals
+	return rows, totals
 }

@@ -12,13 +12,16 @@ import (
 	"shunt/engine/expect"
 )
 
+// everyDomain accepts every domain.
+func everyDomain(engine.Domain) bool { return true }
+
 // everyCode keeps every code.
 func everyCode(engine.Key) bool { return true }
 
 // checkGuarantee checks what misses promises of its counts against the true ones.
 func checkGuarantee(t *testing.T, m *misses, truth map[string]uint64, misses uint64) {
 	t.Helper()
-	rows, total := m.top(missCounters, everyCode)
+	rows, total := m.top(missCounters, everyDomain, everyCode)
 	expect.Equal(t, total, misses, "total")
 	listed := make(map[string]bool, len(rows))
 	sum, last := uint64(0), uint64(1)<<63
@@ -51,12 +54,12 @@ func TestMissesOfFewCodesAreExact(t *testing.T) {
 		}
 	}
 	checkGuarantee(t, m, truth, total)
-	rows, _ := m.top(2000, everyCode)
+	rows, _ := m.top(2000, everyDomain, everyCode)
 	expect.MustEqual(t, len(rows), 1000, "codes")
 	for _, row := range rows {
 		expect.That(t, row.Count == truth[row.Code] && row.Error == 0, "%+v: want %d, exactly", row, truth[row.Code])
 	}
-	odd, _ := m.top(3, func(k engine.Key) bool { return k.Code[len(k.Code)-1]%2 == 1 })
+	odd, _ := m.top(3, everyDomain, func(k engine.Key) bool { return k.Code[len(k.Code)-1]%2 == 1 })
 	expect.That(t, len(odd) == 3 && odd[0].Count >= odd[2].Count, "got %+v", odd)
 }
 
@@ -94,11 +97,11 @@ func TestMissesAreCountedByManyAtOnceAndReadMeanwhile(t *testing.T) {
 	}
 	running.Go(func() {
 		for range 20 {
-			m.top(10, everyCode)
+			m.top(10, everyDomain, everyCode)
 		}
 	})
 	running.Wait()
-	rows, total := m.top(1, everyCode)
+	rows, total := m.top(1, everyDomain, everyCode)
 	expect.That(t, total == 8*each && len(rows) == 1 && rows[0].Code == "hot" && rows[0].Count >= 4*each && rows[0].Count-rows[0].Error <= 4*each,
 		"got %+v of %d, want hot with %d of %d", rows, total, 4*each, 8*each)
 }

@@ -84,6 +84,8 @@ var pages = []row{
 	{name: "domain", path: "/_/domains/" + demoDomain, as: admin},
 	{name: "domain-delete", path: "/_/domains/" + demoDomain + "/delete", as: admin},
 	{name: "misses", path: "/_/misses", as: admin},
+	{name: "misses-domain", path: "/_/misses?domain=" + demoDomain, as: admin},
+	{name: "misses-refused", path: "/_/misses?domain=nobody.test", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "transfer", path: "/_/transfer", as: admin},
 	{name: "audit", path: "/_/audit", as: admin},
 	{name: "audit-folds", path: "/_/audit?code=" + longCode + "&actor=" + emails[admin], as: admin, then: openedFolds},

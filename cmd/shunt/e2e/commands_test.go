@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 
 	"shunt/engine/expect"
@@ -106,5 +109,23 @@ func TestTokensOfTheFolderHaveScopes(t *testing.T) {
 	p := startServer(t, filepath.Join(t.TempDir(), "data"))
 	for _, scopes := range []string{`["links:read","links:write","stats:read","tokens:write","admin"]`, `["links:read","links:write","stats:read","tokens:write"]`} {
 		expect.Contains(t, ask(t, p.public+"/api/v1/me", p.token()), `"scopes":`+scopes, "want scopes %s", scopes)
+	}
+}
+
+// TestEachFlagOfADomainHasACase looks for the flags of two commands in the cases of domains.
+func TestEachFlagOfADomainHasACase(t *testing.T) {
+	t.Parallel()
+	cases, err := os.ReadFile(filepath.Join("testdata", "cases", "domains.txt"))
+	expect.OK(t, err)
+	for _, verb := range []string{"add", "edit"} {
+		flags := regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(shunt(t, "", nil, "domain", verb, "--help").stdout, -1)
+		expect.That(t, len(flags) > 12, "domain %s has only the flags %v", verb, flags)
+		for _, flag := range flags {
+			if slices.Contains([]string{"config", "data", "server", "token"}, flag[1]) {
+				continue // of all commands
+			}
+			tried := regexp.MustCompile(`(?m)^(shunt domain )?` + verb + ` .*--` + flag[1] + `[ =\n]`)
+			expect.That(t, tried.Match(cases), "no case has shunt domain %s --%s", verb, flag[1])
+		}
 	}
 }
