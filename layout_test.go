@@ -252,7 +252,7 @@ var rooms = map[string]room{
 	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
 	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
-		knows: []string{"api/changes", "api/client", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
+		knows: []string{"api/changes", "api/client", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},

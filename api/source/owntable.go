@@ -16,7 +16,7 @@ type ownTable struct{ *table }
 
 // What the cells of columns are that hold no text.
 var (
-	plainColumns  = []string{"redirect_status", "owner", "max_hits", "hits", "unique", "forward_query", "forward_path", "disabled", "password"}
+	plainColumns  = []string{"redirect_status", "owner", "max_hits", "hits", "unique", "forward_query", "forward_path", "disabled", "has_password"}
 	nestedColumns = []string{"rules", "split", "card"}
 )
 

@@ -40,7 +40,7 @@ func kindOf(p *client.Problem) string {
 	if len(p.Errors) == 0 {
 		return string(p.Kind)
 	}
-	return fmt.Sprintf("%s %s", p.Errors[0].Field, p.Errors[0].Message)
+	return strings.TrimSpace(p.Errors[0].Field + " " + p.Errors[0].Message)
 }
 
 // Summary returns what is to be told after Run.
