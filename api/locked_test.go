@@ -7,13 +7,17 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/alexedwards/argon2id"
 
 	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/api/limit"
 	"shunt/api/lock"
+	"shunt/api/password"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/engine/expect"
@@ -214,19 +218,16 @@ func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
 	expect.Equal(t, st.metric(`shunt_unlocks_total{result="limited"}`), "1")
 }
 
-// Strangers who try the passwords of links take no place of those who log in.
-func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
-	st, from := floodSite(t)
-	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
-	places := st.linkWords.Places()
+// crowd takes all places of a turnstile, and all room in its queue. leave gives them back.
+func crowd(t *testing.T, places *turnstile.Turnstile) (leave func()) {
+	t.Helper()
 	var waiting sync.WaitGroup
 	for range places.Limits().Places {
 		expect.OK(t, places.Enter(turnstile.Key{}))
 	}
 	for n := range places.Limits().Waiting {
 		waiting.Go(func() {
-			key := turnstile.Key{Network: netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})}
-			if places.Enter(key) == nil {
+			if key := strangerKey(n); places.Enter(key) == nil {
 				places.Leave(key)
 			}
 		})
@@ -234,19 +235,65 @@ func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
 	for places.Waiting() < places.Limits().Waiting {
 		time.Sleep(time.Millisecond)
 	}
-	r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-	expect.That(t, r.status == 503 && !strings.Contains(r.body, "not the password"), "with every place taken: got %d %s", r.status, r.body)
-	for n := range 10 { // what was not compared is not counted
-		r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-		expect.Equal(t, r.status, 503, "try %d", n)
+	return func() {
+		for range places.Limits().Places {
+			places.Leave(turnstile.Key{})
+		}
+		waiting.Wait()
 	}
-	expect.Equal(t, from("192.0.2.1").logIn("ann@example.com", goodPassword), 200, "a login")
-	for range places.Limits().Places {
-		places.Leave(turnstile.Key{})
+}
+
+// strangerKey is that of the n-th of many visitors, each from a network of its own.
+func strangerKey(n int) turnstile.Key {
+	return turnstile.Key{Network: netip.AddrFrom4([4]byte{203, 0, byte(113 + n>>8), byte(n)})}
+}
+
+// Strangers who try the passwords of links take no place of those who log in. Here they compare passwords all the time:
+// all of their places are held, each with a place of the cores that logins need too, and their queue is full.
+func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
+	st, from := floodSite(t)
+	places := st.linkWords.Places()
+	hash, err := argon2id.CreateHash("right", &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	expect.OK(t, err)
+	var over atomic.Bool
+	var compared atomic.Int64
+	var strangers sync.WaitGroup
+	for n := range places.Limits().Places + places.Limits().Waiting {
+		strangers.Go(func() {
+			for !over.Load() {
+				ok, _, err := st.linkWords.Matches(strangerKey(n), "wrong", hash)
+				expect.That(t, !ok && (err == nil || err == password.ErrOverloaded), "got %v, %v", ok, err)
+				compared.Add(1)
+			}
+		})
 	}
-	waiting.Wait()
-	r = send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-	expect.Equal(t, r.status, 303, "with a place again")
+	defer strangers.Wait()
+	defer over.Store(true)
+	for n := range 5 {
+		for places.Waiting() < places.Limits().Waiting || compared.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		expect.Equal(t, places.Held(), places.Limits().Places, "places that strangers hold")
+		expect.Equal(t, from(fmt.Sprint("192.0.2.", n)).logIn("ann@example.com", goodPassword), 200, "login %d", n)
+	}
+}
+
+// A password for which there was no place is not counted as one that was wrong.
+func TestAPasswordThatWasNotComparedIsNotCounted(t *testing.T) {
+	st, from := floodSite(t)
+	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
+	proxy := st.from("10.0.0.1")
+	try := func() reply {
+		return send(t, proxy, "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
+	}
+	leave := crowd(t, st.linkWords.Places())
+	for n := range 11 { // the limit is ten
+		r := try()
+		expect.That(t, r.status == 503 && !strings.Contains(r.body, "not the password"), "try %d: got %d %s", n, r.status, r.body)
+	}
+	expect.Equal(t, from("192.0.2.1").logIn("ann@example.com", goodPassword), 200, "a login meanwhile")
+	leave()
+	expect.Equal(t, try().status, 303, "with a place again")
 }
 
 func TestAPasswordOfALinkIsNeverShown(t *testing.T) {
