@@ -193,6 +193,38 @@ func TestAReceiptKnowsNoPassword(t *testing.T) {
 	}
 }
 
+// Each hash takes 40 ms of a core, so a request that has a receipt gets its answer without one.
+func TestARepeatHashesNoPassword(t *testing.T) {
+	st := newSite(t, nil)
+	ask := func(path, body, key string) reply {
+		return known(t, func() reply { return st.call("POST", path, body, "Idempotency-Key: "+key) })
+	}
+	items := `{"url":"http://a/","password":"one"},{"url":"http://a/","alias":"x","password":"two"},{"url":"http://a/"},{"url":"http://a/","alias":"y","password":"one"}`
+	for n := range maxPasswordsOfABulk - 1 {
+		items += fmt.Sprintf(`,{"url":"http://a/","password":"more%d"}`, n)
+	}
+	bodies := map[string]string{"/shorten": `{"url":"http://a/","password":"one"}`, "/shorten/bulk": "[" + items + "]"}
+	first := make(map[string]reply)
+	for path, body := range bodies {
+		first[path] = ask(path, body, "key-of-"+path)
+		expect.That(t, first[path].status < 300 && strings.Contains(first[path].body, `"has_password":true`), "%s: got %d %s", path, first[path].status, first[path].body)
+	}
+	bulk := first["/shorten/bulk"].body
+	expect.That(t, strings.Contains(bulk, `"failed":1,`) && strings.Contains(bulk, "too_many"), "a password too many: got %s", bulk)
+	for code, text := range map[string]string{"x": "two", "y": "one"} {
+		expect.Equal(t, send(t, st.publicAt, "POST", requestText("POST", "/"+code, typing(text), typedForm)).status, 303, "the password of %s", code)
+	}
+	leave := crowd(t, st.linkWords.Places())
+	defer leave()
+	for path, body := range bodies {
+		wantSame(t, path+", repeated", st.call("POST", path, body, "Idempotency-Key: key-of-"+path), first[path])
+		st.call("POST", path, body, "Idempotency-Key: another-of-"+path).expect(t, path+" under another key", 503, problemOf("overloaded"))
+	}
+}
+
+// maxPasswordsOfABulk is how many different ones its links may have.
+const maxPasswordsOfABulk = 16
+
 // Wrong passwords are limited for each link and network: the eleventh is not compared. Others, and other links, go on.
 func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
 	st := newSite(t, func(o *Options) {

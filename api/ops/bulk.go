@@ -94,18 +94,19 @@ func (c *Calls) createMany(
 		room.reader.sent = sent
 		return room.readItems(&b, read)
 	})
-	if err == nil && b.typed {
-		err = c.hashPasswords(caller, room.items)
-	}
 	if err != nil {
 		return nil, err
+	}
+	var typed typedPasswords
+	if b.typed {
+		typed = takePasswords(room.items)
 	}
 	by := c.by(caller)
 	for i := range room.items {
 		d := &room.items[i].Draft
 		d.Owner, d.By, d.TakesDeleted = engine.OwnerIn(d.Domain, user), by, caller.Has(account.Admin)
 	}
-	made, err := c.createItems(asked, room.items)
+	made, err := c.createItems(caller, asked, room.items, typed)
 	if err != nil {
 		return nil, err // the engine may still need the items
 	}
@@ -182,11 +183,28 @@ func (r *bulkRoom) readItem(d *engine.Draft, text []byte, read itemReader) error
 	return err
 }
 
-func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {
+// createItems creates the links of items, and gives them the passwords that were typed.
+func (c *Calls) createItems(
+	caller account.Caller, request *engine.Request, items []engine.BulkItem, typed typedPasswords,
+) (results []engine.BulkResult, err error) {
 	if request == nil {
+		if err := c.hashPasswords(caller, typed); err != nil {
+			return nil, err
+		}
 		results, err = c.o.Engine.CreateBulk(context.Background(), items)
 	} else {
-		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items)
+		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items, func() error {
+			if len(typed) > 0 {
+				return errHashFirst
+			}
+			return nil
+		})
+	}
+	if err == errHashFirst {
+		if err := c.hashPasswords(caller, typed); err != nil {
+			return nil, err
+		}
+		return c.createItems(caller, request, items, nil)
 	}
 	if err != nil {
 		c.o.Wrote("create", 1, err)

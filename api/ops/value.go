@@ -184,7 +184,7 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 // maxPasswordBytes bounds the password of a link.
 const maxPasswordBytes = 256
 
-// readPassword reads the password that visitors must type: as it is, until Calls.hashPasswords makes a hash of it.
+// readPassword reads the password that visitors must type: as it is, until Calls.hashPassword makes a hash of it.
 func readPassword(a *askedLink, value json.RawMessage) (err error) {
 	if a.Password, err = jsonbody.String(value); err != nil {
 		return err
