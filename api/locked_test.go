@@ -73,7 +73,7 @@ func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
 			got := ask("GET", path, "")
 			expect.That(t, strings.Contains(got, `<form method="post" enctype="text/plain">`) && !strings.Contains(got, "form-action"), "no form that may lead elsewhere: got\n%s", got)
 			got = ask("DELETE", path, "")
-			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 "), "another method: got\n%s", got)
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 ") && strings.Contains(got, "\r\nAllow: GET, HEAD, POST\r\n"), "another method: got\n%s", got)
 			for _, wrong := range []string{"", typing("Open sesame"), typing("open sesame "), "other=x", typing(strings.Repeat("x", 2000))} {
 				got = ask("POST", path, wrong, typedForm)
 				expect.That(t, strings.HasPrefix(got, "HTTP/1.1 401 ") && cookieOf(got) == "" && strings.Contains(got, "not the password"), "%q: got\n%s", wrong, got)
