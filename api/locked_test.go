@@ -1,10 +1,13 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -159,6 +162,54 @@ func TestTheCookieOfACodeOfAnyScriptHasItsPath(t *testing.T) {
 	text := strings.Replace(requestText("POST", "/%C3%BCber/%C3%9F?q", typing("p"), typedForm), "Host: any.example", "Host: b.test", 1)
 	r := send(t, st.publicAt, "POST", text)
 	expect.That(t, r.status == 303 && r.header.Get("Location") == "/%C3%BCber/%C3%9F?q" && strings.Contains(r.header.Get("Set-Cookie"), "; Path=/%C3%BCber/%C3%9F;"), "got %d %v", r.status, r.header)
+}
+
+// A browser that has opened a link opens it in each spelling of its code, in that of the link's address and in the one
+// that it was given. It sends a cookie only to the path as it is written.
+func TestALinkStaysOpenInEverySpelling(t *testing.T) {
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			st := newSite(t, d.options(nil))
+			st.addDomain(domain.Domain{Host: "b.test", Settings: domain.Settings{Folds: true}})
+			for _, alias := range []string{"Promo", "other"} {
+				st.call("POST", "/shorten", `{"url":"http://secret.example/","domain":"b.test","alias":"`+alias+`","password":"p"}`).need(t, alias, 201)
+			}
+			open, site := d.open(t, st), "http://b.test"
+			if d.secure {
+				site = "https://b.test"
+			}
+			dial := func(context.Context, string, string) (net.Conn, error) { return open(), nil }
+			transport := &http.Transport{DisableKeepAlives: true, DialContext: dial, DialTLSContext: dial}
+			for _, spelling := range []string{"/Promo", "/pROMO", "/PROMO/", "/promo).", "/Promo%20", "/promo%E2%80%8B", "/%50romo", "/promo&fbclid=1"} {
+				wantOpenAfter(t, transport, site, spelling)
+			}
+		})
+	}
+}
+
+// wantOpenAfter opens the link Promo with its password at a spelling, as a browser does that was never there, and asks
+// for it in several.
+func wantOpenAfter(t *testing.T, transport http.RoundTripper, site, spelling string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	expect.OK(t, err)
+	client := &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answered := func(r *http.Response, err error) (status int, location string) {
+		t.Helper()
+		expect.OK(t, err)
+		expect.NoError(t, r.Body.Close())
+		return r.StatusCode, r.Header.Get("Location")
+	}
+	status, _ := answered(client.Get(site + spelling))
+	expect.Equal(t, status, 401, "%s at first", spelling)
+	status, own := answered(client.PostForm(site+spelling, url.Values{"password": {"p"}}))
+	expect.MustThat(t, status == 303 && strings.HasPrefix(own, "/Promo"), "the password at %s: got %d to %s", spelling, status, own)
+	for _, path := range []string{own, spelling, "/PROMO", "/Promo?a=b"} {
+		status, target := answered(client.Get(site + path))
+		expect.That(t, status == 302 && target == "http://secret.example/", "%s after the password at %s: got %d to %s", path, spelling, status, target)
+	}
+	status, _ = answered(client.Get(site + "/other"))
+	expect.Equal(t, status, 401, "another link")
 }
 
 // Guesses of one link from one site, each from a network of its own, have a limit, too.
