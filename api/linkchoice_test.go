@@ -223,9 +223,11 @@ func TestRulesThatMatchNobodyAreWarnedOf(t *testing.T) {
 	st := newSite(t, nil)
 	const rules = `"rules":[{"url":"http://b/","conditions":[{"type":"device","match_value":"ios"},{"type":"geolocation-country-code","match_value":"DE"}]},` +
 		`{"url":"http://c/","conditions":[{"type":"before-date","match_value":"2026-01-02"}]},{"url":"http://d/","conditions":[{"type":"before-date","match_value":"2026-01-02T00:00Z"}]},` +
-		`{"url":"http://e/","conditions":[{"type":"after-date","match_value":"2026-01-01"}]}]`
+		`{"url":"http://e/","conditions":[{"type":"device","match_value":"ios"},{"type":"device","match_value":"android"}]},` +
+		`{"url":"http://f/","conditions":[{"type":"after-date","match_value":"2026-01-01"}]},{"url":"http://g/","conditions":[{"type":"device","match_value":"ios"}]}]`
 	made := st.call("POST", "/shorten", `{"url":"http://a/","alias":"x",`+rules+`}`)
-	made.need(t, "", 201, `"warnings":[`, `"field":"rules[0].conditions[1]","code":"no_countries"`, `"field":"rules[1].conditions[0]","code":"past"`, `"field":"rules[2]","code":"unreachable"`)
+	made.need(t, "", 201, `"warnings":[`, `"field":"rules[0].conditions[1]","code":"no_countries"`, `"field":"rules[1].conditions[0]","code":"past"`,
+		`"field":"rules[3].conditions[1]","code":"contradiction"`, `"field":"rules[5]","code":"unreachable"`)
 	st.call("PATCH", "/links/x", made.body).expect(t, "as it was made", 200, `"warnings":[`)
 	read := st.call("GET", "/links/x", "")
 	read.expect(t, "read", 200, without("warnings"))
@@ -234,7 +236,7 @@ func TestRulesThatMatchNobodyAreWarnedOf(t *testing.T) {
 	st.call("GET", "/export", "").expect(t, "an export", 200, `"rules":[`, without("warnings"))
 	st.call("POST", "/shorten/bulk", `[{"url":"http://a/",`+rules+`}]`).expect(t, "a bulk", 200, `"warnings":[`)
 	expect.Equal(t, strings.Count(made.body, `"code":"past"`), 2, "that have passed")
-	st.get("/x", anIPhone).expect(t, "", header("Location", "http://e/"))
+	st.get("/x", anIPhone).expect(t, "", header("Location", "http://f/"))
 	st.call("PATCH", "/links/x", `{"rules":[`+someRule+`]}`).expect(t, "without them", 200, without("warnings"))
 }
 
