@@ -26,6 +26,7 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st.shorten(`{"url":"http://a/メインページ|","alias":"encoded"}`)
 	st.shorten(linkOfRules)
 	st.shorten(linkOfSplit)
+	st.shorten(linkOfCard)
 	st.shorten(`{"url":"http://a/","alias":"locked","password":"open sesame"}`)
 	unlock := string(st.unlocked(t, "locked"))
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0"
@@ -42,11 +43,11 @@ func TestARedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 		"a hit whose country is unsaid": {"GET", firefox, []string{"CF-IPCountry", "XX"}},
 		"a hit without a User-Agent":    {"GET", "", []string{"Referer", "https://example.com/"}},
 		"a hit by a tool":               {"GET", "curl/8.8.0", nil},
-		"a bot":                         {"GET", "Twitterbot/1.0", []string{"Referer", "https://example.com/"}},
+		"a bot":                         {"GET", strings.TrimPrefix(googlebot, "User-Agent: "), []string{"Referer", "https://example.com/"}},
 		"a prefetch":                    {"GET", firefox, []string{"Sec-Purpose", "prefetch", "Referer", "https://example.com/"}},
 		"a HEAD":                        {"HEAD", firefox, []string{"Referer", "https://example.com/"}},
 	} {
-		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded", "rules", "rules?utm_source=print", "split", "locked"} {
+		for _, code := range []string{"plain", "query?x=1", "capped", "soon", "long", "encoded", "rules", "rules?utm_source=print", "split", "card", "locked"} {
 			ctx, redirect := redirectOf(st, code, c.agent, append(c.lines, "Cookie", unlock)...)
 			ctx.Request.Header.SetMethod(c.method)
 			redirect()
@@ -88,11 +89,12 @@ func TestAPlainRedirectWithKnownHeadersAllocatesNothing(t *testing.T) {
 	st.shorten(`{"url":"http://a/メインページ|","alias":"encoded"}`)
 	st.shorten(linkOfRules)
 	st.shorten(linkOfSplit)
+	st.shorten(linkOfCard)
 	out := make([]byte, 0, 16<<10)
-	for _, path := range []string{"/query?x=1", "/capped", "/soon", "/long", "/encoded", "/rules", "/rules?utm_source=print", "/split"} {
+	for _, path := range []string{"/query?x=1", "/capped", "/soon", "/long", "/encoded", "/rules", "/rules?utm_source=print", "/split", "/card"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			for _, lines := range [][]string{
-				{browser, "Referer: https://example.com/"}, {browser, "Sec-Purpose: prefetch"}, {"User-Agent: Twitterbot/1.0", "Connection: close"},
+				{browser, "Referer: https://example.com/"}, {browser, "Sec-Purpose: prefetch"}, {googlebot, "Connection: close"},
 			} {
 				r := plainOf(t, st, "192.0.2.1", requestText(method, path, "", lines...))
 				out = st.front.answerPlain(out[:0], r)

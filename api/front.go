@@ -260,6 +260,9 @@ func (f *front) miss(ctx *fasthttp.RequestCtx, q *redirect.Request, d redirect.D
 		o = redirect.TooManyMisses
 	}
 	f.pages.Answer(ctx, o)
+	if d.ByPost {
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, HEAD, POST")
+	}
 }
 
 // noteAccess logs an answered request in the access log.

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -153,6 +156,67 @@ func TestASplitGivesAVisitorTheSameTargetEachTimeOnEveryServer(t *testing.T) {
 	one.get("/split", browser).expect(t, "after a reset", 301)
 }
 
+// A visitor gets the same target ten thousand times, and other weights move a tenth of all visitors, all of them to the
+// share that has grown. The key of visitors is fixed, so all doors must send each of them to the same target.
+func TestOtherWeightsMoveOnlyTheDifferenceThroughEveryDoor(t *testing.T) {
+	long(t)
+	t.Parallel()
+	const n = 10_000
+	visitors, oneVisitor := make([]string, n), make([]string, n)
+	for i := range visitors {
+		visitors[i] = requestText("GET", "/split", "", browser, fmt.Sprintf("X-Forwarded-For: 192.0.%d.%d", i>>8, i&0xff))
+		oneVisitor[i] = visitors[0]
+	}
+	key := [16]byte{40}
+	var everywhere []string
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			st := loaded(t, unloadedSiteOn(t, storage.Options{VisitorKey: &key}, nil, d.options(func(o *Options) {
+				o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+			})))
+			dial := d.open(t, st)
+			st.shorten(linkOfSplit)
+			before := locations(t, dial, visitors)
+			if everywhere == nil {
+				everywhere = before
+			}
+			expect.That(t, slices.Equal(before, everywhere), "visitors are sent elsewhere than through the first door")
+			first := len(slices.DeleteFunc(slices.Clone(before), func(to string) bool { return to != "https://split.example/a" }))
+			expect.That(t, 6900 <= first && first <= 7100, "%d of 10,000 visitors got the target with 70 %%", first)
+			again := slices.Compact(locations(t, dial, oneVisitor))
+			expect.That(t, len(again) == 1 && again[0] == before[0], "one visitor was sent to %v, and at first to %s", again, before[0])
+			st.call("PATCH", "/links/split", `{"split":[{"url":"https://split.example/a","weight":60},{"url":"https://split.example/b","weight":40}]}`).need(t, "", 200)
+			moved := 0
+			for i, to := range locations(t, dial, visitors) {
+				if to != before[i] {
+					moved++
+					expect.That(t, to == "https://split.example/b", "visitor %d moved to %s", i, to)
+				}
+			}
+			expect.That(t, 900 <= moved && moved <= 1100, "%d of 10,000 visitors moved, want a tenth", moved)
+			st.call("GET", "/stats/split", "").expect(t, "hits", 200, `"hits":30000,`)
+		})
+	}
+}
+
+// locations sends requests on some connections, many at a time on each, and returns where the answers lead.
+func locations(t *testing.T, dial func() net.Conn, requests []string) (to []string) {
+	t.Helper()
+	const together = 500
+	for some := range slices.Chunk(requests, together) {
+		c := dial()
+		go io.WriteString(c, strings.Join(some, ""))
+		r := bufio.NewReader(c)
+		for range some {
+			answer := readReply(t, r, "GET")
+			expect.MustEqual(t, answer.status, 301, "the status")
+			to = append(to, answer.header.Get("Location"))
+		}
+		expect.NoError(t, c.Close())
+	}
+	return to
+}
+
 func TestAPreviewShowsTheOwnTargetAndTheHostsOfOthers(t *testing.T) {
 	st := newSite(t, nil)
 	st.shorten(linkOfRules)
@@ -223,9 +287,11 @@ func TestRulesThatMatchNobodyAreWarnedOf(t *testing.T) {
 	st := newSite(t, nil)
 	const rules = `"rules":[{"url":"http://b/","conditions":[{"type":"device","match_value":"ios"},{"type":"geolocation-country-code","match_value":"DE"}]},` +
 		`{"url":"http://c/","conditions":[{"type":"before-date","match_value":"2026-01-02"}]},{"url":"http://d/","conditions":[{"type":"before-date","match_value":"2026-01-02T00:00Z"}]},` +
-		`{"url":"http://e/","conditions":[{"type":"after-date","match_value":"2026-01-01"}]}]`
+		`{"url":"http://e/","conditions":[{"type":"device","match_value":"ios"},{"type":"device","match_value":"android"}]},` +
+		`{"url":"http://f/","conditions":[{"type":"after-date","match_value":"2026-01-01"}]},{"url":"http://g/","conditions":[{"type":"device","match_value":"ios"}]}]`
 	made := st.call("POST", "/shorten", `{"url":"http://a/","alias":"x",`+rules+`}`)
-	made.need(t, "", 201, `"warnings":[`, `"field":"rules[0].conditions[1]","code":"no_countries"`, `"field":"rules[1].conditions[0]","code":"past"`, `"field":"rules[2]","code":"unreachable"`)
+	made.need(t, "", 201, `"warnings":[`, `"field":"rules[0].conditions[1]","code":"no_countries"`, `"field":"rules[1].conditions[0]","code":"past"`,
+		`"field":"rules[3].conditions[1]","code":"contradiction"`, `"field":"rules[5]","code":"unreachable"`)
 	st.call("PATCH", "/links/x", made.body).expect(t, "as it was made", 200, `"warnings":[`)
 	read := st.call("GET", "/links/x", "")
 	read.expect(t, "read", 200, without("warnings"))
@@ -234,7 +300,7 @@ func TestRulesThatMatchNobodyAreWarnedOf(t *testing.T) {
 	st.call("GET", "/export", "").expect(t, "an export", 200, `"rules":[`, without("warnings"))
 	st.call("POST", "/shorten/bulk", `[{"url":"http://a/",`+rules+`}]`).expect(t, "a bulk", 200, `"warnings":[`)
 	expect.Equal(t, strings.Count(made.body, `"code":"past"`), 2, "that have passed")
-	st.get("/x", anIPhone).expect(t, "", header("Location", "http://e/"))
+	st.get("/x", anIPhone).expect(t, "", header("Location", "http://f/"))
 	st.call("PATCH", "/links/x", `{"rules":[`+someRule+`]}`).expect(t, "without them", 200, without("warnings"))
 }
 

@@ -1,19 +1,26 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/alexedwards/argon2id"
 
 	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/api/limit"
 	"shunt/api/lock"
+	"shunt/api/password"
 	"shunt/api/redirect"
 	"shunt/api/turnstile"
 	"shunt/engine/expect"
@@ -69,7 +76,7 @@ func TestAPasswordOpensALinkThroughEveryDoor(t *testing.T) {
 			got := ask("GET", path, "")
 			expect.That(t, strings.Contains(got, `<form method="post" enctype="text/plain">`) && !strings.Contains(got, "form-action"), "no form that may lead elsewhere: got\n%s", got)
 			got = ask("DELETE", path, "")
-			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 "), "another method: got\n%s", got)
+			expect.That(t, strings.HasPrefix(got, "HTTP/1.1 405 ") && strings.Contains(got, "\r\nAllow: GET, HEAD, POST\r\n"), "another method: got\n%s", got)
 			for _, wrong := range []string{"", typing("Open sesame"), typing("open sesame "), "other=x", typing(strings.Repeat("x", 2000))} {
 				got = ask("POST", path, wrong, typedForm)
 				expect.That(t, strings.HasPrefix(got, "HTTP/1.1 401 ") && cookieOf(got) == "" && strings.Contains(got, "not the password"), "%q: got\n%s", wrong, got)
@@ -157,6 +164,54 @@ func TestTheCookieOfACodeOfAnyScriptHasItsPath(t *testing.T) {
 	expect.That(t, r.status == 303 && r.header.Get("Location") == "/%C3%BCber/%C3%9F?q" && strings.Contains(r.header.Get("Set-Cookie"), "; Path=/%C3%BCber/%C3%9F;"), "got %d %v", r.status, r.header)
 }
 
+// A browser that has opened a link opens it in each spelling of its code, in that of the link's address and in the one
+// that it was given. It sends a cookie only to the path as it is written.
+func TestALinkStaysOpenInEverySpelling(t *testing.T) {
+	for _, d := range doors {
+		t.Run("door="+d.name, func(t *testing.T) {
+			st := newSite(t, d.options(nil))
+			st.addDomain(domain.Domain{Host: "b.test", Settings: domain.Settings{Folds: true}})
+			for _, alias := range []string{"Promo", "other"} {
+				st.call("POST", "/shorten", `{"url":"http://secret.example/","domain":"b.test","alias":"`+alias+`","password":"p"}`).need(t, alias, 201)
+			}
+			open, site := d.open(t, st), "http://b.test"
+			if d.secure {
+				site = "https://b.test"
+			}
+			dial := func(context.Context, string, string) (net.Conn, error) { return open(), nil }
+			transport := &http.Transport{DisableKeepAlives: true, DialContext: dial, DialTLSContext: dial}
+			for _, spelling := range []string{"/Promo", "/pROMO", "/PROMO/", "/promo).", "/Promo%20", "/promo%E2%80%8B", "/%50romo", "/promo&fbclid=1"} {
+				wantOpenAfter(t, transport, site, spelling)
+			}
+		})
+	}
+}
+
+// wantOpenAfter opens the link Promo with its password at a spelling, as a browser does that was never there, and asks
+// for it in several.
+func wantOpenAfter(t *testing.T, transport http.RoundTripper, site, spelling string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	expect.OK(t, err)
+	client := &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answered := func(r *http.Response, err error) (status int, location string) {
+		t.Helper()
+		expect.OK(t, err)
+		expect.NoError(t, r.Body.Close())
+		return r.StatusCode, r.Header.Get("Location")
+	}
+	status, _ := answered(client.Get(site + spelling))
+	expect.Equal(t, status, 401, "%s at first", spelling)
+	status, own := answered(client.PostForm(site+spelling, url.Values{"password": {"p"}}))
+	expect.MustThat(t, status == 303 && strings.HasPrefix(own, "/Promo"), "the password at %s: got %d to %s", spelling, status, own)
+	for _, path := range []string{own, spelling, "/PROMO", "/Promo?a=b"} {
+		status, target := answered(client.Get(site + path))
+		expect.That(t, status == 302 && target == "http://secret.example/", "%s after the password at %s: got %d to %s", path, spelling, status, target)
+	}
+	status, _ = answered(client.Get(site + "/other"))
+	expect.Equal(t, status, 401, "another link")
+}
+
 // Guesses of one link from one site, each from a network of its own, have a limit, too.
 func TestASiteGuessesThePasswordOfALinkFortyTimes(t *testing.T) {
 	rules := limit.New(limit.Default(), time.Unix(0, 0))
@@ -189,6 +244,38 @@ func TestAReceiptKnowsNoPassword(t *testing.T) {
 	}
 }
 
+// Each hash takes 40 ms of a core, so a request that has a receipt gets its answer without one.
+func TestARepeatHashesNoPassword(t *testing.T) {
+	st := newSite(t, nil)
+	ask := func(path, body, key string) reply {
+		return known(t, func() reply { return st.call("POST", path, body, "Idempotency-Key: "+key) })
+	}
+	items := `{"url":"http://a/","password":"one"},{"url":"http://a/","alias":"x","password":"two"},{"url":"http://a/"},{"url":"http://a/","alias":"y","password":"one"}`
+	for n := range maxPasswordsOfABulk - 1 {
+		items += fmt.Sprintf(`,{"url":"http://a/","password":"more%d"}`, n)
+	}
+	bodies := map[string]string{"/shorten": `{"url":"http://a/","password":"one"}`, "/shorten/bulk": "[" + items + "]"}
+	first := make(map[string]reply)
+	for path, body := range bodies {
+		first[path] = ask(path, body, "key-of-"+path)
+		expect.That(t, first[path].status < 300 && strings.Contains(first[path].body, `"has_password":true`), "%s: got %d %s", path, first[path].status, first[path].body)
+	}
+	bulk := first["/shorten/bulk"].body
+	expect.That(t, strings.Contains(bulk, `"failed":1,`) && strings.Contains(bulk, "too_many"), "a password too many: got %s", bulk)
+	for code, text := range map[string]string{"x": "two", "y": "one"} {
+		expect.Equal(t, send(t, st.publicAt, "POST", requestText("POST", "/"+code, typing(text), typedForm)).status, 303, "the password of %s", code)
+	}
+	leave := crowd(t, st.linkWords.Places())
+	defer leave()
+	for path, body := range bodies {
+		wantSame(t, path+", repeated", st.call("POST", path, body, "Idempotency-Key: key-of-"+path), first[path])
+		st.call("POST", path, body, "Idempotency-Key: another-of-"+path).expect(t, path+" under another key", 503, problemOf("overloaded"))
+	}
+}
+
+// maxPasswordsOfABulk is how many different ones its links may have.
+const maxPasswordsOfABulk = 16
+
 // Wrong passwords are limited for each link and network: the eleventh is not compared. Others, and other links, go on.
 func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
 	st := newSite(t, func(o *Options) {
@@ -214,19 +301,16 @@ func TestWrongPasswordsAreLimitedForALinkAndANetwork(t *testing.T) {
 	expect.Equal(t, st.metric(`shunt_unlocks_total{result="limited"}`), "1")
 }
 
-// Strangers who try the passwords of links take no place of those who log in.
-func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
-	st, from := floodSite(t)
-	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
-	places := st.linkWords.Places()
+// crowd takes all places of a turnstile, and all room in its queue. leave gives them back.
+func crowd(t *testing.T, places *turnstile.Turnstile) (leave func()) {
+	t.Helper()
 	var waiting sync.WaitGroup
 	for range places.Limits().Places {
 		expect.OK(t, places.Enter(turnstile.Key{}))
 	}
 	for n := range places.Limits().Waiting {
 		waiting.Go(func() {
-			key := turnstile.Key{Network: netip.AddrFrom4([4]byte{203, 0, 113, byte(n)})}
-			if places.Enter(key) == nil {
+			if key := strangerKey(n); places.Enter(key) == nil {
 				places.Leave(key)
 			}
 		})
@@ -234,19 +318,65 @@ func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
 	for places.Waiting() < places.Limits().Waiting {
 		time.Sleep(time.Millisecond)
 	}
-	r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-	expect.That(t, r.status == 503 && !strings.Contains(r.body, "not the password"), "with every place taken: got %d %s", r.status, r.body)
-	for n := range 10 { // what was not compared is not counted
-		r := send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-		expect.Equal(t, r.status, 503, "try %d", n)
+	return func() {
+		for range places.Limits().Places {
+			places.Leave(turnstile.Key{})
+		}
+		waiting.Wait()
 	}
-	expect.Equal(t, from("192.0.2.1").logIn("ann@example.com", goodPassword), 200, "a login")
-	for range places.Limits().Places {
-		places.Leave(turnstile.Key{})
+}
+
+// strangerKey is that of the n-th of many visitors, each from a network of its own.
+func strangerKey(n int) turnstile.Key {
+	return turnstile.Key{Network: netip.AddrFrom4([4]byte{203, 0, byte(113 + n>>8), byte(n)})}
+}
+
+// Strangers who try the passwords of links take no place of those who log in. Here they compare passwords all the time:
+// all of their places are held, each with a place of the cores that logins need too, and their queue is full.
+func TestPasswordsOfLinksKeepNobodyFromLoggingIn(t *testing.T) {
+	st, from := floodSite(t)
+	places := st.linkWords.Places()
+	hash, err := argon2id.CreateHash("right", &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	expect.OK(t, err)
+	var over atomic.Bool
+	var compared atomic.Int64
+	var strangers sync.WaitGroup
+	for n := range places.Limits().Places + places.Limits().Waiting {
+		strangers.Go(func() {
+			for !over.Load() {
+				ok, _, err := st.linkWords.Matches(strangerKey(n), "wrong", hash)
+				expect.That(t, !ok && (err == nil || err == password.ErrOverloaded), "got %v, %v", ok, err)
+				compared.Add(1)
+			}
+		})
 	}
-	waiting.Wait()
-	r = send(t, st.from("10.0.0.1"), "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
-	expect.Equal(t, r.status, 303, "with a place again")
+	defer strangers.Wait()
+	defer over.Store(true)
+	for n := range 5 {
+		for places.Waiting() < places.Limits().Waiting || compared.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		expect.Equal(t, places.Held(), places.Limits().Places, "places that strangers hold")
+		expect.Equal(t, from(fmt.Sprint("192.0.2.", n)).logIn("ann@example.com", goodPassword), 200, "login %d", n)
+	}
+}
+
+// A password for which there was no place is not counted as one that was wrong.
+func TestAPasswordThatWasNotComparedIsNotCounted(t *testing.T) {
+	st, from := floodSite(t)
+	st.shorten(`{"url":"http://a/","alias":"x","password":"right"}`)
+	proxy := st.from("10.0.0.1")
+	try := func() reply {
+		return send(t, proxy, "POST", requestText("POST", "/x", typing("right"), typedForm, "X-Forwarded-For: 192.0.2.9"))
+	}
+	leave := crowd(t, st.linkWords.Places())
+	for n := range 11 { // the limit is ten
+		r := try()
+		expect.That(t, r.status == 503 && !strings.Contains(r.body, "not the password"), "try %d: got %d %s", n, r.status, r.body)
+	}
+	expect.Equal(t, from("192.0.2.1").logIn("ann@example.com", goodPassword), 200, "a login meanwhile")
+	leave()
+	expect.Equal(t, try().status, 303, "with a place again")
 }
 
 func TestAPasswordOfALinkIsNeverShown(t *testing.T) {

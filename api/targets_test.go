@@ -373,4 +373,13 @@ func TestSchemesThatTheOperatorLists(t *testing.T) {
 		st.call("POST", "/shorten", `{"url":"`+url+`"}`).expect(t, url, fieldsOf("url:scheme"), "must begin with one of https, mailto, tel")
 		st.call("PATCH", "/links/mail", `{"expired_url":"`+url+`"}`).expect(t, url, fieldsOf("expired_url:scheme"))
 	}
+	for _, site := range []*site{st, newSite(t, nil)} { // programs load images by http and https, whatever an operator lists
+		for _, url := range []string{"mailto:ann@example.com", "market://x", "javascript:alert(1)"} {
+			r := site.call("POST", "/shorten", `{"url":"https://a.example/","card":{"title":"T","image":"`+url+`"}}`)
+			r.expect(t, url, fieldsOf("card.image:scheme"), "must be http or https", without("--target-schemes"))
+		}
+		for _, url := range []string{"http://a.example/i.png", "https://a.example/i.png"} {
+			site.call("POST", "/shorten", `{"url":"https://a.example/","card":{"title":"T","image":"`+url+`"}}`).expect(t, url, 201)
+		}
+	}
 }

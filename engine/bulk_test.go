@@ -149,7 +149,7 @@ func TestBulksThatWaitForEachOtherGoInTurn(t *testing.T) {
 }
 
 func (e *testEngine) bulkOnce(key, words string) (string, []engine.BulkResult, error) {
-	results, err := e.CreateBulkOnce(context.Background(), request(key), items(words))
+	results, err := e.CreateBulkOnce(context.Background(), request(key), items(words), nil)
 	return outcomes(results), results, err
 }
 
@@ -182,7 +182,7 @@ func TestARepeatedBulkMakesNothingASecondTime(t *testing.T) {
 	expect.Equal(t, e.Metrics().Links, links-3, "links are there")
 	q := request("key")
 	q.Body[0]++
-	_, err = e.CreateBulkOnce(context.Background(), q, items(words))
+	_, err = e.CreateBulkOnce(context.Background(), q, items(words), func() error { panic("first, although there is a receipt") })
 	expect.Error(t, err, engine.ErrMismatch, "another body")
 	_, _, err = e.CreateOnce(context.Background(), request("key"), nil)
 	expect.Error(t, err, engine.ErrMismatch, "a request for one link")

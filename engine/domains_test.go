@@ -103,7 +103,7 @@ func TestAPurgeInOneDomainLeavesTheOther(t *testing.T) {
 func TestARepeatAnswersWithTheDomainsOfItsLinks(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	bulk := func() []engine.BulkResult {
-		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"))
+		results, err := e.CreateBulkOnce(context.Background(), request("bulk"), inTwoDomains("x", "y"), nil)
 		expect.OK(t, err)
 		return results
 	}

@@ -262,7 +262,7 @@ func TestEqualItemsOfABulkGetOneLink(t *testing.T) {
 	alias.Alias = "alias"
 	items = append(items, engine.BulkItem{Draft: alias})
 	for n, q := range []engine.Request{request("1"), request("2"), request("1")} {
-		results, err := e.CreateBulkOnce(context.Background(), q, items)
+		results, err := e.CreateBulkOnce(context.Background(), q, items, nil)
 		expect.OK(t, err)
 		code := func(i int) string { return results[i].Detail.Code }
 		expect.That(t, code(0) == code(2) && code(0) == code(7) && code(1) == before.Code, "%+v", results)

@@ -117,6 +117,7 @@ func (r *request) createLink() error {
 	if existed {
 		kind, said = "info", "You already had this link, so no other was created."
 	}
+	kind, said = withWarnings(kind, said, link.Warnings)
 	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
 		return err
 	}

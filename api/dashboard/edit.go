@@ -108,6 +108,7 @@ func (r *request) saveLink() error {
 	if l.Version == version {
 		kind, said = "info", "Nothing was changed."
 	}
+	kind, said = withWarnings(kind, said, l.Warnings)
 	if err := r.keepCampaign(&f.Campaign, kind, said); err != nil {
 		return err
 	}

@@ -448,6 +448,26 @@ func ordinal(index string) string {
 	return strconv.Itoa(n + 1)
 }
 
+// maxWarningsSaid is how many warnings a notice has.
+const maxWarningsSaid = 3
+
+// withWarnings returns what is said of a link that was just saved, with the parts of it that have no effect.
+func withWarnings(kind, said string, warnings []engine.FieldError) (string, string) {
+	for i, w := range warnings {
+		kind = "warning"
+		if i == maxWarningsSaid {
+			return kind, said + " More rules are like that."
+		}
+		name, index, _ := strings.Cut(w.Field, "[")
+		said += " " + itemNames[name] + " " + ordinal(index)
+		if _, condition, ok := strings.Cut(index, "conditions["); ok {
+			said += ", condition " + ordinal(condition) + ","
+		}
+		said += " " + w.Message + "."
+	}
+	return kind, said
+}
+
 // formError returns the text of a problem that is not about a field, with what the visitor can do.
 func formError(p problem.Problem) string {
 	if p.Kind == problem.OutcomeUnknown {

@@ -8,7 +8,9 @@
 // Bernstein 2012), by a key of its own that follows from the visitors' key. Reading a cookie allocates nothing, so
 // a redirect does it in place.
 //
-// Rejected: a MAC by HMAC-SHA256, which allocates; sessions in the store, which edges lack.
+// Rejected: a MAC by HMAC-SHA256, which allocates; sessions in the store, which edges lack; one cookie for all paths of
+// each link, of which a browser would send more and more until its header is refused; a redirect of other spellings to
+// the code's own, which goes round in a circle behind a proxy that spells addresses in its own way.
 //
 // Files, leaves first: lock.go, question.go.
 package lock

@@ -10,8 +10,13 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// Name is the name of the cookie.
+// Name is the name of the cookie, which has the path of its link.
 const Name = "shunt_unlock"
+
+// LastName is the name of a second cookie of the same value, for all paths of the host: that of the link that was
+// opened last. It opens the link at its other spellings, to which browsers do not send the first one. Opens reads it as
+// well, because it ends in Name.
+const LastName = "last_" + Name
 
 // Life is how long a cookie opens its link.
 const Life = time.Hour
@@ -20,8 +25,8 @@ const (
 	endBytes = 8
 	macBytes = 16
 
-	// maxCookies is how many cookies of the name a request may have: one of each path above that of a link. A header
-	// full of them must not hold up an event loop.
+	// maxCookies is how many cookies of the name a request may have: one of each path above that of a link, and the
+	// last one. A header full of them must not hold up an event loop.
 	maxCookies = 16
 )
 

@@ -22,6 +22,7 @@ func TestACookieOpensItsLinkForAnHour(t *testing.T) {
 	expect.That(t, opens(keys, lines, 7, 9, someTime+Life.Milliseconds()-1), "its link is closed within the hour")
 	expect.That(t, opens(keys, "Cookie: "+Name+"=x; "+Name+"="+value, 7, 9, someTime), "a cookie of another path before it closes the link")
 	expect.That(t, opens(keys, "Cookie: a=b\r\nCookie: "+Name+"="+value, 7, 9, someTime), "a second line is not read")
+	expect.That(t, opens(keys, "Cookie: a=b; "+LastName+"="+value, 7, 9, someTime), "that of the link that was opened last is not read")
 	for name, closed := range map[string]bool{
 		"after the hour":          opens(keys, lines, 7, 9, someTime+Life.Milliseconds()),
 		"another link":            opens(keys, lines, 8, 9, someTime),

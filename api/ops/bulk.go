@@ -98,11 +98,12 @@ func (c *Calls) createMany(
 		room.reader.sent = sent
 		return room.readItems(&b, read)
 	})
-	if err == nil && b.typed {
-		err = c.hashPasswords(caller, room.items)
-	}
 	if err != nil {
 		return nil, err
+	}
+	var typed typedPasswords
+	if b.typed {
+		typed = takePasswords(room.items)
 	}
 	by := c.by(caller)
 	for i := range room.items {
@@ -113,7 +114,7 @@ func (c *Calls) createMany(
 	if b.DryRun {
 		create = c.checkItems
 	}
-	made, err := create(asked, room.items)
+	made, err := create(caller, asked, room.items, typed)
 	if err != nil {
 		return nil, err // the engine may still need the items
 	}
@@ -191,15 +192,32 @@ func (r *bulkRoom) readItem(d *engine.Draft, text []byte, read itemReader) error
 }
 
 // checkItems is createItems of a dry run.
-func (c *Calls) checkItems(_ *engine.Request, items []engine.BulkItem) ([]engine.BulkResult, error) {
+func (c *Calls) checkItems(_ account.Caller, _ *engine.Request, items []engine.BulkItem, _ typedPasswords) ([]engine.BulkResult, error) {
 	return c.o.Engine.CheckBulk(context.Background(), items)
 }
 
-func (c *Calls) createItems(request *engine.Request, items []engine.BulkItem) (results []engine.BulkResult, err error) {
+// createItems creates the links of items, and gives them the passwords that were typed.
+func (c *Calls) createItems(
+	caller account.Caller, request *engine.Request, items []engine.BulkItem, typed typedPasswords,
+) (results []engine.BulkResult, err error) {
 	if request == nil {
+		if err := c.hashPasswords(caller, typed); err != nil {
+			return nil, err
+		}
 		results, err = c.o.Engine.CreateBulk(context.Background(), items)
 	} else {
-		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items)
+		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items, func() error {
+			if len(typed) > 0 {
+				return errHashFirst
+			}
+			return nil
+		})
+	}
+	if err == errHashFirst {
+		if err := c.hashPasswords(caller, typed); err != nil {
+			return nil, err
+		}
+		return c.createItems(caller, request, items, nil)
 	}
 	if err != nil {
 		c.o.Wrote("create", 1, err)

@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
+	"shunt/api/password"
 	"shunt/engine"
 )
 
@@ -50,26 +51,40 @@ func (c *Calls) hashPassword(caller account.Caller, text *string) (err error) {
 // maxPasswords is how many different passwords the links of one request may have: each takes 40 ms of a core.
 const maxPasswords = 16
 
-// hashPasswords is hashPassword for the links of a request.
-func (c *Calls) hashPasswords(caller account.Caller, items []engine.BulkItem) error {
-	hashes := make(map[string]string)
+// typedPasswords are the passwords of a request's links as they were typed, each with the links that get it.
+type typedPasswords map[string][]*engine.Draft
+
+// takePasswords takes the passwords out of items, and leaves the hash of none in their place: whether they must be
+// hashed is known once the engine has found no receipt of the request. It refuses links with one password too many.
+func takePasswords(items []engine.BulkItem) (typed typedPasswords) {
 	for i := range items {
 		item := &items[i]
 		text := item.Draft.Password
 		if item.Refused != nil || text == "" {
 			continue
 		}
-		if _, known := hashes[text]; !known && len(hashes) == maxPasswords {
+		if typed == nil {
+			typed = make(typedPasswords)
+		}
+		if typed[text] == nil && len(typed) == maxPasswords {
 			item.Refused = engine.InvalidError{jsonbody.FieldError("password", "too_many", "the links of one request may have 16 different passwords")}
 			continue
-		} else if !known {
-			hash := text
-			if err := c.hashPassword(caller, &hash); err != nil {
-				return err
-			}
-			hashes[text] = hash
 		}
-		item.Draft.Password = hashes[text]
+		typed[text], item.Draft.Password = append(typed[text], &item.Draft), password.OfNobody()
+	}
+	return typed
+}
+
+// hashPasswords gives links the hashes of their passwords.
+func (c *Calls) hashPasswords(caller account.Caller, typed typedPasswords) error {
+	for text, drafts := range typed {
+		hash := text
+		if err := c.hashPassword(caller, &hash); err != nil {
+			return err
+		}
+		for _, d := range drafts {
+			d.Password = hash
+		}
 	}
 	return nil
 }
@@ -120,6 +135,6 @@ func (c *Calls) create(caller account.Caller, request *engine.Request, read func
 	}
 }
 
-// errHashFirst ends the first try of a create under a key, if the link has a password: a hash waits for its turn, and
-// nobody else may wait for it meanwhile.
-var errHashFirst = errors.New("the password must be hashed first")
+// errHashFirst ends the first try of a create under a key, if a link has a password: a hash waits for its turn, and
+// nobody else may wait for it meanwhile. A request that has a receipt needs none.
+var errHashFirst = errors.New("passwords must be hashed first")

@@ -135,15 +135,21 @@ func readImportedSplit(a *askedLink, value json.RawMessage) (err error) {
 	return err
 }
 
-// The image of a card passes the same policy, although nobody is sent there.
+// image returns the address of a card's image as it is stored. It passes the policy of targets, although nobody is sent
+// there, but for the schemes: programs load images by http and https, whatever targets may have.
+func (a *askedLink) image(raw string) (string, error) {
+	policy := a.policy
+	policy.Schemes = engine.WebSchemes
+	return policy.ParseTyped(raw)
+}
 
 func readCard(a *askedLink, value json.RawMessage) (err error) {
-	a.Card, err = card.Read(value, a.policy.ParseTyped)
+	a.Card, err = card.Read(value, a.image)
 	return err
 }
 
 func readCardPatch(a *askedLink, value json.RawMessage) (err error) {
-	a.card, err = card.ReadPatch(value, a.policy.ParseTyped)
+	a.card, err = card.ReadPatch(value, a.image)
 	return err
 }
 
@@ -184,7 +190,7 @@ func readAlias(a *askedLink, value json.RawMessage) (err error) {
 // maxPasswordBytes bounds the password of a link.
 const maxPasswordBytes = 256
 
-// readPassword reads the password that visitors must type: as it is, until Calls.hashPasswords makes a hash of it.
+// readPassword reads the password that visitors must type: as it is, until Calls.hashPassword makes a hash of it.
 func readPassword(a *askedLink, value json.RawMessage) (err error) {
 	if a.Password, err = jsonbody.String(value); err != nil {
 		return err

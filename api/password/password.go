@@ -90,7 +90,7 @@ func (h *Hasher) Matches(from turnstile.Key, password, hash string) (ok, outdate
 	}
 	has := hash != ""
 	if !has {
-		hash = noPassword()
+		hash = OfNobody()
 	}
 	err = h.inTurn(from, func() error {
 		var params *argon2id.Params
@@ -104,9 +104,9 @@ func (h *Hasher) Matches(from turnstile.Key, password, hash string) (ok, outdate
 	return ok && has, outdated, err
 }
 
-// noPassword returns a hash that matches no password. Comparing with it takes as long as with any other,
+// OfNobody returns a hash that matches no password. Comparing with it takes as long as with any other,
 // so the time of an answer does not show whether an address has a user.
-func noPassword() string {
+func OfNobody() string {
 	p := &seams.Passwords
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 		p.Memory, p.Iterations, p.Parallelism, strings.Repeat("A", 22), strings.Repeat("A", 43))

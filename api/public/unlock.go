@@ -130,7 +130,7 @@ func (g *Gatekeeper) Answer(ctx *fasthttp.RequestCtx, link redirect.Gate, rest, 
 	case lock.Opened:
 		to := []byte("/" + link.Code)
 		link.Lock = a.Lock
-		g.setCookie(ctx, string(engine.AppendASCII(nil, to)), link)
+		g.setCookies(ctx, string(engine.AppendASCII(nil, to)), link)
 		if to = append(to, rest...); len(query) > 0 {
 			to = append(append(to, '?'), query...)
 		}
@@ -147,15 +147,18 @@ func (g *Gatekeeper) Answer(ctx *fasthttp.RequestCtx, link redirect.Gate, rest, 
 	}
 }
 
-// setCookie gives the visitor the cookie that opens a link, at path and below. fasthttp would decode the path, and
-// browsers send a cookie only to the path as it is written.
-func (g *Gatekeeper) setCookie(ctx *fasthttp.RequestCtx, path string, link redirect.Gate) {
-	text := fmt.Sprintf("%s=%s; Max-Age=%d; Path=%s; HttpOnly; SameSite=Lax", // Lax: a link in a mail opens, too
-		lock.Name, g.redirects.Cookie(link, g.now.Of(ctx).UnixMilli()), int(lock.Life.Seconds()), path)
-	if g.https.Reached(ctx) {
-		text += "; Secure"
+// setCookies gives the visitor the cookie that opens a link, at path and below, and the same for its other spellings
+// (lock.LastName). fasthttp would decode the path, and browsers send a cookie only to the path as it is written.
+func (g *Gatekeeper) setCookies(ctx *fasthttp.RequestCtx, path string, link redirect.Gate) {
+	value := g.redirects.Cookie(link, g.now.Of(ctx).UnixMilli())
+	for _, c := range [][2]string{{lock.Name, path}, {lock.LastName, "/"}} {
+		text := fmt.Sprintf("%s=%s; Max-Age=%d; Path=%s; HttpOnly; SameSite=Lax", // Lax: a link in a mail opens, too
+			c[0], value, int(lock.Life.Seconds()), c[1])
+		if g.https.Reached(ctx) {
+			text += "; Secure"
+		}
+		ctx.Response.Header.Add(fasthttp.HeaderSetCookie, text)
 	}
-	ctx.Response.Header.Add(fasthttp.HeaderSetCookie, text)
 }
 
 // try compares a password here, or asks the server that can, and counts the result.

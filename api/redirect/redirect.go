@@ -50,6 +50,7 @@ type Decision struct {
 	Unread  bool       // with StillLoading: the store may have the link; see DecideUnread
 	target  uint8      // the number of the target that was chosen; 0: the link has only one
 	varies  bool       // others may get another answer
+	ByPost  bool       // with WrongMethod: the link takes a POST, which brings its password
 	Status  int        // with Redirected
 	maxAge  int64      // with Redirected: how many seconds the answer may be stored; neverStored: not at all
 	link    index.Link // with Redirected, Prefetched, Fallback, Locked and Carded
@@ -113,7 +114,7 @@ func (r *Redirector) follow(buf []byte, l index.Link, q *Request) (Decision, []b
 		return d.missed(UnknownCode), buf
 	}
 	if !q.Safe && !takesUnsafe(l, q) { // first: the method is wrong in every state of the link
-		return d.missed(WrongMethod), buf
+		return d.wrongMethod(), buf
 	}
 	var query []byte
 	if l.Flags()&engine.FlagForwardQuery != 0 {
@@ -204,6 +205,12 @@ func takesUnsafe(l index.Link, q *Request) bool {
 func (d Decision) missed(o Outcome) Decision {
 	d.Release()
 	return Decision{Outcome: o}
+}
+
+// wrongMethod lets go of the link, which does not take the method of the request.
+func (d Decision) wrongMethod() Decision {
+	defer d.Release()
+	return Decision{Outcome: WrongMethod, ByPost: extras.Lock(d.link.Extras()) != 0}
 }
 
 // unfollowed returns the decision about a link whose verdict is not Redirected.

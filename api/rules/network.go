@@ -79,3 +79,31 @@ func networkText(b []byte) string {
 	}
 	return strings.Join(parts, ".")
 }
+
+// networksApart reports whether no address is in both of two networks, as the engine keeps them.
+func networksApart(a, b string) bool {
+	size := len(a) / 2
+	if len(a) != len(b) {
+		return true
+	}
+	for i := range size {
+		if (a[i]^b[i])&a[size+i]&b[size+i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// networkWithin reports whether each address of network a is in b.
+func networkWithin(a, b string) bool {
+	size := len(a) / 2
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range size {
+		if mask := b[size+i]; mask&^a[size+i] != 0 || a[i]&mask != b[i] {
+			return false
+		}
+	}
+	return true
+}

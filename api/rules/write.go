@@ -3,7 +3,6 @@ package rules
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"shunt/api/jsontext"
 	"shunt/engine"
@@ -85,36 +84,4 @@ func Same(a, b []extras.Rule) bool {
 // SameSplit reports whether a and b are the same split, whatever numbers their targets have.
 func SameSplit(a, b []extras.Share) bool {
 	return slices.EqualFunc(a, b, func(a, b extras.Share) bool { return a.URL == b.URL && a.Weight == b.Weight })
-}
-
-// Warnings says which conditions no request meets at present, and which rules come after one with the same conditions
-// in the same order. countries reports whether the server knows where requests come from.
-func Warnings(rules []extras.Rule, countries bool, now time.Time) (warnings []engine.FieldError) {
-	for i := range rules {
-		r, field := &rules[i], "rules["+strconv.Itoa(i)+"]"
-		same := func(before extras.Rule) bool { return slices.Equal(before.Conditions, r.Conditions) }
-		if first := slices.IndexFunc(rules, same); first < i {
-			warnings = append(warnings, engine.FieldError{
-				Field: field, Code: "unreachable", Message: "has the conditions of rules[" + strconv.Itoa(first) + "], which comes first",
-			})
-		}
-		for j := range r.Conditions {
-			code, message := warningOf(&r.Conditions[j], countries, now)
-			if code != "" {
-				warnings = append(warnings, engine.FieldError{Field: field + ".conditions[" + strconv.Itoa(j) + "]", Code: code, Message: message})
-			}
-		}
-	}
-	return warnings
-}
-
-// warningOf says why no request meets c at present; empty: some may.
-func warningOf(c *extras.Condition, countries bool, now time.Time) (code, message string) {
-	switch {
-	case c.Kind == extras.InCountry && !countries:
-		return "no_countries", "matches nobody: the server does not know countries without --geoip or --country-header"
-	case c.Kind == extras.Before && momentIn(c) <= now.UnixMilli():
-		return "past", "matches nobody any more: that time has passed"
-	}
-	return "", ""
 }

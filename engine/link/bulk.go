@@ -68,10 +68,17 @@ func (ls *Links) CheckBulk(ctx context.Context, items []BulkItem) ([]BulkResult,
 // nothing a second time. A repeat shows the links that the first request made as they were then,
 // except for their version. The receipt has only the codes and ids of links that existed, so these
 // are shown as they are now, ErrDeleted if they are gone; so are links that the rules would refuse
-// by now. A request of which no item succeeded leaves no receipt. Errors: those of CreateBulk;
+// by now. A request of which no item succeeded leaves no receipt. first, if it is not nil, is called
+// before anything else if the request has no receipt; if it returns an error, nothing is made, and
+// items are the caller's again. It must not call the engine. Errors: those of first and CreateBulk;
 // ErrMismatch, ErrTooManyReceipts.
-func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem) (results []BulkResult, err error) {
+func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem, first func() error) (results []BulkResult, err error) {
 	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+		if first != nil {
+			if err := first(); err != nil {
+				return err
+			}
+		}
 		results, err = ls.createBulk(ctx, items, o, replaces)
 		return err
 	}, func(ctx context.Context, r *Receipt) (err error) {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 
 	"shunt/engine/expect"
@@ -26,13 +27,14 @@ type haunted struct {
 	session                    []*http.Cookie
 	titles, tags, names, mails []string          // what the server took of them
 	targets                    map[string]string // by code, as the server has it
+	cards                      map[string]card   // the same
 	paths                      []string          // of pages about one token or user
 }
 
 // haunt fills a server's fields with what it takes of the hostile strings.
 func haunt(t *testing.T) *haunted {
 	t.Helper()
-	h := &haunted{server: startServer(t, localhost, unlimited...), t: t, targets: make(map[string]string)}
+	h := &haunted{server: startServer(t, localhost, unlimited...), t: t, targets: make(map[string]string), cards: make(map[string]card)}
 	h.addUser(h.server.token(), emails[admin], "admin")
 	h.token = h.run("", "token", "add", "--user", emails[admin], "--name", "laptop")
 	h.session = h.logIn(emails[admin], password)
@@ -50,6 +52,12 @@ func haunt(t *testing.T) *haunted {
 		for _, target := range []string{text, "https://example.org/" + text, "https://example.org/?" + url.QueryEscape(text) + "#" + text} {
 			if made, ok := h.takes("/shorten", map[string]any{"url": target}); ok {
 				h.targets[made.Code] = made.URL
+			}
+		}
+		for _, image := range []string{"https://example.org/" + text, "https://example.org/?" + url.QueryEscape(text)} {
+			fields := map[string]any{"title": cut(text, 250), "description": text, "image": image}
+			if made, ok := h.takes("/shorten", map[string]any{"url": "https://example.org/", "card": fields}); ok {
+				h.cards[made.Code] = made.Card
 			}
 		}
 		h.takes("/shorten", map[string]any{"url": "https://example.org/", "alias": text})
@@ -75,7 +83,10 @@ var unlimited = []string{
 type made struct {
 	ID        json.RawMessage // a text or a number
 	Code, URL string
+	Card      card
 }
+
+type card struct{ Title, Description, Image string }
 
 // takes reports whether a call succeeds. What is refused must be refused with a reason.
 func (h *haunted) takes(path string, body any) (m made, ok bool) {
@@ -142,13 +153,14 @@ func some[T any](all []T) (chosen []T) {
 func TestHostileStringsComeOutAsText(t *testing.T) {
 	needBrowser(t)
 	h := haunt(t)
-	if least := least(60); len(h.titles) < least || len(h.tags) < least || len(h.names) < least || len(h.targets) < least {
-		t.Errorf("the server took %d titles, %d tags, %d names of tokens and %d targets, want at least %d of each",
-			len(h.titles), len(h.tags), len(h.names), len(h.targets), least)
+	if least := least(60); len(h.titles) < least || len(h.tags) < least || len(h.names) < least || len(h.targets) < least || len(h.cards) < least {
+		t.Errorf("the server took %d titles, %d tags, %d names of tokens, %d targets and %d cards, want at least %d of each",
+			len(h.titles), len(h.tags), len(h.names), len(h.targets), len(h.cards), least)
 	}
 	b := h.open(openTab)
 	t.Run("lists", func(t *testing.T) { h.lists(b) })
 	t.Run("pages of one", func(t *testing.T) { h.pagesOfOne(b) })
+	t.Run("cards", func(t *testing.T) { h.ofCards(b) })
 	t.Run("addresses of pages", func(t *testing.T) { h.addresses(b) })
 	t.Run("typed into forms", func(t *testing.T) { h.typed(b) })
 	t.Run("pasted lines", func(t *testing.T) { h.pasted(b) })
@@ -187,6 +199,27 @@ func (h *haunted) pagesOfOne(b *tab) {
 	}
 }
 
+// ofCards looks at cards, as their owner does and as programs that show previews do.
+func (h *haunted) ofCards(b *tab) {
+	chat := openTab(h.t, h.base)
+	chat.actAs("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)")
+	for _, code := range some(slices.Sorted(maps.Keys(h.cards))) {
+		of := h.cards[code]
+		for _, end := range []string{"", "/edit"} {
+			b.visit("/_/link/"+code+end, http.StatusOK)
+			b.wantText(of.Title, of.Description, of.Image)
+		}
+		chat.visit("/"+code, http.StatusOK)
+		chat.wantText(of.Title, of.Description)
+	}
+}
+
+// actAs has the tab send a User-Agent.
+func (b *tab) actAs(agent string) {
+	b.t.Helper()
+	call(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent})
+}
+
 // addresses puts the strings into the queries of pages that show them.
 func (h *haunted) addresses(b *tab) {
 	for _, path := range []string{"/_/links/new?alias=", "/_/links?q=", "/_/links?tag=", "/_/links?state=", "/_/links?owner=", "/_/link/l0?from=",
@@ -204,7 +237,8 @@ func (h *haunted) typed(b *tab) {
 	for _, text := range some(hostileStrings(h.t)) {
 		b.visit("/_/links/new", http.StatusOK)
 		b.unfold("Title, tags, expiry and more", field("Title"))
-		for _, name := range []string{"Target", "Alias", "Title", "Tags", "Click limit"} {
+		b.unfold("Card for previews in chats", field("Title of the card"))
+		for _, name := range []string{"Target", "Alias", "Title", "Tags", "Click limit", "Rules", "Split", "Title of the card", "Description", "Address of an image"} {
 			b.fill(field(name), text)
 		}
 		b.submitAny(button("Create the link"))
