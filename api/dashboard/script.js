@@ -378,7 +378,7 @@ function keepsTyped(form) {
 }
 
 // Import. Lines are cut as bytes, so that the server sees what the file has.
-const ours = /^\ufeff?\s*(\{[^\n]*"(code|url)"|$)/; // lines of links in JSON, or nothing
+const ours = /^\ufeff?\s*(\{[^\n[{]*"code"\s*:|$)/; // lines of links in JSON, or nothing
 const maxLines = 1000, maxBytes = 4 << 20, maxRefused = 1000;
 
 const partBytes = 1 << 20;

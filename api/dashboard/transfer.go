@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -179,11 +180,8 @@ func (r *request) importLines(f upload) (*imported, error) {
 		return nil, jsonbody.FieldError("file", "format", err.Error())
 	}
 	done, end := &imported{Owner: guard.User}, r.Now().Add(ops.Patience)
-	for text, numbers := done.next(lines); len(numbers) > 0; text, numbers = done.next(lines) {
-		if r.Now().After(end) {
-			done.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
-			break
-		}
+	late := func() bool { return r.Now().After(end) }
+	for text, numbers := done.next(lines, late); len(numbers) > 0; text, numbers = done.next(lines, late) {
 		results, err := r.Calls.Import(r.Caller, guard, ops.Bulk{
 			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: text},
 			May:  func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
@@ -211,12 +209,20 @@ func (r *request) importLines(f upload) (*imported, error) {
 	return done, nil
 }
 
-// next returns the next lines, at most engine.MaxBulk, with their numbers; none if there are no more. It refuses those
-// that are too long.
-func (d *imported) next(lines source.Source) (text []byte, numbers []int) {
+// next returns the next links, at most engine.MaxBulk, with the numbers of their records; none if there are no more, or
+// if it is late. It counts those that the source refuses.
+func (d *imported) next(lines source.Source, late func() bool) (text []byte, numbers []int) {
 	for len(numbers) < engine.MaxBulk {
+		if late() {
+			d.Stopped = "The rest takes too long for one request. Split the file, or use the command “shunt import”."
+			return nil, nil
+		}
 		record, err := lines.Next()
-		if err != nil { // the end: the file is in memory
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			d.Stopped = visit.Sentence(err.Error())
 			break
 		}
 		if record.Refused != "" {

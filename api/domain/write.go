@@ -22,8 +22,8 @@ func (d *Domains) Add(by account.Caller, one Domain, policy engine.TargetPolicy)
 	}
 	defer lock.Unlock()
 	k := d.known.Load()
-	if len(k.all) > MaxDomains {
-		return nil, engine.FieldError{Field: "host", Code: "too_many", Message: fmt.Sprintf("there are %d domains already, which is the limit", MaxDomains)}
+	if err := k.full(); err != nil {
+		return nil, err
 	}
 	if one.Number, err = d.nextNumber(); err != nil {
 		return nil, err
@@ -40,13 +40,25 @@ func (d *Domains) Add(by account.Caller, one Domain, policy engine.TargetPolicy)
 	return d.Numbered(one.Number), nil
 }
 
-// Check returns the domain that Add would register, with a number that it has nowhere. Errors: those of Add.
+// Check returns the domain that Add would register, with the number that it has. Errors: those of Add, but for those of a
+// write.
 func (d *Domains) Check(one Domain, policy engine.TargetPolicy) (*Domain, error) {
-	one.Number = engine.MaxDomain
-	if err := d.check(d.known.Load(), &one, policy); err != nil {
+	k := d.known.Load()
+	if err := k.full(); err != nil {
+		return nil, err
+	}
+	if err := d.check(k, &one, policy); err != nil {
 		return nil, err
 	}
 	return &one, nil
+}
+
+// full returns an error if there are as many domains as there may be.
+func (k *known) full() error {
+	if len(k.all) <= MaxDomains {
+		return nil
+	}
+	return engine.FieldError{Field: "host", Code: "too_many", Message: fmt.Sprintf("there are %d domains already, which is the limit", MaxDomains)}
 }
 
 // nextNumber returns the number of a new domain.

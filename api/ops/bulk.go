@@ -61,6 +61,7 @@ func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) 
 
 // importReader returns what reads the items of an import for w, whose user may own links in the domains may.
 func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains, b *Bulk) itemReader {
+	would := make(map[string]*domain.Domain) // domains that a dry run would add, by their hosts
 	return func(r *linkReader, d *engine.Draft, item []byte) error {
 		if !r.may.Limited() {
 			r.domain = w.Domain
@@ -68,7 +69,7 @@ func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains
 		if b.CreateDomains {
 			r.add = func(host string) (*domain.Domain, error) {
 				if b.DryRun {
-					return c.o.Domains.Check(domain.Domain{Host: host}, c.o.Targets)
+					return c.wouldAdd(would, host)
 				}
 				return c.o.Domains.Add(caller, domain.Domain{Host: host}, c.o.Targets)
 			}
@@ -79,6 +80,22 @@ func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains
 		}
 		return err
 	}
+}
+
+// wouldAdd returns the domain that an import would add for a host. Its number is one that no domain has.
+func (c *Calls) wouldAdd(would map[string]*domain.Domain, host string) (*domain.Domain, error) {
+	if d := would[host]; d != nil {
+		return d, nil
+	}
+	one := domain.Domain{Host: host, Number: engine.MaxDomain - engine.Domain(len(would))}
+	for c.o.Domains.Numbered(one.Number) != nil && one.Number > engine.DefaultDomain+1 {
+		one.Number--
+	}
+	d, err := c.o.Domains.Check(one, c.o.Targets)
+	if err == nil {
+		would[host] = d
+	}
+	return d, err
 }
 
 // An itemReader makes d, which is empty, the draft that an item of a body asks for.

@@ -2,6 +2,7 @@ package sheet
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -95,12 +96,13 @@ func Cells(row string, separator rune) ([]string, error) {
 	return cells, err
 }
 
-// Strict reports whether a row is CSV to the letter: a mark that closes a cell is followed by the next one.
+// Strict reports whether each mark that closes a cell of a row is followed by the next cell. A mark within a cell that
+// has none around it is one of its text.
 func Strict(row string, separator rune) bool {
 	r := csv.NewReader(strings.NewReader(row))
 	r.Comma, r.TrimLeadingSpace, r.FieldsPerRecord = separator, separator != '\t', -1
 	_, err := r.Read()
-	return err == nil
+	return !errors.Is(err, csv.ErrQuote)
 }
 
 // read fills the row with the cells of its text.

@@ -28,8 +28,8 @@ const (
 const headBytes = 64 << 10
 
 var (
-	statement = regexp.MustCompile(`(?i)\b(INSERT\s+(IGNORE\s+)?INTO|CREATE\s+TABLE)\b`)
-	dumpBegin = regexp.MustCompile(`(?i)^(--|/\*|#|CREATE\b|INSERT\b|SET\b|DROP\b|START\b|USE\b|LOCK\b|BEGIN\b)`)
+	statement = regexp.MustCompile(`(?i)\b((INSERT|REPLACE)\s+((IGNORE|DELAYED|LOW_PRIORITY)\s+)?INTO|CREATE\s+TABLE)\b`)
+	dumpBegin = regexp.MustCompile(`(?i)^(--|/\*|#|CREATE\b|INSERT\b|SET\b|REPLACE\b|DROP\b|START\b|USE\b|LOCK\b|BEGIN\b)`)
 )
 
 // containerOf finds out how a file holds its records. A format of o decides what it can.
@@ -52,7 +52,9 @@ func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 	switch {
 	case len(text) == 0:
 		return ours, nil
-	case text[0] == '[', text[0] == '{' && o.Format == JSON:
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return ours, ErrUTF16
+	case text[0] == '[':
 		return inPages, nil
 	case text[0] == '{':
 		return jsonContainer(file, size, text, o)
@@ -79,6 +81,8 @@ func jsonContainer(file io.ReaderAt, size int64, head []byte, o *Options) (conta
 		return inObjects, nil
 	case !ok && isCut(head):
 		return inPages, nil // of which the first item is long
+	case o.Format == JSON:
+		return inPages, nil
 	}
 	return ours, nil
 }
@@ -91,6 +95,9 @@ func isCut(head []byte) bool {
 
 // textContainer tells rules of proxies, tables, and text that is neither apart.
 func textContainer(text string, o *Options) container {
+	begin := table{text: text}
+	begin.passBlanks()
+	text = begin.text
 	for line := range strings.Lines(text) {
 		words := wordsOf(strings.TrimSpace(line))
 		if len(words) == 0 {
@@ -110,7 +117,10 @@ func textContainer(text string, o *Options) container {
 	case o.Format != "" || len(o.Columns) > 0:
 		return inTable
 	case head == nil:
-		return tableOfAddresses(text, separator)
+		if namesWithout(text, separator) != nil {
+			return inTable
+		}
+		return ours
 	}
 	known := slices.ContainsFunc(head, func(cell string) bool { return isName(plainName(cell)) })
 	if len(head) > 1 && (known || hasAddress(text, separator)) {

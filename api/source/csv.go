@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"shunt/api/sheet"
@@ -34,17 +35,25 @@ func openTable(file io.ReaderAt, size int64, given map[string]string) (*table, e
 		return nil, err
 	}
 	t.text = strings.TrimPrefix(t.text, "\ufeff")
+	t.passBlanks()
 	head, separator := headOf(t.text, given)
-	t.separator = separator
-	if head == nil {
-		t.names = []string{"url", "code"}
+	if t.separator = separator; head == nil {
+		t.names = namesWithout(t.text, separator)
+		if t.names == nil || len(given) > 0 {
+			return nil, ErrNoTarget
+		}
 		return t, nil
 	}
+	for field, column := range given {
+		if !slices.ContainsFunc(head, func(heading string) bool { return isHeading(heading, column) }) {
+			return nil, fmt.Errorf("no heading is %s, which --map says to be %s: there are %s", shortened(column), field, shownHeadings(head))
+		}
+	}
 	for _, heading := range head {
-		t.headings = append(t.headings, shortened(heading))
+		t.headings = append(t.headings, heading)
 		name := plainName(heading)
 		for field, column := range given {
-			if strings.EqualFold(strings.TrimSpace(column), heading) {
+			if isHeading(heading, column) {
 				name = names[field][0]
 			} else if names[field][0] == name {
 				name = "" // another column has its place
@@ -71,7 +80,7 @@ func headOf(text string, given map[string]string) (head []string, separator rune
 				known++
 			}
 			for _, column := range given {
-				if strings.EqualFold(strings.TrimSpace(column), cell) {
+				if isHeading(cell, column) {
 					known++
 				}
 			}
@@ -90,6 +99,47 @@ func headOf(text string, given map[string]string) (head []string, separator rune
 		}
 	}
 	return head, separator
+}
+
+func isHeading(heading, column string) bool {
+	return strings.EqualFold(strings.TrimSpace(column), heading)
+}
+
+// shownHeadings lists headings in a message.
+func shownHeadings(head []string) string {
+	shown := make([]string, len(head))
+	for i, heading := range head {
+		shown[i] = fmt.Sprintf("%q", shortened(heading))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// passBlanks passes over blank lines, and the one by which Excel is told the separator.
+func (t *table) passBlanks() {
+	for t.text != "" {
+		line, rest, _ := strings.Cut(t.text, "\n")
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "sep=") {
+			return
+		}
+		t.text, t.line = rest, t.line+1
+	}
+}
+
+// namesWithout returns the names of the columns of a table without headings: an address and a code, or the other way
+// round; nil: it is neither.
+func namesWithout(text string, separator rune) []string {
+	row, _, _, _ := sheet.CutRow(text[:min(len(text), maxRowBytes)], separator)
+	cells, err := sheet.Cells(row, separator)
+	if err != nil || len(cells) < 2 {
+		return nil
+	}
+	switch first, second := strings.Contains(cells[0], "://"), strings.Contains(cells[1], "://"); {
+	case first && !second:
+		return []string{"url", "code"}
+	case second && !first:
+		return []string{"code", "url"}
+	}
+	return nil
 }
 
 // fill reads on, so that the text has a whole row, or all of the rest.
@@ -115,10 +165,12 @@ func (t *table) row() (text string, line int64, open, tooLong bool, err error) {
 		return "", 0, false, false, io.EOF
 	}
 	line = t.line
-	text, rest, lines, open := sheet.CutRow(t.text, t.separator)
-	if lines > 1 && !sheet.Strict(text, t.separator) { // else two rows become one
+	within := t.text[:min(len(t.text), maxRowBytes+1)]
+	text, rest, lines, open := sheet.CutRow(within, t.separator)
+	if !sheet.Strict(text, t.separator) { // else two rows, or two cells, become one
 		open = true
 	}
+	rest = t.text[len(within)-len(rest):]
 	if open || len(text) > maxRowBytes { // one line is refused, and the next one read again
 		text, _, _ = strings.Cut(t.text, "\n")
 		return text, line, open, len(text) > maxRowBytes, t.skipLine()
@@ -146,6 +198,7 @@ var (
 	errOpenQuote = errors.New("has a quotation mark that is not closed as it must be")
 	errLongRow   = fmt.Errorf("has more than %d bytes", maxRowBytes)
 	errNoCSV     = errors.New("is not CSV")
+	errMoreCells = errors.New("has more cells than there are headings: a cell with a separator needs quotation marks")
 )
 
 // next implements rows.
@@ -163,8 +216,11 @@ func (t *table) next() (f fields, line int64, refused, err error) {
 			continue
 		}
 		cells, err := sheet.Cells(text, t.separator)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, line, errNoCSV, nil
+		case strings.Join(cells[min(len(cells), len(t.names)):], "") != "":
+			return nil, line, errMoreCells, nil
 		}
 		return t.fields(cells), line, nil, nil
 	}
@@ -174,28 +230,14 @@ func (t *table) next() (f fields, line int64, refused, err error) {
 func (t *table) fields(cells []string) fields {
 	f := make(fields, len(cells))
 	for i, cell := range cells {
-		name := fmt.Sprintf("column%d", i+1)
-		if i < len(t.names) {
-			name = t.names[i]
-		}
-		if name != "" && f[name].empty() {
-			f[name] = value{text: sheet.Unharmed(cell)}
+		if i < len(t.names) && t.names[i] != "" && f[t.names[i]].empty() {
+			f[t.names[i]] = value{text: sheet.Unharmed(cell)}
 		}
 	}
 	return f
 }
 
 func (t *table) passed() int64 { return t.at - int64(len(t.text)) }
-
-// tableOfAddresses tells whether a text is a table without headings: an address, and a code after it. A list of
-// addresses alone has no codes.
-func tableOfAddresses(text string, separator rune) container {
-	row, _, _, _ := sheet.CutRow(text, separator)
-	if cells, err := sheet.Cells(row, separator); err == nil && len(cells) == 2 && strings.Contains(cells[0], "://") && !strings.Contains(cells[1], "://") {
-		return inTable
-	}
-	return ours
-}
 
 // hasAddress reports whether the second row of a text has an address: then the first one has headings, whatever they
 // are.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"shunt/api/when"
 )
 
 // A value is one of a record: a text, or a list.
@@ -36,7 +39,7 @@ func plainName(name string) string {
 // names are what systems call the fields of a link, the surest first. The first one is that of shunt's API.
 var names = map[string][]string{
 	"url":             {"url", "longurl", "target", "targeturl", "destination", "destinationurl", "originalurl", "long"},
-	"code":            {"code", "shortcode", "slug", "alias", "slashtag", "key", "keyword", "path", "address", "short"},
+	"code":            {"code", "shortcode", "slug", "alias", "slashtag", "keyword", "key", "path", "address", "short"},
 	"short_url":       {"shorturl", "shortlink", "customlink", "bitlink", "link", "source"},
 	"domain":          {"domain", "domainfullname", "host", "hostname"},
 	"title":           {"title", "name"},
@@ -52,7 +55,7 @@ var names = map[string][]string{
 	"redirect_status": {"redirectstatus"},
 	"disabled":        {"disabled", "disabledat", "banned", "isdisabled"},
 	"forward_query":   {"forwardquery", "redirectwithquery"},
-	"password":        {"password", "secretkey"},
+	"password":        {"password", "secretkey", "haspassword", "passwordhash", "passwordprotected", "passwordenabled"},
 }
 
 // derived are values that follow from others, or of which nothing is kept by design: they are not missed.
@@ -71,11 +74,15 @@ func isName(plain string) bool {
 	return false
 }
 
-// take removes a field, by all of its names, and returns its first value that is not empty.
+// take removes a field, by all of its names, and returns its first value that is not empty. Another note than the first
+// stays, to be counted among what has no place.
 func (f fields) take(field string) (v value) {
 	for _, name := range names[field] {
-		if found := f[name]; v.empty() {
+		found := f[name]
+		if v.empty() {
 			v = found
+		} else if field == "note" && !found.empty() && found.text != v.text {
+			continue
 		}
 		delete(f, name)
 	}
@@ -86,7 +93,7 @@ func (f fields) take(field string) (v value) {
 // disabled, say.
 func (v value) yes() bool {
 	switch strings.ToLower(v.text) {
-	case "", "0", "false", "no", "null":
+	case "", "0", "false", "no", "null", "n", "off", "-", "nein", "non", "falsch", "faux", "falso":
 		return false
 	}
 	return true
@@ -112,12 +119,16 @@ var (
 	errNoURL    = errors.New("has no target")
 	errNoCode   = errors.New("has no code")
 	errRoot     = errors.New("is the domain's own address and not a link: set it with “shunt domain edit HOST --root-url”")
+	errNotUTF8  = errors.New("is not UTF-8: save the file as UTF-8, in a spreadsheet as “CSV UTF-8”")
 	errPassword = errors.New("has a password, which is not in the file: the link would be open to all; make it with a new one")
 )
 
 // linkOf makes a link of f, all of which it takes. lost are the names of values that have no place in a link.
 func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lost []string, err error) {
-	if s.refused != nil {
+	switch {
+	case !f.isText():
+		err = errNotUTF8
+	case s.refused != nil:
 		err = s.refused(f)
 	}
 	if err == nil {
@@ -126,7 +137,7 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 	if err != nil {
 		return l, nil, nil, err
 	}
-	l.URL, l.Title, l.Note = f.take("url").text, oneLine(f.take("title").text), f.take("note").text
+	l.URL, l.Title, l.Note = f.take("url").text, oneLine(f.take("title").text), noteLines.Replace(f.take("note").text)
 	l.Tags, l.Disabled, l.ForwardQuery = f.take("tags").tags(), f.take("disabled").yes(), f.take("forward_query").yes()
 	l.ExpiredURL, l.RedirectStatus = f.take("expired_url").text, s.status
 	err = errors.Join(f.times(&l, zone), f.numbers(&l))
@@ -147,10 +158,23 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 	return l, at, lost, nil
 }
 
+// isText reports whether all values are UTF-8. What JSON has that is not has become U+FFFD, which no target or code has.
+func (f fields) isText() bool {
+	for name, v := range f {
+		if !utf8.ValidString(v.text) || strings.Contains(v.text, "\ufffd") && (slices.Contains(names["url"], name) || slices.Contains(names["code"], name)) {
+			return false
+		}
+	}
+	return true
+}
+
 // oneLine makes blanks of the ends of lines and tabs in a title, which has one line here.
 func oneLine(title string) string {
 	return strings.TrimSpace(blanks.Replace(title))
 }
+
+// noteLines makes the ends of lines of a note those that a note has here.
+var noteLines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
 
 var blanks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
@@ -203,6 +227,9 @@ func (f fields) times(l *link, zone *time.Location) (err error) {
 	}{{"created_at", &l.CreatedAt}, {"updated_at", &l.UpdatedAt}, {"starts_at", &l.StartsAt}, {"expires_at", &l.ExpiresAt}} {
 		text := f.take(field.name).text
 		t, ok := moment(text, zone)
+		if end, isDate := when.Expiry(strings.ReplaceAll(text, "/", "-"), zone); field.name == "expires_at" && isDate {
+			t = end // of that day
+		}
 		switch {
 		case text == "", ok && t.IsZero():
 		case ok:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,8 @@ func (s *foreign) Next() (Record, error) {
 	return r, nil
 }
 
+var errLongRecord = fmt.Errorf("has more than %d bytes", maxLineBytes)
+
 // convert adds the links of a record to those that wait.
 func (s *foreign) convert(f fields, number int64) error {
 	l, at, lost, err := f.linkOf(s.system, s.o.Zone)
@@ -79,6 +82,9 @@ func (s *foreign) convert(f fields, number int64) error {
 			l.Code = a.code
 			s.twin(l.Domain + "/" + l.Code)
 			r.Link = l.text()
+			if len(r.Link) > maxLineBytes {
+				r.Link, r.Refused = nil, errLongRecord.Error()
+			}
 		} else {
 			r.Refused = fmt.Sprintf("was at %s and not at %s: say with --map-domain %s=DOMAIN where such links go", a.host, s.main, a.host)
 		}
@@ -93,7 +99,9 @@ func (s *foreign) twin(code string) {
 	first, seen := s.seen[folded]
 	switch {
 	case seen && first != exact && len(s.sum.Twins) < maxTwins:
-		s.sum.Twins = append(s.sum.Twins, strings.TrimPrefix(code, "/"))
+		if name := strings.TrimPrefix(code, "/"); !slices.Contains(s.sum.Twins, name) {
+			s.sum.Twins = append(s.sum.Twins, name)
+		}
 	case !seen && len(s.seen) < maxSeen:
 		s.seen[folded] = exact
 	}

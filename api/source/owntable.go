@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"shunt/api/sheet"
 )
@@ -33,6 +34,8 @@ func (t *ownTable) Next() (Record, error) {
 			return Record{Number: line, Refused: errOpenQuote.Error()}, nil
 		case strings.TrimSpace(text) == "":
 			continue
+		case !utf8.ValidString(text):
+			return Record{Number: line, Refused: errNotUTF8.Error()}, nil
 		}
 		r := csv.NewReader(strings.NewReader(text))
 		r.Comma = t.separator

@@ -28,13 +28,22 @@ func openPages(file io.ReaderAt, size int64) *pages {
 	return &pages{text: text, in: in}
 }
 
+// maxItemBytes bounds what one step reads: a link, or a member that has none.
+const maxItemBytes = 16 << 20
+
+var errLongItem = fmt.Errorf("a value has more than %d MiB", maxItemBytes>>20)
+
 // counted counts what is read.
 type counted struct {
 	from io.Reader
 	n    int64
+	most int64 // that n may become
 }
 
 func (c *counted) Read(p []byte) (int, error) {
+	if c.n > c.most {
+		return 0, errLongItem
+	}
 	n, err := c.from.Read(p)
 	c.n += int64(n)
 	return n, err
@@ -69,6 +78,7 @@ var lists = map[string]bool{"links": true, "data": true, "shortUrls": true, "res
 // next implements rows.
 func (p *pages) next() (f fields, number int64, refused, err error) {
 	for !p.broken {
+		p.text.most = p.text.n + maxItemBytes
 		isItem := len(p.closing) > 0 && p.closing[len(p.closing)-1] == ']' && p.in.More()
 		if !isItem {
 			isItem, err = p.step()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -82,6 +81,10 @@ var (
 	ErrNoLinks = errors.New("the dump has no table of links of YOURLS or Polr")
 	// ErrNoTarget is the error of a table without a column of targets.
 	ErrNoTarget = errors.New("the headings name no column of targets; say which one it is with --map url=COLUMN")
+	// ErrNoTable is the error of columns that are given for a file that has none.
+	ErrNoTable = errors.New("is no table, so --map has no use")
+	// ErrUTF16 is the error of a text that is not UTF-8.
+	ErrUTF16 = errors.New("is UTF-16; save it as UTF-8, in a spreadsheet as “CSV UTF-8”")
 	// ErrFormat is the error of a format that is not known.
 	ErrFormat = errors.New("is not a format")
 )
@@ -97,6 +100,9 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 	kind, err := containerOf(file, size, &o)
 	if err != nil {
 		return nil, err
+	}
+	if len(o.Columns) > 0 && kind != inTable {
+		return nil, ErrNoTable
 	}
 	if kind == ours {
 		return openLines(file, size, o.Newest)
@@ -123,7 +129,7 @@ func openRows(file io.ReaderAt, size int64, kind container, o *Options) (from ro
 			return nil, nil, err
 		}
 		if !slices.ContainsFunc(t.names, func(name string) bool { return slices.Contains(names["url"], name) }) {
-			return nil, nil, fmt.Errorf("%w; it has %s", ErrNoTarget, strings.Join(t.headings, ", "))
+			return nil, nil, fmt.Errorf("%w; it has %s", ErrNoTarget, shownHeadings(t.headings))
 		}
 		return t, systemOf((*system).headings, func(name string) bool { return slices.Contains(t.names, name) }), nil
 	case inPages:

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -22,12 +23,15 @@ type dump struct {
 
 func newDump(file io.ReaderAt, size int64) *dump {
 	in := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), blockBytes)
+	if mark, _ := in.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
+		_, _ = in.Discard(len(mark)) // it is there
+	}
 	return &dump{in: in, line: 1, columns: make(map[string][]string)}
 }
 
 // A word is one of SQL.
 type word struct {
-	kind byte // 'n' a name, which may be a keyword; 's' a text; '0' NULL; or a sign
+	kind byte // 'n' a name, which may be a keyword, or a number; 'q' a name in marks; 's' a text; '0' NULL; or a sign
 	text string
 }
 
@@ -75,7 +79,7 @@ func (d *dump) word() (w word, err error) {
 			return word{'s', text}, err
 		case b == '`':
 			text, err := d.text(b, false)
-			return word{'n', text}, err
+			return word{'q', text}, err
 		case isWordByte(b):
 			return d.plainWord(b)
 		default:
@@ -154,7 +158,16 @@ func (d *dump) plainWord(first byte) (word, error) {
 		return word{kind: '0'}, nil
 	case lower == "_binary", lower == "_utf8", lower == "_utf8mb4": // the text follows
 		return d.word()
+	case lower == "x" && d.peek() == '\'':
+		if w, err := d.word(); err != nil {
+			return w, err
+		} else if plain, err := hex.DecodeString(w.text); err == nil {
+			return word{'s', string(plain)}, nil
+		}
 	case strings.HasPrefix(lower, "0x"):
+		if len(text) >= maxWordBytes {
+			return word{}, errLongWord
+		}
 		if plain, err := hex.DecodeString(lower[2:]); err == nil {
 			return word{'s', string(plain)}, nil
 		}
@@ -177,6 +190,8 @@ func (d *dump) row(wanted func(table string, columns []string) bool) (f fields, 
 		}
 		w, err := d.word()
 		switch {
+		case errors.Is(err, io.EOF):
+			return nil, 0, nil, io.ErrUnexpectedEOF // after a comma, or without a semicolon
 		case err != nil:
 			return nil, 0, nil, err
 		case w.kind == '(':
@@ -199,12 +214,23 @@ func (d *dump) row(wanted func(table string, columns []string) bool) (f fields, 
 // values reads the values of a row, after its bracket.
 func (d *dump) values(columns []string, keep bool) (f fields, refused, err error) {
 	f = make(fields, len(columns))
-	n := 0
+	n, depth := 0, 0
 	for {
 		w, err := d.word()
 		switch {
 		case errors.Is(err, errLongWord):
 			refused = err
+		case err == nil && w.kind == '(': // of a function, whose first text is the value
+			depth++
+			if n < len(columns) {
+				delete(f, plainName(columns[n]))
+			}
+		case err == nil && depth > 0:
+			if w.kind == ')' {
+				depth--
+			} else if w.kind == 's' && keep && n < len(columns) && f[plainName(columns[n])].empty() {
+				f[plainName(columns[n])] = value{text: w.text}
+			}
 		case errors.Is(err, io.EOF):
 			return nil, nil, io.ErrUnexpectedEOF
 		case err != nil:
@@ -310,7 +336,7 @@ func (d *dump) columnNames() (columns []string, err error) {
 		case depth == 1 && w.kind == ',':
 			begins = true
 			continue
-		case depth == 1 && begins && w.kind == 'n' && !isKeyOf(w):
+		case depth == 1 && begins && (w.kind == 'q' || w.kind == 'n' && !isKeyOf(w)):
 			if len(columns) < maxColumns {
 				columns = append(columns, w.text)
 			}
@@ -351,7 +377,7 @@ func (d *dump) insert() error {
 	}
 	if w.kind == '(' {
 		for err == nil && w.kind != ')' {
-			if w, err = d.word(); w.kind == 'n' && len(d.given) < maxColumns {
+			if w, err = d.word(); (w.kind == 'n' || w.kind == 'q') && len(d.given) < maxColumns {
 				d.given = append(d.given, w.text)
 			}
 		}

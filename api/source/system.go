@@ -66,11 +66,11 @@ func (s *system) members() []string  { return s.keys }
 
 // bitlyAddresses takes the addresses of a link of Bitly: the one that it made, and those that its owner chose.
 func bitlyAddresses(f fields) []string {
-	at := append(slices.Clone(f["custombitlinks"].list), f["customlink"].text)
-	at = append(at, f["link"].text, f["bitlink"].text)
+	at := []string{f["link"].text, f["bitlink"].text}
 	if f["link"].empty() && f["bitlink"].empty() {
-		at = append(at, f["id"].text)
+		at[0] = f["id"].text
 	}
+	at = append(append(at, f["customlink"].text), f["custombitlinks"].list...)
 	delete(f, "custombitlinks")
 	return slices.DeleteFunc(at, func(text string) bool { return text == "" })
 }

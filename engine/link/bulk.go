@@ -52,6 +52,7 @@ func (ls *Links) CheckBulk(ctx context.Context, items []BulkItem) ([]BulkResult,
 	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
 	b := ls.newBulk(items)
+	b.next.dry = true
 	err := b.begin(ctx)
 	if err == nil {
 		err = b.prepareAll(ctx)

@@ -102,6 +102,7 @@ type newLink struct {
 	unknown  bool    // the index is known to have no record of the code or a variant
 	ids      idRange // unused ids; filled when it is empty
 	wantIDs  int     // how many ids it is filled with, at most
+	dry      bool    // it is not made: it takes no id
 }
 
 // creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
@@ -142,6 +143,9 @@ func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 		if err := ls.succeed(d, &n.rec, c.othersVariant); err != nil {
 			return err
 		}
+	}
+	if n.dry {
+		return nil
 	}
 	if n.ids.next == n.ids.end {
 		if n.ids, err = ls.ids.take(ctx, n.wantIDs); err != nil {

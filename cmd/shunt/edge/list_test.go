@@ -82,8 +82,11 @@ func TestAWriterListsItsEdges(t *testing.T) {
 		w.link("another"+string(rune('a'+n)), "https://a.example/", 0)
 	}
 	later.Store(int64(time.Minute))
-	e = w.one(all, "frankfurt")
-	expect.That(t, e.State == edges.Silent && *e.Behind == 3 && *e.Lag > 50, "an edge that stopped: %+v", e)
+	until(t, "the writer knows that the edge has stopped", func() bool {
+		e = w.one(all, "frankfurt")
+		return e.State == edges.Silent
+	})
+	expect.That(t, *e.Behind == 3 && *e.Lag > 50, "an edge that stopped: %+v", e)
 	later.Store(0)
 
 	edge.node = edge.newNode(w.address)

@@ -91,6 +91,15 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 	return x.mark.Done, err != nil && x.resumable, err
 }
 
+// as tells how the file is read.
+func (x *Import) as() string {
+	o := &x.Format
+	if o.Zone == nil || o.Zone == time.UTC && o.Format == "" && len(o.Columns)+len(o.Hosts) == 0 {
+		return ""
+	}
+	return fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
+}
+
 // begin returns the mark from which to go on; nil: from the beginning.
 func (x *Import) begin() (from *mark, err error) {
 	switch {
@@ -99,12 +108,12 @@ func (x *Import) begin() (from *mark, err error) {
 	case x.Resume && x.file.spooled:
 		return nil, fmt.Errorf("%s can be read only once, so its import cannot be resumed", x.file.name)
 	case x.Resume:
-		if from, err = resumed(x.file, x.markPath, x.To); err != nil {
+		if from, err = resumed(x.file, x.markPath, x.To, x.as()); err != nil {
 			return nil, err
 		}
 		x.ownMark = from != nil
 	case !x.file.spooled && !x.DryRun:
-		if left, err := readMark(x.markPath); err == nil && left != nil && left.of(x.file, x.To) {
+		if left, err := readMark(x.markPath); err == nil && left != nil && left.of(x.file, x.To, x.as()) {
 			x.ownMark = true
 			fmt.Fprintf(x.Stderr, "shunt: an earlier import of %s was cut after line %d; --resume goes on there, this one begins at the beginning\n", x.file.name, left.Last)
 		}
@@ -124,7 +133,7 @@ func (x *Import) importFrom(ctx context.Context, from *mark) error {
 		return err
 	}
 	x.met, x.reasons = records, make(map[string]int)
-	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To}
+	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To, As: x.as()}
 	at, knownTo := 0, 0
 	x.resumable, x.batches = from != nil, 0
 	if from != nil {
@@ -218,11 +227,12 @@ func (x *Import) refused(b *batch, refused []client.BulkItem) (lines []string) {
 			if len(refused) > 0 && refused[0].Index == sent {
 				why = reason(b.links[sent], refused[0].Problem)
 				x.count(kindOf(refused[0].Problem))
-				x.report.rule(b.links[sent])
+				x.report.rule(b.links[sent], refused[0].Problem)
 				refused = refused[1:]
 			}
 			sent++
 		} else {
+			why = console.Printable(why)
 			x.count(why)
 		}
 		if why != "" {

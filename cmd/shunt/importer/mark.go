@@ -29,6 +29,7 @@ type mark struct {
 	Bytes    int64     `json:"bytes"`    // of the imported file
 	Modified time.Time `json:"modified"` // the imported file
 	To       string    `json:"to"`       // the server, and the owner of the links
+	As       string    `json:"as"`       // how the file was read
 	// From and Next are the records before and with the last batch that has an answer. An import that
 	// is resumed sends it again: if the server does not have its links, it does not have those before.
 	From int   `json:"from"`
@@ -72,13 +73,13 @@ func readMark(path string) (*mark, error) {
 	return m, nil
 }
 
-// of reports whether m is of an import of f to the same server and owner.
-func (m *mark) of(f *file, to string) bool {
-	return m.Bytes == f.bytes && m.Modified.Equal(f.modified) && m.To == to
+// of reports whether m is of an import of f to the same server and owner, read in the same way.
+func (m *mark) of(f *file, to, as string) bool {
+	return m.Bytes == f.bytes && m.Modified.Equal(f.modified) && m.To == to && m.As == as
 }
 
 // resumed returns the mark from which to go on; nil: the import begins at the beginning.
-func resumed(f *file, path, to string) (*mark, error) {
+func resumed(f *file, path, to, as string) (*mark, error) {
 	m, err := readMark(path)
 	switch {
 	case err != nil:
@@ -87,7 +88,9 @@ func resumed(f *file, path, to string) (*mark, error) {
 		return nil, nil
 	case m.To != to:
 		return nil, fmt.Errorf("%s was being imported to %s, not to %s; without --resume it is imported from the beginning", f.name, console.Printable(m.To), to)
-	case !m.of(f, to):
+	case m.As != as:
+		return nil, fmt.Errorf("%s was being imported with another --format, --map, --map-domain or --source-tz; without --resume it is imported from the beginning", f.name)
+	case !m.of(f, to, as):
 		return nil, fmt.Errorf("%s has changed since its import was cut; without --resume it is imported from the beginning", f.name)
 	}
 	return m, nil

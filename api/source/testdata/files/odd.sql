@@ -1,0 +1,3 @@
+ï»¿CREATE TABLE `a`.`yourls_url` (`key` int, `keyword` varchar(100), `url` text, `title` text, `timestamp` timestamp, `ip` varchar(41), `clicks` int, KEY `ip` (`ip`));
+REPLACE INTO yourls_url VALUES (1,x'737072696e67',_binary 'https://a.example/1',CONVERT('x' USING utf8),'2024-01-02 03:04:05','',0), (2,/* two */'two','https://a.example/2','café','2024-01-02 03:04:05','',3),
+(3,'three','https://a.example/3','ok','2024-01-02 03:04:05','',3)
