@@ -40,8 +40,8 @@ func (d *Domains) Add(by account.Caller, one Domain, policy engine.TargetPolicy)
 	return d.Numbered(one.Number), nil
 }
 
-// Check returns the domain that Add would register, with the number that it has. Errors: those of Add, but for those of a
-// write.
+// Check returns the domain that Add would register, with the number that it has. Errors: those of Add, but for those of
+// a write.
 func (d *Domains) Check(one Domain, policy engine.TargetPolicy) (*Domain, error) {
 	k := d.known.Load()
 	if err := k.full(); err != nil {

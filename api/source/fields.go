@@ -74,8 +74,8 @@ func isName(plain string) bool {
 	return false
 }
 
-// take removes a field, by all of its names, and returns its first value that is not empty. Another note than the first
-// stays, to be counted among what has no place.
+// take removes a field, by all of its names, and returns its first value that is not empty. Another note than the
+// first stays, to be counted among what has no place.
 func (f fields) take(field string) (v value) {
 	for _, name := range names[field] {
 		found := f[name]
@@ -158,7 +158,8 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 	return l, at, lost, nil
 }
 
-// isText reports whether all values are UTF-8. What JSON has that is not has become U+FFFD, which no target or code has.
+// isText reports whether all values are UTF-8. What JSON has that is not has become U+FFFD, which no target or code
+// has.
 func (f fields) isText() bool {
 	for name, v := range f {
 		if !utf8.ValidString(v.text) || strings.Contains(v.text, "\ufffd") && (slices.Contains(names["url"], name) || slices.Contains(names["code"], name)) {
