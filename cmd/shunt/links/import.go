@@ -67,13 +67,15 @@ given out, also packed by gzip or zstd; - is standard input. Its content tells w
   _redirects, a map of nginx
 
 Several pages of an API may be one after the other in one file. Run it with --dry-run first: it says
-what would happen, and changes nothing.
+what would happen, and changes nothing. It does not see codes that are twice in a file, but for those
+within 1,000 records.
 
 Links keep the redirect status of their system. A file may have links of several hosts: those of the
 first become links without a domain, those of others need --map-domain HOST=DOMAIN.
 
-Our exports, and files of ours whose first line is newer than the last, have the newest link first:
-they are imported from the last line to the first, so that lists have the same order.
+Exports as lines of JSON, and such lines whose first is newer than the last, have the newest link first:
+they are imported from the last line to the first, so that lists have the same order. All other files
+are imported as they stand.
 
 A refused record stops no other and makes the exit code 1. The first 100 are reported on standard
 error with their numbers; --rejects writes all of them into a file, --redirects rules for nginx that
