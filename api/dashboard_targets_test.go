@@ -49,7 +49,7 @@ func TestFormsEditRulesAndSplits(t *testing.T) {
 	b.follow(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "device=ios and device=android -> https://a.example/\ndevice=ios -> https://a.example/\ndevice=ios -> https://a.example/x")).want(
 		"The link is saved. Rule 1, condition 2, matches nobody who meets condition 1 of the rule. Rule 3 is never reached: rule 2 matches everybody whom this rule matches.")
 	b.follow(b.open("/_/links/new").form("/_/links/new").with("url", "https://a.example/", "rules", strings.Repeat("before=2020-01-01 -> https://a.example/\n", 9))).want(
-		"The link is ready. Rule 1, condition 1, matches nobody any more: that time has passed. Rule 2,", "Rule 3, condition 1,", "passed. More rules are like that.")
+		"The link is ready. Rule 1, condition 1, matches nobody any more: that time has passed. Rule 2,", "Rule 3, condition 1,", "passed. There are more warnings.")
 	b.follow(b.open("/_/link/s/edit").form("/_/link/s/edit").with("rules", "", "split", " ")).want("The link is saved.")
 	expect.That(t, !strings.Contains(object(), `"rules"`) && !strings.Contains(object(), `"split"`), "got %s", object())
 	st.get("/s", browser)

@@ -154,9 +154,13 @@ func (s *Server) wrote(op string, n int, err error) {
 // missed is an ops.MissedFunc.
 func (s *Server) missed(top int, of func(engine.Domain) bool) ops.Misses {
 	data, total, since := s.redirects.Missed(top, of)
-	m := ops.Misses{Data: make([]ops.MissedCode, len(data)), Total: total, Since: since}
-	for i, c := range data {
-		m.Data[i] = ops.MissedCode{Domain: s.calls.HostIn(c.Domain), Code: c.Code, Count: c.Count, Error: c.Error}
+	m := ops.Misses{Data: make([]ops.MissedCode, 0, len(data)), Total: total, Since: since}
+	for _, c := range data {
+		host := s.calls.HostIn(c.Domain)
+		if c.Domain != engine.DefaultDomain && host == "" {
+			continue // its domain was removed meanwhile
+		}
+		m.Data = append(m.Data, ops.MissedCode{Domain: host, Code: c.Code, Count: c.Count, Error: c.Error})
 	}
 	return m
 }

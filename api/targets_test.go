@@ -377,6 +377,8 @@ func TestSchemesThatTheOperatorLists(t *testing.T) {
 		for _, url := range []string{"mailto:ann@example.com", "market://x", "javascript:alert(1)"} {
 			r := site.call("POST", "/shorten", `{"url":"https://a.example/","card":{"title":"T","image":"`+url+`"}}`)
 			r.expect(t, url, fieldsOf("card.image:scheme"), "must be http or https", without("--target-schemes"))
+			r = site.call("POST", "/import", `[{"code":"i","url":"https://a.example/","card":{"title":"T","image":"`+url+`"}}]`)
+			r.expect(t, url+" in an import", 200, `"failed":1`, "must be http or https", without("--target-schemes"))
 		}
 		for _, url := range []string{"http://a.example/i.png", "https://a.example/i.png"} {
 			site.call("POST", "/shorten", `{"url":"https://a.example/","card":{"title":"T","image":"`+url+`"}}`).expect(t, url, 201)

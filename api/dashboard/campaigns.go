@@ -110,7 +110,10 @@ func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
 		case err != nil && !known:
 			return err
 		case err != nil:
-			kind, said = "info", said+" Its template is not kept. "+visit.Sentence(p.Detail)
+			if kind != warning {
+				kind = "info"
+			}
+			said += " Its template is not kept. " + visit.Sentence(p.Detail)
 		}
 	}
 	r.Say(kind, said)

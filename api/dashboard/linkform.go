@@ -448,15 +448,18 @@ func ordinal(index string) string {
 	return strconv.Itoa(n + 1)
 }
 
+// warning is the kind of a notice that is one.
+const warning = "warning"
+
 // maxWarningsSaid is how many warnings a notice has.
 const maxWarningsSaid = 3
 
 // withWarnings returns what is said of a link that was just saved, with the parts of it that have no effect.
 func withWarnings(kind, said string, warnings []engine.FieldError) (string, string) {
 	for i, w := range warnings {
-		kind = "warning"
+		kind = warning
 		if i == maxWarningsSaid {
-			return kind, said + " More rules are like that."
+			return kind, said + " There are more warnings."
 		}
 		name, index, _ := strings.Cut(w.Field, "[")
 		said += " " + itemNames[name] + " " + ordinal(index)

@@ -122,10 +122,9 @@ func (c *Calls) createMany(
 	if b.typed {
 		typed = takePasswords(room.items)
 	}
-	by := c.by(caller)
 	for i := range room.items {
 		d := &room.items[i].Draft
-		d.Owner, d.By, d.TakesDeleted = engine.OwnerIn(d.Domain, user), by, caller.Has(account.Admin)
+		d.Owner, d.TakesDeleted = engine.OwnerIn(d.Domain, user), caller.Has(account.Admin)
 	}
 	create := c.createItems
 	if b.DryRun {
@@ -221,6 +220,13 @@ func (c *Calls) createItems(
 		if err := c.hashPasswords(caller, typed); err != nil {
 			return nil, err
 		}
+		typed = nil
+	}
+	by := c.by(caller) // as of now: hashing may have taken long
+	for i := range items {
+		items[i].Draft.By = by
+	}
+	if request == nil {
 		results, err = c.o.Engine.CreateBulk(context.Background(), items)
 	} else {
 		results, err = c.o.Engine.CreateBulkOnce(context.Background(), *request, items, func() error {

@@ -154,8 +154,15 @@ func readCardPatch(a *askedLink, value json.RawMessage) (err error) {
 }
 
 func readImportedCard(a *askedLink, value json.RawMessage) (err error) {
-	a.Card, err = card.Read(value, a.keptText)
+	a.Card, err = card.Read(value, a.keptImage)
 	return err
+}
+
+// keptImage is image for a link that is imported.
+func (a *askedLink) keptImage(raw string) (string, error) {
+	of := askedLink{policy: a.policy}
+	of.policy.Schemes = engine.WebSchemes
+	return of.keptText(raw)
 }
 
 // An expired_url passes the same policy as a target.

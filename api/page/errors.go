@@ -28,7 +28,7 @@ var errorTexts = [redirect.NumOutcomes]struct {
 		"Try again in a few seconds.", false},
 	redirect.CapElsewhere: {problem.CapElsewhere, "One moment, please", "This link has a limit of uses, and they cannot be counted at present.",
 		"Try again in a few seconds.", false},
-	redirect.WrongMethod: {problem.Method, "This method is not allowed", "This address can only be read, with GET or HEAD.",
+	redirect.WrongMethod: {problem.Method, "This method is not allowed", "This address does not take this method.",
 		"Open the address in a browser.", false},
 	redirect.TooManyMisses: {problem.RateLimited, "Too many unknown addresses",
 		"Too many unknown addresses were requested from your network. Try again in a minute.",
