@@ -376,8 +376,8 @@ func TestDoorsBreakHitsDownAlike(t *testing.T) {
 	expect.Contains(t, want, "example.com")
 }
 
-// absoluteForms returns requests whose target has an authority, with a Host that says the same, another domain, none or
-// what is none: the authority decides (RFC 9112, 3.2.2).
+// absoluteForms returns requests whose target has an authority, with a Host of the same domain, of another one,
+// with none, or with a text that is no host: the authority decides (RFC 9112, 3.2.2).
 func absoluteForms() (all []string) {
 	for _, authority := range []string{"b.example", "B.Example.:80", "a", "b.example:x", "u@b.example", ""} {
 		for _, path := range []string{"/keep", "/once?x=1", "/stra%C3%9Fe", "/KEEP+", "/nope", "/api/v1/me", "", "?x"} {

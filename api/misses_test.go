@@ -73,7 +73,7 @@ func TestMissesAreOfTheDomainThatIsAskedFor(t *testing.T) {
 	wants("?domain=a.test", onlyA, 3)
 	wants("?domain=127.0.0.1", nix, 1)
 
-	// What was asked for on a domain that was removed is not shown, least of all as of the default domain.
+	// Codes that were asked for on a removed domain are not listed, neither for it nor for the default domain.
 	st.call("DELETE", "/links/x?domain=b.test", "").need(t, "the link of b", 204)
 	st.call("DELETE", "/domains/b.test", "").need(t, "b", 204)
 	wants("", nix+","+onlyA, 4)

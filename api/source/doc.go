@@ -27,8 +27,9 @@
 //
 // Nothing is folded, cut or invented: a value that has no place in a link is counted by its name, a
 // record without a code or a target, with a password that is not in the file, or with a pattern is
-// refused with the reason, and the server refuses what is no link to it. A title is the exception: it
-// has one line here, so the ends of its lines become blanks.
+// refused with the reason, and the server refuses links that it does not take. Titles and notes are
+// exceptions: a title has one line here, so the ends of its lines become blanks, and those of a note
+// become line feeds.
 //
 // Links of several hosts in one file would collide if all became links of one domain. So those of the
 // first host name no domain, and those of others are refused until somebody says where they go.

@@ -15,7 +15,7 @@ import (
 // An ownTable reads the CSV of an export of ours. Each of its columns is a field of a link object, with its name.
 type ownTable struct{ *table }
 
-// What the cells of columns are that hold no text.
+// Columns whose cells are numbers, true or false; and those whose cells are JSON.
 var (
 	plainColumns  = []string{"redirect_status", "owner", "max_hits", "hits", "unique", "forward_query", "forward_path", "disabled", "has_password"}
 	nestedColumns = []string{"rules", "split", "card"}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// proxyRules read the lines of a _redirects file, or of a map of nginx. A line is a redirect of one path, or refused:
-// what has patterns or conditions is no link.
+// proxyRules read the lines of a _redirects file, or of a map of nginx. A line redirects one path; a line with a
+// pattern or a condition is refused.
 type proxyRules struct {
 	lines *lines
 	nginx bool

@@ -15,7 +15,7 @@ type system struct {
 	encoded bool     // its codes are percent-encoded
 	// alsoAt takes further addresses of a link, which redirect as well; nil: there are none.
 	alsoAt func(fields) []string
-	// refused returns why a record is no link; nil: none is refused.
+	// refused returns why a record cannot become a link; nil: every record can.
 	refused func(fields) error
 }
 

@@ -106,21 +106,25 @@ made again.
 		},
 	}
 	reach.AddSettings(cmd, &where)
-	fs := cmd.Flags()
-	addOwner(cmd, &asked.owner, "give the links to the user with this ID", false)
-	fs.StringVar(&asked.domain, "domain", "", "the links that name no domain are of the one with this `HOST`")
-	fs.BoolVar(&asked.create, "create-domains", false, "add the domains of links that the server does not have yet")
-	fs.BoolVar(&asked.resume, "resume", false, "go on where an earlier import of FILE was cut")
-	fs.StringVar(&asked.refused, "rejects", "", "write a message for each refused record into `FILE`")
-	fs.StringVar(&asked.rules, "redirects", "", "write rules of nginx for refused links into `FILE`")
-	fs.StringVar(&asked.format.Format, "format", "", "what the file is: "+strings.Join(source.Formats(), ", ")+" (default: its content tells)")
-	fs.StringArrayVar(&asked.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
-	fs.StringArrayVar(&asked.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
-	fs.StringVar(&asked.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
-	fs.BoolVar(&asked.dryRun, "dry-run", false, "say what would happen, and change nothing")
-	fs.BoolVar(&asked.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "dry-run", "json")
+	asked.addFlags(cmd)
 	return cmd
+}
+
+func (a *importAsked) addFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	addOwner(cmd, &a.owner, "give the links to the user with this ID", false)
+	fs.StringVar(&a.domain, "domain", "", "the links that name no domain are of the one with this `HOST`")
+	fs.BoolVar(&a.create, "create-domains", false, "add the domains of links that the server does not have yet")
+	fs.BoolVar(&a.resume, "resume", false, "go on where an earlier import of FILE was cut")
+	fs.StringVar(&a.refused, "rejects", "", "write a message for each refused record into `FILE`")
+	fs.StringVar(&a.rules, "redirects", "", "write rules of nginx for refused links into `FILE`")
+	fs.StringVar(&a.format.Format, "format", "", "what the file is: "+strings.Join(source.Formats(), ", ")+" (default: its content tells)")
+	fs.StringArrayVar(&a.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
+	fs.StringArrayVar(&a.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
+	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
+	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would happen, and change nothing")
+	fs.BoolVar(&a.asJSON, "json", false, "print the result as JSON")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "dry-run", "json")
 }
 
 // options returns the options of the calls.

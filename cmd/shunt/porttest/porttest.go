@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold returns an address with a port at which nobody listens. On Linux only those get the port until the test's end
-// who ask for it and set SO_REUSEADDR, as listeners of Go do: nobody else gets it from the system, neither before a
-// server listens there nor while it is restarted. Elsewhere the port was free a moment ago.
+// Hold returns an address with a port at which nobody listens. Until the test's end, Linux gives the port
+// only to listeners that name it and set SO_REUSEADDR, as those of Go do. So no other program gets it, neither before a
+// server listens there nor while the server is restarted. Elsewhere the port was free a moment ago.
 func Hold(t testing.TB, ip string) (address string) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
