@@ -52,11 +52,11 @@ func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	if err != nil {
 		return err
 	}
-	location := "/api/v1/links/" + url.PathEscape(link.Code)
+	location := append([]byte("/api/v1/links/"), url.PathEscape(link.Code)...)
 	if link.Host != "" {
-		location += "?domain=" + url.QueryEscape(link.Host)
+		location = append(append(location, "?domain="...), url.QueryEscape(link.Host)...)
 	}
-	ctx.Response.Header.SetCanonical(exchange.NameLocation, []byte(location))
+	ctx.Response.Header.SetCanonical(exchange.NameLocation, location)
 	status := fasthttp.StatusCreated
 	if existed {
 		status = fasthttp.StatusOK

@@ -110,9 +110,8 @@ func (c *Calls) createMany(
 	var asked *engine.Request
 	err := c.InTurn(caller, func() error {
 		asked = request()
-		sent := room.reader.sent
-		room.reader = c.reader(caller, user, c.o.Now())
-		room.reader.sent = sent
+		room.reader = linkReader{sent: room.reader.sent}
+		room.reader.begin(c, caller, user, c.o.Now())
 		return room.readItems(&b, read)
 	})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 // parseDraft reads text, a JSON object, as a draft of a new link of the caller.
 func (c *Calls) parseDraft(text []byte, caller account.Caller, now time.Time) (d engine.Draft, err error) {
-	r := c.reader(caller, caller.User.ID, now)
+	var r linkReader
+	r.begin(c, caller, caller.User.ID, now)
 	err = r.readDraft(&d, text)
 	return d, err
 }
@@ -35,11 +36,12 @@ type linkReader struct {
 	sent    []string
 }
 
-// reader returns a reader of links of a user, which the caller sends.
-func (c *Calls) reader(caller account.Caller, user uint32, now time.Time) linkReader {
-	r := linkReader{policy: c.o.Targets, domains: c.o.Domains, user: user, now: now, may: caller.Domains, state: c.o.State}
+// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one has
+// 2 kB.
+func (r *linkReader) begin(c *Calls, caller account.Caller, user uint32, now time.Time) {
+	r.policy, r.domains, r.user, r.now, r.may, r.state = c.o.Targets, c.o.Domains, user, now, caller.Domains, c.o.State
 	if !r.may.Limited() {
-		return r
+		return
 	}
 	switch may := c.DomainsOf(caller); len(may) {
 	case 0:
@@ -49,7 +51,6 @@ func (c *Calls) reader(caller account.Caller, user uint32, now time.Time) linkRe
 	default:
 		r.which = errWhichDomain
 	}
-	return r
 }
 
 // readDraft makes d, which is empty, the draft that text asks for, a JSON object.

@@ -34,7 +34,9 @@ func BenchmarkReadLink(b *testing.B) {
 		b.Run("body="+body.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r, d := c.reader(benchCaller, 1, benchNow), engine.Draft{}
+				var r linkReader
+				r.begin(c, benchCaller, 1, benchNow)
+				d := engine.Draft{}
 				if err := read(&r, &d, []byte(body.text)); err != nil {
 					b.Fatal(err)
 				}

@@ -76,7 +76,8 @@ func (f *Fields) Number(url string, before *Fields, urlBefore string, last uint8
 
 // Greatest returns the greatest number of a target of f, 0 if f does not decide.
 func (f *Fields) Greatest() (greatest uint8) {
-	for _, t := range f.targets("") {
+	copied := *f // as in numbered
+	for _, t := range copied.targets("") {
 		greatest = max(greatest, *t.number)
 	}
 	return greatest
@@ -89,7 +90,8 @@ func (f *Fields) numbered() bool {
 	}
 	var seen [math.MaxUint8 + 1]bool
 	seen[0] = true
-	for _, t := range f.targets("") {
+	copied := *f // which targets has on the heap: so that blobs of links that do not decide, nearly all, need no memory
+	for _, t := range copied.targets("") {
 		if seen[*t.number] {
 			return false
 		}

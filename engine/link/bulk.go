@@ -353,16 +353,18 @@ func (b *bulk) takeDrawn(ctx context.Context, d *Draft, result *BulkResult) erro
 }
 
 func (b *bulk) create(ctx context.Context, d *Draft, result *BulkResult) error {
-	m, made, existed, err := b.links.creation(ctx, d, &b.next)
-	if err != nil {
-		return err
+	made := len(b.creations)
+	b.creations = append(b.creations, Mutation{})
+	m := &b.creations[made]
+	existed, err := b.links.creation(ctx, d, &b.next, m)
+	if m.By = nil; err != nil || existed { // one entry says who made them all; see sign
+		*m = Mutation{}
+		b.creations = b.creations[:made]
 	}
-	result.Detail, result.Existed = made, existed
-	if !existed {
-		m.By = nil // one entry says who made them all; see sign
-		b.creations = append(b.creations, m)
+	if err == nil {
+		result.Detail, result.Existed = b.next.detail, existed
 	}
-	return nil
+	return err
 }
 
 // writes reports whether there is anything to commit: links, or the receipt of o for links that

@@ -191,7 +191,7 @@ func (ls *Links) createOnce(ctx context.Context, o *once, replaces bool, draft f
 	if err := o.count(replaces); err != nil {
 		return Detail{}, false, err
 	}
-	return ls.create(ctx, d, o)
+	return ls.create(ctx, &d, o)
 }
 
 // sweepReceipts has the store delete expired receipts, for as long as the budget lasts. The caller

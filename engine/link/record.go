@@ -180,20 +180,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	if !rec.SetRedirectStatus(d.RedirectStatus) {
 		return Record{}, invalid.Error{{Field: "redirect_status", Code: "not_supported", Message: "must be 301, 302, 307 or 308"}}
 	}
-	rec.SetForwardQuery(d.ForwardQuery)
-	if d.Query != "" && !rec.SetQuery(d.Query) {
-		return Record{}, invalid.Error{{Field: "query", Code: "not_supported", Message: "must be none, append, override or keep"}}
-	}
-	rec.SetForwardPath(d.ForwardPath)
 	rec.SetDisabled(d.Disabled)
 	rec.SetExpiry(d.ExpiresAt)
-	rec.SetStart(d.StartsAt)
-	rec.SetExpiredURL(d.ExpiredURL)
-	rec.SetPassword(d.Password)
-	if d.Card != (Card{}) {
-		rec.SetCard(d.Card)
-	}
-	if err := rec.setChoices(d); err != nil {
+	if err := rec.setMore(d); err != nil {
 		return Record{}, err
 	}
 	if i := d.Import; i != nil {
@@ -206,11 +195,20 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	return rec, rec.normalize()
 }
 
-// setChoices sets the rules and the split of a new link.
-func (r *Record) setChoices(d *Draft) error {
-	if len(d.Rules) == 0 && len(d.Split) == 0 {
+// setMore sets what few new links have.
+func (r *Record) setMore(d *Draft) error {
+	r.setFlag(index.FlagForwardQuery, d.ForwardQuery && d.Query == "" || d.Query == ForwardAppend)
+	if d.plain() {
 		return nil
 	}
+	if d.Query != "" && !r.SetQuery(d.Query) {
+		return invalid.Error{{Field: "query", Code: "not_supported", Message: "must be none, append, override or keep"}}
+	}
+	r.SetForwardPath(d.ForwardPath)
+	r.SetStart(d.StartsAt)
+	r.SetExpiredURL(d.ExpiredURL)
+	r.SetPassword(d.Password)
+	r.SetCard(d.Card)
 	if !r.SetRules(d.Rules) {
 		return invalid.Error{wrongPart("rules")}
 	}
@@ -218,6 +216,13 @@ func (r *Record) setChoices(d *Draft) error {
 		return invalid.Error{wrongPart("split")}
 	}
 	return r.numberTargets(nil)
+}
+
+// plain reports whether the link has no extras, as nearly every one: setting each of them to nothing would read and
+// write the extras as often.
+func (d *Draft) plain() bool {
+	return (d.Query == "" || d.Query == ForwardNone || d.Query == ForwardAppend) && !d.ForwardPath && d.StartsAt.IsZero() &&
+		d.ExpiredURL == "" && d.Password == "" && d.Card == Card{} && len(d.Rules) == 0 && len(d.Split) == 0
 }
 
 // wrongPart returns the error of a part of the extras that says what no link may have.

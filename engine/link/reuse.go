@@ -94,10 +94,10 @@ func (l *reuseLock) unlock() {
 }
 
 // createReusing is create for a draft with Reuse.
-func (ls *Links) createReusing(ctx context.Context, rec Record, d *Draft, o *once) (detail Detail, existed bool, err error) {
+func (ls *Links) createReusing(ctx context.Context, n *newLink, d *Draft, o *once) (existed bool, err error) {
 	held, err := ls.lockReuse(ctx, []reuseKey{d.reuseKey()})
 	if err != nil {
-		return Detail{}, false, err
+		return false, err
 	}
 	defer func() {
 		if !held.passedOn {
@@ -108,18 +108,18 @@ func (ls *Links) createReusing(ctx context.Context, rec Record, d *Draft, o *onc
 		found, err := ls.reusable(ctx, d)
 		switch {
 		case err != nil:
-			return Detail{}, false, err
+			return false, err
 		case found == nil:
-			detail, err = ls.createDrawn(ctx, rec, d, o, held)
-			return detail, false, err
+			return false, ls.createDrawn(ctx, n, d, o, held)
 		case o == nil: // nothing to write
-			return *found, true, nil
+			n.detail = *found
+			return true, nil
 		}
-		if detail, err = ls.receiptOfReused(ctx, found.Key, d, o); !errors.Is(err, errs.ErrTaken) {
-			return detail, true, err
+		if n.detail, err = ls.receiptOfReused(ctx, found.Key, d, o); !errors.Is(err, errs.ErrTaken) {
+			return true, err
 		}
 	}
-	return Detail{}, false, errs.ErrOverloaded
+	return false, errs.ErrOverloaded
 }
 
 // receiptOfReused writes the receipt of a request that reuses the link of k. ErrTaken: the link is another one by now.

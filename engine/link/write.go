@@ -23,50 +23,54 @@ func (ls *Links) Create(ctx context.Context, d Draft) (detail Detail, existed bo
 	}
 	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	return ls.create(ctx, d, nil)
+	return ls.create(ctx, &d, nil)
 }
 
 // key returns the key of the link that d asks for, with a code.
 func (d *Draft) key(code string) index.Key { return index.Key{Domain: d.Domain, Code: code} }
 
 // create makes a link; o, if not nil, is the request that it answers.
-func (ls *Links) create(ctx context.Context, d Draft, o *once) (detail Detail, existed bool, err error) {
-	rec, err := d.record(ls.now())
-	if err != nil {
+func (ls *Links) create(ctx context.Context, d *Draft, o *once) (detail Detail, existed bool, err error) {
+	n := newLink{now: ls.now(), wantIDs: 1}
+	if n.rec, err = d.record(n.now); err != nil {
 		return Detail{}, false, err
 	}
 	switch {
 	case d.Alias != "":
-		return ls.createAs(ctx, d.key(d.Alias), rec, &d, o, nil)
+		n.key = d.key(d.Alias)
+		existed, err = ls.createAs(ctx, &n, d, o, nil)
 	case d.Reuse:
-		reusing := d // what is looked for escapes to the heap: this copy of it, so that other creates need no memory
-		return ls.createReusing(ctx, rec, &reusing, o)
+		reusing := *d // what is looked for escapes to the heap: this copy of it, so that other creates need no memory
+		existed, err = ls.createReusing(ctx, &n, &reusing, o)
+	default:
+		err = ls.createDrawn(ctx, &n, d, o, nil)
 	}
-	detail, err = ls.createDrawn(ctx, rec, &d, o, nil)
-	return detail, false, err
+	if err != nil {
+		return Detail{}, false, err
+	}
+	return n.detail, existed, nil
 }
 
 // createDrawn makes a link with a code that is drawn; reuse is as for createAs.
-func (ls *Links) createDrawn(ctx context.Context, rec Record, d *Draft, o *once, reuse *reuseLock) (Detail, error) {
+func (ls *Links) createDrawn(ctx context.Context, n *newLink, d *Draft, o *once, reuse *reuseLock) error {
 	for range drawAttempts {
 		code, err := index.DrawCode(ls.random, d.LowerCode)
 		if err != nil {
-			return Detail{}, fmt.Errorf("drawing a code: %w", err)
+			return fmt.Errorf("drawing a code: %w", err)
 		}
-		if detail, _, err := ls.createAs(ctx, d.key(code), rec, d, o, reuse); !errors.Is(err, errs.ErrTaken) {
-			return detail, err
+		n.key = d.key(code)
+		if _, err := ls.createAs(ctx, n, d, o, reuse); !errors.Is(err, errs.ErrTaken) {
+			return err
 		}
 	}
-	return Detail{}, fmt.Errorf("no free code in %d draws", drawAttempts)
+	return fmt.Errorf("no free code in %d draws", drawAttempts)
 }
 
-// createAs makes a link of k. reuse, if it is not nil, is passed on to the commit if there is one.
-func (ls *Links) createAs(
-	ctx context.Context, k index.Key, rec Record, d *Draft, o *once, reuse *reuseLock,
-) (_ Detail, existed bool, err error) {
-	l, err := ls.lockCodeFor(ctx, d.Owner, k)
+// createAs makes n. reuse, if it is not nil, is passed on to the commit if there is one.
+func (ls *Links) createAs(ctx context.Context, n *newLink, d *Draft, o *once, reuse *reuseLock) (existed bool, err error) {
+	l, err := ls.lockCodeFor(ctx, d.Owner, n.key)
 	if err != nil {
-		return Detail{}, false, err
+		return false, err
 	}
 	committing := false
 	defer func() {
@@ -74,26 +78,22 @@ func (ls *Links) createAs(
 			l.unlock()
 		}
 	}()
-	n := newLink{key: k, rec: rec, now: ls.now(), wantIDs: 1}
-	m, detail, existed, err := ls.creation(ctx, d, &n)
-	if err != nil {
-		return Detail{}, false, err
+	w := ls.newWrite()
+	existed, err = ls.creation(ctx, d, n, &w.m)
+	if err != nil || existed && o == nil { // nothing to write
+		w.release()
+		return existed, err
 	}
-	if existed && o == nil { // nothing to write
-		return detail, true, nil
-	}
-	m.Receipt = o.receipt(existed, detail.Hits, n.now)
+	w.m.Receipt = o.receipt(existed, n.detail.Hits, n.now)
 	committing = true
 	if l.reuse = reuse; reuse != nil {
 		reuse.passedOn = true
 	}
-	if err := ls.commit(ctx, l, m, o, nil); err != nil {
-		return Detail{}, false, err
-	}
-	return detail, existed, nil
+	return existed, w.commit(ctx, l, o, nil)
 }
 
-// newLink is a link that a caller wants to make. The caller has the lock of its code.
+// newLink is a link that a caller wants to make. The caller has the lock of its code. It is passed on by address, for
+// it has some 800 bytes.
 type newLink struct {
 	key      index.Key
 	rec      Record // the draft's; it gets key, id and version
@@ -103,37 +103,41 @@ type newLink struct {
 	ids      idRange // unused ids; filled when it is empty
 	wantIDs  int     // how many ids it is filled with, at most
 	dry      bool    // it is not made: it takes no id
+
+	// detail is the link that was made, or existed. It is the link as it will be when the mutation is published:
+	// nobody else writes it meanwhile, and a new link has no hits before.
+	detail Detail
 }
 
-// creation returns the mutation that makes n, which d asks for. If the same link exists there, existed is true and
-// the mutation writes that link again. detail is the link as it will be when the mutation is
-// published: nobody else writes it meanwhile, and a new link has no hits before.
-func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink) (m Mutation, detail Detail, existed bool, err error) {
+// creation makes m, which is empty, the mutation that makes n, which d asks for. If the same link exists there, existed
+// is true and m writes that link again.
+func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink, m *Mutation) (existed bool, err error) {
 	var c claim
 	if !n.unknown {
 		c = ls.claim(n.key, d, n.prepared)
 	}
 	switch {
 	case c.exact != nil:
-		m, detail, err = ls.existing(ctx, c.exact, d)
-		return m, detail, true, err
+		*m, n.detail, err = ls.existing(ctx, c.exact, d)
+		return true, err
 	case c.full, c.ownVariant, c.othersTombstone:
-		return Mutation{}, Detail{}, false, takenError(c.by, d)
+		return false, takenError(c.by, d)
 	case ls.options.Full():
-		return Mutation{}, Detail{}, false, errs.ErrFull
+		return false, errs.ErrFull
 	}
 	if err := index.CheckOwner(n.key.View(), d.Owner); err != nil {
-		return Mutation{}, Detail{}, false, err
+		return false, err
 	}
 	n.rec.Hot.Key, n.rec.Cold.Key = n.key, n.key
 	switch err := ls.number(ctx, d, n, &c); {
 	case errors.Is(err, errs.ErrTaken):
-		return Mutation{}, Detail{}, false, takenError(c.by, d)
+		return false, takenError(c.by, d)
 	case err != nil:
-		return Mutation{}, Detail{}, false, err
+		return false, err
 	}
-	m = Mutation{Hot: n.rec.Hot, Cold: n.rec.Cold, By: d.By, Cap: ls.newCap(&n.rec)}
-	return m, detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now), false, nil
+	m.Hot, m.Cold, m.By, m.Cap = n.rec.Hot, n.rec.Cold, d.By, ls.newCap(&n.rec)
+	n.detail = detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now)
+	return false, nil
 }
 
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
@@ -205,20 +209,31 @@ func (ls *Links) newWrite() *write {
 	return w
 }
 
-// commit writes m. When m is durable, commit publishes it, calls published if it is not nil, and
-// then unlocks l and settles o if there is one. If ctx is done before, commit returns
-// ErrOutcomeUnknown, and all this still happens.
+// release gives w to a later writer: its outcome is known.
+func (w *write) release() {
+	w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
+	w.links.writes.Put(w)
+}
+
+// commit writes m; see write.commit.
 func (ls *Links) commit(ctx context.Context, l codeLock, m Mutation, o *once, published func()) error {
+	w := ls.newWrite()
+	w.m = m
+	return w.commit(ctx, l, o, published)
+}
+
+// commit writes w's mutation. When that is durable, commit publishes it, calls published if it is not nil, and
+// then unlocks l and settles o if there is one. If ctx is done before, commit returns
+// ErrOutcomeUnknown, and all this still happens. Nobody uses w afterwards.
+func (w *write) commit(ctx context.Context, l codeLock, o *once, published func()) error {
 	if o != nil {
 		o.settling = true
 	}
-	w := ls.newWrite()
-	w.m, w.lock, w.once, w.published = m, l, o, published
-	ls.store.Apply(m, w.end)
+	w.lock, w.once, w.published = l, o, published
+	w.links.store.Apply(w.m, w.end)
 	select {
 	case err := <-w.outcome:
-		w.m, w.lock, w.once, w.published = Mutation{}, codeLock{}, nil, nil
-		ls.writes.Put(w)
+		w.release()
 		return err
 	case <-ctx.Done():
 		return errs.ErrOutcomeUnknown // and w is the store's
