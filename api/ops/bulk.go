@@ -110,7 +110,7 @@ func (c *Calls) createMany(
 	var asked *engine.Request
 	err := c.InTurn(caller, func() error {
 		asked = request()
-		room.reader = linkReader{sent: room.reader.sent}
+		room.reader.release()
 		room.reader.begin(c, caller, user, c.o.Now())
 		return room.readItems(&b, read)
 	})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"shunt/api/account"
@@ -12,11 +13,16 @@ import (
 
 // parseDraft reads text, a JSON object, as a draft of a new link of the caller.
 func (c *Calls) parseDraft(text []byte, caller account.Caller, now time.Time) (d engine.Draft, err error) {
-	var r linkReader
+	r := linkReaders.Get().(*linkReader)
 	r.begin(c, caller, caller.User.ID, now)
 	err = r.readDraft(&d, text)
+	r.release()
+	linkReaders.Put(r)
 	return d, err
 }
+
+// linkReaders are readers that nobody uses. One has 2 kB, which was half of the memory that a create took anew.
+var linkReaders = sync.Pool{New: func() any { return new(linkReader) }}
 
 // A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory, which
 // aliases the last body.
@@ -36,8 +42,13 @@ type linkReader struct {
 	sent    []string
 }
 
-// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one has
-// 2 kB.
+// release makes r empty, but for memory that it uses again.
+func (r *linkReader) release() {
+	clear(r.sent)
+	*r = linkReader{sent: r.sent[:0]}
+}
+
+// begin makes r, which is empty, a reader of links of a user, which the caller sends.
 func (r *linkReader) begin(c *Calls, caller account.Caller, user uint32, now time.Time) {
 	r.policy, r.domains, r.user, r.now, r.may, r.state = c.o.Targets, c.o.Domains, user, now, caller.Domains, c.o.State
 	if !r.may.Limited() {
