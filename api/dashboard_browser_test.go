@@ -135,6 +135,8 @@ func (p *shown) wantNothingInline(n *html.Node) {
 			bad = true
 		case a.Key == "src" || a.Key == "action" || a.Key == "formaction" || a.Key == "href" && n.Data == "link":
 			bad = bad || !own
+		case a.Key == "href" && (strings.HasPrefix(a.Val, "data:") && has(n, "download") || strings.HasPrefix(a.Val, "javascript:") && attribute(n, "id") == "bookmarklet"):
+			// A file that is saved, and a bookmark that is dragged away: the policy lets neither run here.
 		case a.Key == "href" && !own:
 			bad = bad || !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "?") && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://")
 		}

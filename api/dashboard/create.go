@@ -65,11 +65,11 @@ func (r *request) newLink() error {
 }
 
 // given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or
-// a target and an alias.
+// a target, an alias and a title.
 func (r *request) given() (map[string]string, error) {
 	like := r.Query("like")
 	if like == "" {
-		return map[string]string{"url": r.Query("url"), "alias": r.Query("alias")}, nil
+		return map[string]string{"url": r.Query("url"), "alias": r.Query("alias"), "title": r.Query("title")}, nil
 	}
 	code, err := ops.NamedCode(like)
 	if err != nil {

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"slices"
 
+	"shunt/api/dashboard/apps"
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/visit"
 )
@@ -73,6 +74,8 @@ func rowsOfAll() []row {
 		{"POST", "/_/sign-out", visit.Anybody, (*request).signOut},
 		{"GET", "/_/tokens", visit.SignedIn, (*request).tokensPage},
 		{"POST", "/_/tokens", visit.SignedIn, (*request).makeToken},
+		{"GET", apps.Path, visit.SignedIn, onRequest(apps.List)},
+		{"POST", apps.Path, visit.SignedIn, onRequest(apps.Make)},
 		{"GET", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokePage},
 		{"POST", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokeToken},
 		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
