@@ -37,7 +37,7 @@ func TestTheFileOfShareXMakesLinks(t *testing.T) {
 	expect.OK(t, err)
 	var file struct {
 		DestinationType, RequestMethod, RequestURL, Body, URL string
-		Headers, Arguments                                   map[string]string
+		Headers, Arguments                                    map[string]string
 	}
 	expect.OK(t, json.Unmarshal(text, &file))
 	expect.That(t, file.DestinationType == "URLShortener" && file.Body == "FormURLEncoded" && file.URL == "{response}", "got %+v", file)
