@@ -33,7 +33,7 @@ func TestTheFileOfShareXMakesLinks(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleMember)
 	p := b.setUp("sharex")
-	text, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.link("Save 127.0.0.1:8080.sxcu"), "data:application/json;base64,"))
+	text, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(p.link("Save 127.0.0.1-8080.sxcu"), "data:application/json;base64,"))
 	expect.OK(t, err)
 	var file struct {
 		DestinationType, RequestMethod, RequestURL, Body, URL string

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // A setup is how an app is set up: values for its settings, and what to do with them.
@@ -33,7 +34,7 @@ type app struct {
 
 // apps are all apps that need a token, in the order of the page.
 var apps = []app{
-	{"sharex", "ShareX", "Shortens addresses and uploads from the clipboard, on Windows.", shareX},
+	{"sharex", "ShareX", "Shortens addresses from the clipboard, on Windows.", shareX},
 	{"shortcuts", "Shortcuts", "Makes a link from the share sheet of an iPhone, an iPad or a Mac.", shortcuts},
 	{"n8n", "n8n", "Makes links in a workflow, by the node HTTP Request.", n8n},
 	{"curl", "curl", "Makes a link in a terminal, or in a script.", curl},
@@ -74,7 +75,7 @@ func shareX(baseURL, token string) setup {
 			"Save the file and open it: ShareX asks whether to use it.",
 			"In ShareX, choose Destinations, URL shortener, Custom URL shortener.",
 		},
-		File: &file{hostOf(baseURL) + ".sxcu", template.URL("data:application/json;base64," + base64.StdEncoding.EncodeToString(text))},
+		File: &file{strings.ReplaceAll(hostOf(baseURL), ":", "-") + ".sxcu", template.URL("data:application/json;base64," + base64.StdEncoding.EncodeToString(text))},
 		Text: string(text),
 	}
 }
