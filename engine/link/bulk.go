@@ -41,7 +41,7 @@ func (ls *Links) CreateBulk(ctx context.Context, items []BulkItem) ([]BulkResult
 	}
 	ctx, cancel := ls.waits.within(ctx)
 	defer cancel()
-	return ls.createBulk(ctx, items, nil, false)
+	return ls.createBulk(ctx, items, nil)
 }
 
 // CheckBulk returns the results that CreateBulk would have now, and makes nothing.
@@ -74,13 +74,13 @@ func (ls *Links) CheckBulk(ctx context.Context, items []BulkItem) ([]BulkResult,
 // items are the caller's again. It must not call the engine. Errors: those of first and CreateBulk;
 // ErrMismatch, ErrTooManyReceipts.
 func (ls *Links) CreateBulkOnce(ctx context.Context, q Request, items []BulkItem, first func() error) (results []BulkResult, err error) {
-	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
+	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once) (err error) {
 		if first != nil {
 			if err := first(); err != nil {
 				return err
 			}
 		}
-		results, err = ls.createBulk(ctx, items, o, replaces)
+		results, err = ls.createBulk(ctx, items, o)
 		return err
 	}, func(ctx context.Context, r *Receipt) (err error) {
 		results, err = ls.repeatBulk(ctx, r, items)
@@ -141,7 +141,7 @@ func (ls *Links) newBulk(items []BulkItem) *bulk {
 	}
 }
 
-func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, replaces bool) ([]BulkResult, error) {
+func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once) ([]BulkResult, error) {
 	b := ls.newBulk(items)
 	committing := false
 	defer func() {
@@ -156,9 +156,6 @@ func (ls *Links) createBulk(ctx context.Context, items []BulkItem, o *once, repl
 		return nil, err
 	}
 	if b.writes(o) {
-		if err := o.count(replaces); err != nil {
-			return nil, err
-		}
 		committing = true
 		if err := b.commit(ctx, o); err != nil {
 			return nil, err

@@ -85,12 +85,8 @@ type once struct {
 	settling bool // the commit's callback will settle it
 }
 
-// count counts the receipt that is about to be written, unless it replaces one. It returns
-// ErrTooManyReceipts if there is no room. A nil once keeps no receipt.
-func (o *once) count(replaces bool) error {
-	if o == nil || replaces {
-		return nil
-	}
+// count counts the receipt that is about to be written. It returns ErrTooManyReceipts if there is no room.
+func (o *once) count() error {
 	if err := o.receipts.add(o.request.Sender); err != nil {
 		return err
 	}
@@ -123,8 +119,11 @@ func (o *once) receipt(existed bool, hits uint64, now time.Time) *Receipt {
 // ErrTooManyReceipts; also ErrOutcomeUnknown if another request of the same key did not end in
 // time.
 func (ls *Links) CreateOnce(ctx context.Context, q Request, draft func() (Draft, error)) (d Detail, existed bool, err error) {
-	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once, replaces bool) (err error) {
-		d, existed, err = ls.createOnce(ctx, o, replaces, draft)
+	err = ls.answerOnce(ctx, q, func(ctx context.Context, o *once) (err error) {
+		made, err := draft()
+		if err == nil {
+			d, existed, err = ls.create(ctx, &made, o)
+		}
 		return err
 	}, func(_ context.Context, r *Receipt) (err error) {
 		d, existed, err = repeat(r)
@@ -136,11 +135,11 @@ func (ls *Links) CreateOnce(ctx context.Context, q Request, draft func() (Draft,
 	return d, existed, nil
 }
 
-// answerOnce calls first if q has no receipt, and again if it has one. An expired receipt counts as
-// none; then first is called with replaces set.
+// answerOnce calls first if q has no receipt, and there is room for one, and again if it has one. An expired receipt
+// counts as none.
 func (ls *Links) answerOnce(
 	ctx context.Context, q Request,
-	first func(ctx context.Context, o *once, replaces bool) error, again func(ctx context.Context, r *Receipt) error,
+	first func(ctx context.Context, o *once) error, again func(ctx context.Context, r *Receipt) error,
 ) error {
 	if !ls.Ready() {
 		return errs.ErrLoading
@@ -163,11 +162,14 @@ func (ls *Links) answerOnce(
 	old, err := ls.store.ReadReceipt(q.RequestKey)
 	switch {
 	case errors.Is(err, errs.ErrNotFound):
-		return first(ctx, o, false)
+		if err := o.count(); err != nil { // before first does costly work
+			return err
+		}
+		return first(ctx, o)
 	case err != nil:
 		return fmt.Errorf("reading a receipt: %w", err)
 	case ls.clock.Kept(old.CreatedAtMs, ReceiptLife):
-		return first(ctx, o, true)
+		return first(ctx, o) // whose receipt replaces that one
 	case old.Body != q.Body:
 		return errs.ErrMismatch
 	}
@@ -180,18 +182,6 @@ func repeat(r *Receipt) (Detail, bool, error) {
 		return Detail{}, false, errs.ErrMismatch
 	}
 	return detailOf(&r.Link, r.Hits, time.UnixMilli(r.CreatedAtMs)), r.Existed, nil
-}
-
-// createOnce answers a request that has no receipt, or an expired one, which the new one replaces.
-func (ls *Links) createOnce(ctx context.Context, o *once, replaces bool, draft func() (Draft, error)) (Detail, bool, error) {
-	d, err := draft()
-	if err != nil {
-		return Detail{}, false, err
-	}
-	if err := o.count(replaces); err != nil {
-		return Detail{}, false, err
-	}
-	return ls.create(ctx, &d, o)
 }
 
 // sweepReceipts has the store delete expired receipts, for as long as the budget lasts. The caller
