@@ -175,7 +175,12 @@ var rooms = map[string]room{
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
-	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/links", "api/public"}},
+	"api/doors":          {knows: []string{"api/doors/door", "api/doors/kutt", "api/doors/polr", "api/doors/yourls"}, users: []string{"api", "cmd/shunt/serve"}},
+	"api/doors/door": {
+		knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"},
+		users: []string{"api", "api/doors", "api/doors/"},
+	},
+	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/links", "api/public"}},
 	"api/form":           {knows: []string{"api/jsonbody", "api/jsontext", "api/problem", "api/tagtext"}, users: []string{"api/links"}, never: noHTTP},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
@@ -263,7 +268,7 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},

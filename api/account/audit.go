@@ -23,7 +23,7 @@ func (c Caller) By(now time.Time) engine.By {
 		AtMs: now.UnixMilli(), User: c.User.ID, Name: c.User.Name, TokenID: c.TokenID, SessionID: c.SessionID,
 		Local: c.Origin.Local, RequestID: c.Origin.RequestID, Network: c.Origin.Network,
 	}
-	if by.Local && by.TokenID == "" && by.SessionID == "" {
+	if by.Local && c.credential.kind == byFolder {
 		by.User, by.Name = 0, ""
 	}
 	return by

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"shunt/api"
 	"shunt/api/admin"
 	"shunt/api/auth"
+	"shunt/api/doors"
 	"shunt/api/limit"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
@@ -34,6 +36,7 @@ type serveConfig struct {
 	rootRedirect   string
 	brand          brandSettings
 	noDashboard    bool
+	doors          []string
 	front          string
 	countryHeader  string
 	hostHeader     string
@@ -86,6 +89,9 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", core.ParseTarget)
 	addBrandSettings(fs, &cfg.brand)
 	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
+	settings.WordsVar(fs, &cfg.doors, "doors", "NAMES",
+		"other link shorteners whose clients this server answers as their own would, at the base URL; a token of this server is their API key; with commas: "+
+			strings.Join(doors.Names(), ", ")+" (default: none)", doors.Names()...)
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
