@@ -175,10 +175,17 @@ var rooms = map[string]room{
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
-	"api/doors":          {knows: []string{"api/doors/door", "api/doors/kutt", "api/doors/polr", "api/doors/yourls"}, users: []string{"api", "cmd/shunt/serve"}},
+	"api/doors":          {knows: []string{"api/doors/door", "api/doors/kutt", "api/doors/polr", "api/doors/shlink", "api/doors/yourls"}, users: []string{"api", "cmd/shunt/serve"}},
 	"api/doors/door": {
 		knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"},
 		users: []string{"api", "api/doors", "api/doors/"},
+	},
+	"api/doors/shlink": {
+		knows: []string{
+			"api/account", "api/domain", "api/doors/door", "api/exchange", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "api/rules", "api/when",
+			"engine", "engine/extras",
+		},
+		users: []string{"api/doors"},
 	},
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/links", "api/public"}},
 	"api/form":           {knows: []string{"api/jsonbody", "api/jsontext", "api/problem", "api/tagtext"}, users: []string{"api/links"}, never: noHTTP},
@@ -206,7 +213,7 @@ var rooms = map[string]room{
 	"api/rate":            {never: noHTTP},
 	"api/redirect":        {knows: []string{"engine", "engine/extras", "engine/index", "api/choice", "api/lock", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/relay":           {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
-	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/dashboard/targets", "api/ops"}, never: noHTTP},
+	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/dashboard/targets", "api/doors/shlink", "api/ops"}, never: noHTTP},
 	"api/ruletext":        {knows: []string{"api/client"}},
 	"api/shed":            {never: noHTTP},
 	"api/sheet":           {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},

@@ -101,8 +101,12 @@ func (a *apiRouter) measured(authenticate auth.Authenticate, e endpoint) fasthtt
 func (a *apiRouter) enter(ctx *fasthttp.RequestCtx, at *doors.Door, path, query string) {
 	start := time.Now()
 	ctx.Request.SetRequestURI(path)
-	if !a.cors.Preflight(ctx) {
-		at.Handler(&door.Request{Ctx: ctx, Path: path, Query: query})
+	request := door.Request{Ctx: ctx, Path: path, Query: query}
+	switch {
+	case at.AnyPage:
+		at.Handler(&request)
+	case !a.cors.Preflight(ctx):
+		at.Handler(&request)
 		a.cors.Allow(ctx)
 	}
 	a.metrics.Route(at.Name).Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
