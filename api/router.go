@@ -101,12 +101,8 @@ func (a *apiRouter) measured(authenticate auth.Authenticate, e endpoint) fasthtt
 func (a *apiRouter) enter(ctx *fasthttp.RequestCtx, at *doors.Door, path, query string) {
 	start := time.Now()
 	ctx.Request.SetRequestURI(path)
-	request := door.Request{Ctx: ctx, Path: path, Query: query}
-	switch {
-	case at.AnyPage:
-		at.Handler(&request)
-	case !a.cors.Preflight(ctx):
-		at.Handler(&request)
+	if !a.cors.Preflight(ctx) {
+		at.Handler(&door.Request{Ctx: ctx, Path: path, Query: query})
 		a.cors.Allow(ctx)
 	}
 	a.metrics.Route(at.Name).Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))

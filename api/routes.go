@@ -6,7 +6,6 @@ import (
 	"shunt/api/account"
 	"shunt/api/doors/door"
 	"shunt/api/exchange"
-	"shunt/api/jsonbody"
 	"shunt/api/links"
 	"shunt/api/problem"
 	"shunt/api/public"
@@ -61,11 +60,7 @@ func (s *Server) endpoints() []endpoint {
 // house returns what doors share.
 func (s *Server) house() *door.House {
 	return &door.House{
-		Ops: s.calls, Version: s.version, Ready: s.engine.Ready, Do: s.atDoor,
-		EditDomain: func(caller account.Caller, host string, patch jsonbody.Body) error {
-			_, err := s.domainCalls.EditDomain(caller, host, patch)
-			return err
-		},
+		Ops: s.calls, Version: s.version, Do: s.atDoor,
 		Problem: func(ctx *fasthttp.RequestCtx, err error) problem.Problem {
 			p := exchange.ProblemOf(ctx, s.log, err)
 			exchange.SetRetryAfter(ctx, p)
@@ -76,7 +71,7 @@ func (s *Server) house() *door.House {
 
 // atDoor is door.House.Do.
 func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by door.Credential, what door.Action, do exchange.Handler) error {
-	d := demand{scope: what.Scope, creates: what.Creates, changesAccounts: what.ChangesAccounts}
+	d := demand{scope: what.Scope, creates: what.Creates}
 	switch {
 	case what.Anybody:
 		d.scope = noCaller

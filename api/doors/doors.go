@@ -6,21 +6,16 @@ import (
 	"strings"
 
 	"shunt/api/doors/door"
-	"shunt/api/doors/shlink"
 )
 
 // table has all doors.
-var table = []row{
-	{name: "shlink", paths: []string{"/rest"}, open: shlink.Open, anyPage: true},
-}
+var table = []row{}
 
 // A row is a door: its name in --doors, which is also the label route of the metrics, and the paths that it answers.
 type row struct {
 	name  string
 	paths []string                         // and all below each of them
 	open  func(h *door.House) door.Handler // called once
-
-	anyPage bool // the door says itself which pages of other origins may use it, whatever --cors-origin says
 }
 
 // Names returns the names of all doors.
@@ -55,7 +50,6 @@ type Doors struct{ open []Door }
 type Door struct {
 	Name    string
 	Handler door.Handler
-	AnyPage bool // it answers preflights itself
 	paths   []string
 }
 
@@ -63,7 +57,7 @@ type Door struct {
 func (c Chosen) Open(h *door.House) *Doors {
 	d := new(Doors)
 	for _, r := range c {
-		d.open = append(d.open, Door{r.name, r.open(h), r.anyPage, r.paths})
+		d.open = append(d.open, Door{r.name, r.open(h), r.paths})
 	}
 	return d
 }

@@ -5,7 +5,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/exchange"
-	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
 )
@@ -36,8 +35,6 @@ type Action struct {
 	Creates bool          // it creates links, and so counts as a create
 	Frees   bool          // it deletes, which an overloaded server still does
 	Heavy   bool          // it is a list, or figures of several links: see ops.Calls.BeginHeavy
-
-	ChangesAccounts bool // users, tokens or domains
 }
 
 // The actions that most doors have.
@@ -53,9 +50,6 @@ var (
 type House struct {
 	Ops     *ops.Calls
 	Version string // of this server; empty: unknown
-
-	Ready      func() bool                                                         // all links are loaded
-	EditDomain func(caller account.Caller, host string, patch jsonbody.Body) error // as PATCH /domains/{host} of our API
 
 	// Do calls do for the caller whom by names, if that one may do what. Once per request, and before anything else is
 	// done for it, so that nobody else learns anything. Errors are for Problem: those of do, and of who may not.
