@@ -5,11 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/doors/door"
+	"shunt/api/doors/kutt"
+	"shunt/api/doors/polr"
+	"shunt/api/doors/yourls"
 )
 
 // table has all doors.
-var table = []row{}
+var table = []row{
+	{"yourls", []string{yourls.Path}, yourls.Open},
+	{"kutt", []string{kutt.Links, kutt.Health}, kutt.Open},
+	{"polr", []string{polr.Path}, polr.Open},
+}
 
 // A row is a door: its name in --doors, which is also the label route of the metrics, and the paths that it answers.
 type row struct {
@@ -43,21 +52,33 @@ func Named(names []string) (c Chosen, err error) {
 	return c, nil
 }
 
+// What a server gives to doors.
+type (
+	House      = door.House
+	Credential = door.Credential
+	Action     = door.Action
+)
+
 // Doors are those that are open; nil: none.
 type Doors struct{ open []Door }
 
 // A Door is one that is open.
 type Door struct {
-	Name    string
-	Handler door.Handler
-	paths   []string
+	Name   string
+	paths  []string
+	answer door.Handler
+}
+
+// Answer answers a request, whose query ctx has no longer.
+func (d *Door) Answer(ctx *fasthttp.RequestCtx, path, query string) {
+	d.answer(&door.Request{Ctx: ctx, Path: path, Query: query})
 }
 
 // Open opens the doors.
 func (c Chosen) Open(h *door.House) *Doors {
 	d := new(Doors)
 	for _, r := range c {
-		d.open = append(d.open, Door{r.name, r.open(h), r.paths})
+		d.open = append(d.open, Door{r.name, r.paths, r.open(h)})
 	}
 	return d
 }

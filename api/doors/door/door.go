@@ -1,6 +1,8 @@
 package door
 
 import (
+	"time"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
@@ -30,7 +32,8 @@ type Credential struct {
 
 // An Action is what a request asks for, as far as it must be known before it is done.
 type Action struct {
-	Scope   account.Scope // that the caller needs
+	Scope   account.Scope // that the caller needs; empty: any will do
+	Also    account.Scope // that the caller needs, too; empty: none
 	Anybody bool          // no caller is needed, and Scope is not looked at; the zero Caller does it
 	Creates bool          // it creates links, and so counts as a create
 	Frees   bool          // it deletes, which an overloaded server still does
@@ -50,6 +53,7 @@ var (
 type House struct {
 	Ops     *ops.Calls
 	Version string // of this server; empty: unknown
+	Now     func() time.Time
 
 	// Do calls do for the caller whom by names, if that one may do what. Once per request, and before anything else is
 	// done for it, so that nobody else learns anything. Errors are for Problem: those of do, and of who may not.
