@@ -149,7 +149,7 @@ var rooms = map[string]room{
 	"api/blocklist":   {knows: []string{"engine", "api/admin"}},
 	"api/brand":       {never: noHTTP},
 	"api/domain":      {knows: []string{"engine", "api/account", "api/table"}, never: noHTTP},
-	"api/domains":     {knows: []string{"api/account", "api/domain", "api/exchange", "api/jsonbody", "api/ops", "api/problem", "engine"}, users: []string{"api", "api/dashboard/domains", "api/dashboard/visit", "cmd/shunt/orders", "cmd/shunt/serve"}},
+	"api/domains":     {knows: []string{"api/account", "api/domain", "api/exchange", "api/jsonbody", "api/ops", "api/problem", "engine"}, users: []string{"api", "api/dashboard/domains", "api/dashboard/visit", "api/doors/", "cmd/shunt/orders", "cmd/shunt/serve"}},
 	"api/card":        {knows: []string{"api/jsonbody", "api/jsontext", "engine"}, users: []string{"api/ops", "api/public"}, never: noHTTP},
 	"api/certificate": {knows: []string{"engine", "api/table"}, users: []string{"cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/node", "cmd/shunt/orders", "cmd/shunt/serve"}},
 	"api/table":       {knows: []string{"engine"}, users: []string{"api/account", "api/certificate", "api/domain", "api/table/tabletest"}, never: noHTTP},
@@ -177,7 +177,7 @@ var rooms = map[string]room{
 	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
 	"api/doors":          {knows: []string{"api/doors/door", "api/doors/kutt", "api/doors/polr", "api/doors/yourls"}, users: []string{"api", "cmd/shunt/serve"}},
 	"api/doors/door": {
-		knows: []string{"api/account", "api/exchange", "api/form", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"},
+		knows: []string{"api/account", "api/domains", "api/exchange", "api/form", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"},
 		users: []string{"api", "api/doors", "api/doors/"},
 	},
 	"api/doors/kutt":     {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/form", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"}, users: []string{"api/doors"}},

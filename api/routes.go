@@ -60,7 +60,7 @@ func (s *Server) endpoints() []endpoint {
 // house returns what doors share.
 func (s *Server) house() *foreign.House {
 	return &foreign.House{
-		Ops: s.calls, Version: s.version, Now: s.now.Time, Do: s.atDoor,
+		Ops: s.calls, Domains: &s.domainCalls, Ready: s.engine.Ready, Version: s.version, Now: s.now.Time, Do: s.atDoor,
 		Problem: func(ctx *fasthttp.RequestCtx, err error) problem.Problem {
 			p := exchange.ProblemOf(ctx, s.log, err)
 			exchange.SetRetryAfter(ctx, p)
@@ -71,7 +71,7 @@ func (s *Server) house() *foreign.House {
 
 // atDoor is foreign.House.Do.
 func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by foreign.Credential, what foreign.Action, do exchange.Handler) error {
-	d := demand{scope: what.Scope, creates: what.Creates}
+	d := demand{scope: what.Scope, creates: what.Creates, changesAccounts: what.Accounts}
 	switch {
 	case what.Anybody:
 		d.scope = noCaller

@@ -15,9 +15,9 @@ import (
 
 // table has all doors.
 var table = []row{
-	{"yourls", []string{yourls.Path}, yourls.Open},
-	{"kutt", []string{kutt.Links, kutt.Health}, kutt.Open},
-	{"polr", []string{polr.Path}, polr.Open},
+	{name: "yourls", paths: []string{yourls.Path}, open: yourls.Open},
+	{name: "kutt", paths: []string{kutt.Links, kutt.Health}, open: kutt.Open},
+	{name: "polr", paths: []string{polr.Path}, open: polr.Open},
 }
 
 // A row is a door: its name in --doors, which is also the label route of the metrics, and the paths that it answers.
@@ -25,6 +25,8 @@ type row struct {
 	name  string
 	paths []string                         // and all below each of them
 	open  func(h *door.House) door.Handler // called once
+
+	ownCORS bool // it lets pages of other origins in itself, whatever --cors-origin says
 }
 
 // Names returns the names of all doors.
@@ -64,9 +66,10 @@ type Doors struct{ open []Door }
 
 // A Door is one that is open.
 type Door struct {
-	Name   string
-	paths  []string
-	answer door.Handler
+	Name    string
+	OwnCORS bool // it lets pages of other origins in itself
+	paths   []string
+	answer  door.Handler
 }
 
 // Answer answers a request, whose query ctx has no longer.
@@ -78,7 +81,7 @@ func (d *Door) Answer(ctx *fasthttp.RequestCtx, path, query string) {
 func (c Chosen) Open(h *door.House) *Doors {
 	d := new(Doors)
 	for _, r := range c {
-		d.open = append(d.open, Door{r.name, r.paths, r.open(h)})
+		d.open = append(d.open, Door{r.name, r.ownCORS, r.paths, r.open(h)})
 	}
 	return d
 }
