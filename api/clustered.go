@@ -14,7 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
-	"shunt/api/doors"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/public"
@@ -34,7 +34,7 @@ type clustered struct {
 	here       map[string]bool         // paths of local commands that are about this node
 	noPages    bool                    // this node has no dashboard
 	fixed      func(path []byte) bool  // pages that are the same on every node
-	doors      *doors.Doors            // that are open
+	doors      *foreign.Doors          // that are open
 	routes     fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local      fasthttp.RequestHandler // and from local commands there
 	backup     func(node string, w io.Writer) error

@@ -15,7 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/auth"
-	"shunt/api/doors"
+	foreign "shunt/api/doors"
 	"shunt/api/edges"
 	"shunt/api/exchange"
 	"shunt/api/ops"
@@ -49,7 +49,7 @@ type passing struct {
 	pages     public.Pages
 	fixed     func(path []byte) bool // pages that are the same on every server
 	noPages   bool
-	doors     *doors.Doors
+	doors     *foreign.Doors
 	ending    <-chan struct{} // closed when the server shuts down
 }
 

@@ -175,10 +175,6 @@ func itemOf(r reply) reply {
 
 // hostileSite returns the server that hostileFile is for.
 func hostileSite(t *testing.T, schemes string) *site {
-	return hostileSiteWith(t, schemes, func(*Options) {})
-}
-
-func hostileSiteWith(t *testing.T, schemes string, change func(*Options)) *site {
 	listed, err := engine.ParseTargetSchemes(schemes)
 	expect.OK(t, err)
 	return newSite(t, func(o *Options) {
@@ -186,7 +182,7 @@ func hostileSiteWith(t *testing.T, schemes string, change func(*Options)) *site 
 		o.BaseURL, o.PrivateTargets = "https://xn--bcher-kva.example", "refuse"
 		blocking(t, o, "evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n")
 		o.AllowHTTP = true
-		change(o)
+		openAll(o)
 	})
 }
 

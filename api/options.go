@@ -24,7 +24,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/domain"
 	"shunt/api/domains"
-	"shunt/api/doors"
+	foreign "shunt/api/doors"
 	"shunt/api/limit"
 	"shunt/api/lock"
 	"shunt/api/page"
@@ -131,7 +131,7 @@ type checkedOptions struct {
 	rootRedirect string
 	cors         auth.CORS
 	adminHosts   admin.Hosts
-	doors        doors.Chosen
+	doors        foreign.Chosen
 	site         page.Site
 }
 
@@ -164,7 +164,7 @@ func (o Options) check() (p checkedOptions, err error) {
 	if p.adminHosts, err = admin.ParseHosts(o.AdminHosts); err != nil {
 		return p, fmt.Errorf("a host of the admin address: %w", err)
 	}
-	if p.doors, err = doors.Named(o.Doors); err != nil {
+	if p.doors, err = foreign.Named(o.Doors); err != nil {
 		return p, err
 	}
 	return p, nil

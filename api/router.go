@@ -13,8 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/auth"
 	"shunt/api/dashboard"
-	"shunt/api/doors"
-	"shunt/api/doors/door"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/relay"
@@ -47,7 +46,7 @@ type apiRouter struct {
 // All other paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
 // of the API, because it gives some others a meaning of its own ("/*"). A slash at the end of a path changes
 // nothing.
-func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint, open *doors.Doors) fasthttp.RequestHandler {
+func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint, open *foreign.Doors) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
@@ -98,11 +97,13 @@ func (a *apiRouter) measured(authenticate auth.Authenticate, e endpoint) fasthtt
 
 // enter passes a request to a door, and measures and counts it. Doors take secrets in queries, so the request loses its
 // query here: whoever looks at it later, such as a log, has none.
-func (a *apiRouter) enter(ctx *fasthttp.RequestCtx, at *doors.Door, path, query string) {
+func (a *apiRouter) enter(ctx *fasthttp.RequestCtx, at *foreign.Door, path, query string) {
 	start := time.Now()
 	ctx.Request.SetRequestURI(path)
-	if !a.cors.Preflight(ctx) {
-		at.Handler(&door.Request{Ctx: ctx, Path: path, Query: query})
+	if at.OwnCORS {
+		at.Answer(ctx, path, query)
+	} else if !a.cors.Preflight(ctx) {
+		at.Answer(ctx, path, query)
 		a.cors.Allow(ctx)
 	}
 	a.metrics.Route(at.Name).Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))

@@ -4,7 +4,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
-	"shunt/api/doors/door"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/links"
 	"shunt/api/problem"
@@ -58,9 +58,9 @@ func (s *Server) endpoints() []endpoint {
 }
 
 // house returns what doors share.
-func (s *Server) house() *door.House {
-	return &door.House{
-		Ops: s.calls, Version: s.version, Do: s.atDoor,
+func (s *Server) house() *foreign.House {
+	return &foreign.House{
+		Ops: s.calls, Domains: &s.domainCalls, Ready: s.engine.Ready, Version: s.version, Now: s.now.Time, Do: s.atDoor,
 		Problem: func(ctx *fasthttp.RequestCtx, err error) problem.Problem {
 			p := exchange.ProblemOf(ctx, s.log, err)
 			exchange.SetRetryAfter(ctx, p)
@@ -69,9 +69,9 @@ func (s *Server) house() *door.House {
 	}
 }
 
-// atDoor is door.House.Do.
-func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by door.Credential, what door.Action, do exchange.Handler) error {
-	d := demand{scope: what.Scope, creates: what.Creates}
+// atDoor is foreign.House.Do.
+func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by foreign.Credential, what foreign.Action, do exchange.Handler) error {
+	d := demand{scope: what.Scope, creates: what.Creates, changesAccounts: what.Accounts}
 	switch {
 	case what.Anybody:
 		d.scope = noCaller
@@ -83,13 +83,26 @@ func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by door.Credential, what door.
 	if what.Heavy {
 		do = s.heavy.Bounded(do)
 	}
+	if what.Also != "" {
+		do = alsoWith(what.Also, do)
+	}
 	authenticate := func(ctx *fasthttp.RequestCtx) (account.Caller, error) { return s.callerAtDoor(ctx, by) }
 	return s.router.call(ctx, authenticate, d, do)
 }
 
+// alsoWith returns do for callers who have a scope.
+func alsoWith(scope account.Scope, do exchange.Handler) exchange.Handler {
+	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+		if err := mayAsk(caller, scope); err != nil {
+			return err
+		}
+		return do(ctx, caller)
+	}
+}
+
 // callerAtDoor returns the caller whom a credential names. No door looks at the cookie of a session, which a browser
 // sends with the requests of any page.
-func (s *Server) callerAtDoor(ctx *fasthttp.RequestCtx, by door.Credential) (account.Caller, error) {
+func (s *Server) callerAtDoor(ctx *fasthttp.RequestCtx, by foreign.Credential) (account.Caller, error) {
 	switch {
 	case by.Token != "":
 		return s.auth.ByToken(ctx, by.Token)

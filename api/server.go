@@ -19,7 +19,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/domain"
 	"shunt/api/domains"
-	"shunt/api/doors"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/limit"
@@ -70,7 +70,7 @@ type Server struct {
 	linkWords   *password.Hasher     // hashes the passwords of links
 	others      *public.Router       // pages
 	dashboard   *dashboard.Dashboard // nil: none
-	doors       *doors.Doors
+	doors       *foreign.Doors
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       links.Heavy

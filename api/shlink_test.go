@@ -32,7 +32,7 @@ func (st *site) shlink(key, method, path, body string, lines ...string) reply {
 	return send(st.t, st.publicAt, method, requestText(method, "/rest"+path, body, lines...))
 }
 
-var drawnCode = regexp.MustCompile(`\b[0-9A-Za-z]{8}\b`)
+var drawnSlug = regexp.MustCompile(`\b[0-9A-Za-z]{8}\b`)
 
 // TestTheShlinkDoorAnswersAsShlinkDoes has cases in testdata; -rewrite writes what is answered now. The input of a case is
 // requests: a line with the method and path after /rest, header fields before it, and a body after it. They are sent with the
@@ -87,7 +87,7 @@ func (st *site) shlinkAnswers(key, input string) string {
 		if allow := r.header.Get("Allow"); allow != "" {
 			fmt.Fprintf(&out, " (Allow: %s)", allow)
 		}
-		out.WriteString("\n" + drawnCode.ReplaceAllString(strings.TrimSuffix(r.body, "\n"), "DRAWN___") + "\n")
+		out.WriteString("\n" + drawnSlug.ReplaceAllString(strings.TrimSuffix(r.body, "\n"), "DRAWN___") + "\n")
 		expect.Equal(st.t, r.header.Get("Access-Control-Allow-Origin"), "*", "%s %s: Access-Control-Allow-Origin", method, path)
 	}
 	return out.String()
@@ -258,7 +258,7 @@ var shlinkWaysIn = map[string]func(st *site, url string) reply{
 func TestTheShlinkDoorTakesNoHostileTarget(t *testing.T) {
 	targets := hostileTargets(t)
 	expect.MustThat(t, len(targets) >= 500, "got %d targets, want at least 500", len(targets))
-	st := hostileSiteWith(t, "http,https", atShlink)
+	st := hostileSite(t, "http,https")
 	st.shorten(`{"url":"https://good.example/","alias":"victim"}`)
 	st.addDomain(domain.Domain{Host: "victim.example"})
 	for way, send := range shlinkWaysIn {

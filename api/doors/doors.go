@@ -5,17 +5,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/doors/door"
+	"shunt/api/doors/kutt"
+	"shunt/api/doors/polr"
+	"shunt/api/doors/shlink"
+	"shunt/api/doors/yourls"
 )
 
 // table has all doors.
-var table = []row{}
+var table = []row{
+	{name: "yourls", paths: []string{yourls.Path}, open: yourls.Open},
+	{name: "kutt", paths: []string{kutt.Links, kutt.Health}, open: kutt.Open},
+	{name: "shlink", paths: []string{shlink.Path}, open: shlink.Open, ownCORS: true},
+	{name: "polr", paths: []string{polr.Path}, open: polr.Open},
+}
 
 // A row is a door: its name in --doors, which is also the label route of the metrics, and the paths that it answers.
 type row struct {
 	name  string
 	paths []string                         // and all below each of them
 	open  func(h *door.House) door.Handler // called once
+
+	ownCORS bool // it lets pages of other origins in itself, whatever --cors-origin says
 }
 
 // Names returns the names of all doors.
@@ -43,21 +56,34 @@ func Named(names []string) (c Chosen, err error) {
 	return c, nil
 }
 
+// What a server gives to doors.
+type (
+	House      = door.House
+	Credential = door.Credential
+	Action     = door.Action
+)
+
 // Doors are those that are open; nil: none.
 type Doors struct{ open []Door }
 
 // A Door is one that is open.
 type Door struct {
 	Name    string
-	Handler door.Handler
+	OwnCORS bool // it lets pages of other origins in itself
 	paths   []string
+	answer  door.Handler
+}
+
+// Answer answers a request, whose query ctx has no longer.
+func (d *Door) Answer(ctx *fasthttp.RequestCtx, path, query string) {
+	d.answer(&door.Request{Ctx: ctx, Path: path, Query: query})
 }
 
 // Open opens the doors.
 func (c Chosen) Open(h *door.House) *Doors {
 	d := new(Doors)
 	for _, r := range c {
-		d.open = append(d.open, Door{r.name, r.open(h), r.paths})
+		d.open = append(d.open, Door{r.name, r.ownCORS, r.paths, r.open(h)})
 	}
 	return d
 }

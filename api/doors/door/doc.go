@@ -16,5 +16,5 @@
 //
 // This package knows exchange, ops and what these stand on. It knows no door, and no page.
 //
-// Files, leaves first: door.go.
+// Files, leaves first: door.go, values.go, link.go.
 package door

@@ -1,9 +1,12 @@
 package door
 
 import (
+	"time"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/domains"
 	"shunt/api/exchange"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -30,11 +33,13 @@ type Credential struct {
 
 // An Action is what a request asks for, as far as it must be known before it is done.
 type Action struct {
-	Scope   account.Scope // that the caller needs
-	Anybody bool          // no caller is needed, and Scope is not looked at; the zero Caller does it
-	Creates bool          // it creates links, and so counts as a create
-	Frees   bool          // it deletes, which an overloaded server still does
-	Heavy   bool          // it is a list, or figures of several links: see ops.Calls.BeginHeavy
+	Scope    account.Scope // that the caller needs; empty: any will do
+	Also     account.Scope // that the caller needs, too; empty: none
+	Anybody  bool          // no caller is needed, and Scope is not looked at; the zero Caller does it
+	Creates  bool          // it creates links, and so counts as a create
+	Frees    bool          // it deletes, which an overloaded server still does
+	Accounts bool          // it changes users, tokens or domains: see relay.MayChangeAccounts
+	Heavy    bool          // it is a list, or figures of several links: see ops.Calls.BeginHeavy
 }
 
 // The actions that most doors have.
@@ -49,7 +54,10 @@ var (
 // A House is what all doors share. Its functions may be called from any number of goroutines.
 type House struct {
 	Ops     *ops.Calls
-	Version string // of this server; empty: unknown
+	Domains *domains.Calls
+	Ready   func() bool // reports whether all links are loaded
+	Version string      // of this server; empty: unknown
+	Now     func() time.Time
 
 	// Do calls do for the caller whom by names, if that one may do what. Once per request, and before anything else is
 	// done for it, so that nobody else learns anything. Errors are for Problem: those of do, and of who may not.

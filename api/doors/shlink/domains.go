@@ -42,7 +42,7 @@ func (d *Door) editRedirects(a *asked, caller account.Caller) error {
 		return err
 	}
 	a.about = subject{Domain: host}
-	if err := d.EditDomain(caller, d.hostOf(host), patch.body()); err != nil {
+	if _, err := d.Domains.EditDomain(caller, d.hostOf(host), patch.body()); err != nil {
 		return err
 	}
 	one, err := d.Ops.DomainNamed(caller, d.hostOf(host))

@@ -9,11 +9,11 @@ import (
 	"shunt/api/doors/door"
 )
 
-// root begins all paths of the door. After it stands a version, v1 to v3, which are alike here; only the path of health
+// Path begins all paths of the door. After it stands a version, v1 to v3, which are alike here; only the path of health
 // works without one.
-const root = "/rest"
+const Path = "/rest"
 
-// A spot is a path of the door, after root and the version, with its calls by their methods. A * in it stands for a code,
+// A spot is a path of the door, after Path and the version, with its calls by their methods. A * in it stands for a code,
 // a tag or a host, which is percent-encoded; a code may have slashes as they are.
 //
 // A path is at the first spot that it fits, whatever the method is: so DELETE /short-urls/x/redirect-rules, which Shlink
@@ -35,7 +35,7 @@ var (
 	figures     = door.Action{Scope: account.StatsRead, Heavy: true}
 	known       = door.Action{} // a caller is needed, but no scope
 	anybody     = door.Action{Anybody: true}
-	editDomains = door.Action{Scope: account.Admin, ChangesAccounts: true}
+	editDomains = door.Action{Scope: account.Admin, Accounts: true}
 )
 
 const (
@@ -78,7 +78,7 @@ var spots = []spot{
 // spotOf returns the spot of a raw path, and what stands for its *; of a path without one, its last part. It is nil if
 // there is none. A slash at the end of a path changes nothing.
 func spotOf(path string) (s *spot, part string) {
-	path = strings.TrimSuffix(strings.TrimPrefix(path, root), "/")
+	path = strings.TrimSuffix(strings.TrimPrefix(path, Path), "/")
 	switch version, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); version {
 	case "v1", "v2", "v3":
 		path = "/" + rest
