@@ -32,17 +32,17 @@ func (st *site) shlink(key, method, path, body string, lines ...string) reply {
 	return send(st.t, st.publicAt, method, requestText(method, "/rest"+path, body, lines...))
 }
 
-var drawnSlug = regexp.MustCompile(`\b[0-9A-Za-z]{8}\b`)
+var drawnSlug = regexp.MustCompile(`("shortCode":"|127.0.0.1:8080/)[0-9A-Za-z]{8}\b`)
 
 // TestTheShlinkDoorAnswersAsShlinkDoes has cases in testdata; -rewrite writes what is answered now. The input of a case is
-// requests: a line with the method and path after /rest, header fields before it, and a body after it. They are sent with the
-// admin's key, or with the key of an argument: member, reader, none or wrong.
+// requests: a line with the method and path after /rest, header fields before it, and a body after it. They are sent with
+// the key of the argument: of the admin, of a member, of one who may only read links, none, or a wrong one.
 func TestTheShlinkDoorAnswersAsShlinkDoes(t *testing.T) {
 	datadriven.Walk(t, "testdata/shlink", func(t *testing.T, path string) {
 		st := newSite(t, atShlink)
 		st.addDomain(domain.Domain{Host: "other.example"})
 		keys := map[string]string{
-			"": st.token, "none": "", "wrong": "not-a-key",
+			"admin": st.token, "none": "", "wrong": "not-a-key",
 			"member": st.member("ann@example.com", account.LinksRead, account.LinksWrite, account.StatsRead),
 			"reader": st.member("bob@example.com", account.LinksRead),
 		}
@@ -53,11 +53,7 @@ func TestTheShlinkDoorAnswersAsShlinkDoes(t *testing.T) {
 				}
 				return ""
 			}
-			key := ""
-			if len(d.CmdArgs) > 0 {
-				key = d.CmdArgs[0].Key
-			}
-			return st.shlinkAnswers(keys[key], d.Input)
+			return st.shlinkAnswers(keys[d.CmdArgs[0].Key], d.Input)
 		})
 	})
 }
@@ -87,7 +83,7 @@ func (st *site) shlinkAnswers(key, input string) string {
 		if allow := r.header.Get("Allow"); allow != "" {
 			fmt.Fprintf(&out, " (Allow: %s)", allow)
 		}
-		out.WriteString("\n" + drawnSlug.ReplaceAllString(strings.TrimSuffix(r.body, "\n"), "DRAWN___") + "\n")
+		out.WriteString("\n" + drawnSlug.ReplaceAllString(strings.TrimSuffix(r.body, "\n"), "${1}DRAWN") + "\n")
 		expect.Equal(st.t, r.header.Get("Access-Control-Allow-Origin"), "*", "%s %s: Access-Control-Allow-Origin", method, path)
 	}
 	return out.String()
@@ -323,17 +319,20 @@ func TestTheShlinkDoorHasTheLimitsOfTheAPI(t *testing.T) {
 		atShlink(o)
 		o.RateLimits = limit.Limits{Creates: rate.Limit{Events: 2, Period: time.Minute, Burst: 2}}
 	})
-	ann := st.member("ann@example.com", account.LinksWrite)
+	ann, at := st.member("ann@example.com", account.LinksWrite), st.from("127.0.0.1")
+	ask := func(method, path, body string) reply {
+		return send(t, at, method, requestText(method, "/rest"+path, body, "X-Api-Key: "+ann))
+	}
 	for i, status := range []int{200, 200, 429} {
-		r := st.shlink(ann, "POST", "/v3/short-urls", `{"longUrl":"https://a.example/"}`)
+		r := ask("POST", "/v3/short-urls", `{"longUrl":"https://a.example/"}`)
 		expect.Equal(t, r.status, status, "create %d: %s", i, r.body)
 		if status == 429 {
 			expect.That(t, r.header.Get("Retry-After") != "", "no Retry-After")
 			wantShlinkProblem(t, r)
 		}
 	}
-	st.shlink(ann, "GET", "/v3/short-urls/shorten?longUrl=https://a.example/", "").expect(t, "a create by GET", 429)
-	st.shlink(ann, "POST", "/v3/short-urls", strings.Repeat(" ", 64<<10+1)).expect(t, "a large body", 413)
+	ask("GET", "/v3/short-urls/shorten?longUrl=https://a.example/", "").expect(t, "a create by GET", 429)
+	ask("POST", "/v3/short-urls", strings.Repeat(" ", 64<<10+1)).expect(t, "a large body", 413)
 	expect.Equal(t, st.engine.Metrics().Links, 2, "links")
 }
 
@@ -363,7 +362,7 @@ func TestAKeyInAQueryIsInNoLog(t *testing.T) {
 		change(o)
 	})
 	st.shlink("", "GET", "/v1/short-urls/shorten?apiKey="+st.token+"&longUrl=https://a.example/&format=txt", "").expect(t, "shorten", 200)
-	st.shlink("", "GET", "/v1/short-urls/shorten?apiKey="+st.token+"&longUrl=x&broken=%", "").expect(t, "a query that cannot be read", 401)
+	st.shlink("", "GET", "/v1/short-urls/shorten?apiKey="+st.token+"&longUrl=x&broken=%", "").expect(t, "a query that cannot be read", 400)
 	st.shlink("", "HEAD", "/v1/short-urls/shorten?apiKey="+st.token+"&longUrl=https://a.example/", "").expect(t, "HEAD", 405)
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 	st.wantNothingSecretIn("the access log", strings.Join(lines(st), "\n"))

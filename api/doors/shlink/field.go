@@ -56,7 +56,7 @@ func fieldNamed(name []byte) *field {
 // shlinkName returns Shlink's name for a field of package ops, or for a parameter; itself, if it has no other.
 func shlinkName(ours string) string {
 	for i := range fields {
-		if fields[i].ours == ours {
+		if ours != "" && fields[i].ours == ours {
 			return fields[i].name
 		}
 	}
@@ -97,7 +97,7 @@ func readWish(text []byte, edit bool) (w wish, err error) {
 		case f == nil || edit && !f.edited:
 		case seen[f.name]:
 			invalid = append(invalid, jsonbody.FieldError(f.name, "duplicate", "must not be sent twice"))
-		case isNothing(m.Value):
+		case string(m.Value) == "null" || isNothing(m.Value) && !f.kept:
 			if edit && !f.kept {
 				w.member(f.ours, []byte("null"))
 			}

@@ -107,6 +107,7 @@ func (d *Door) link(a *asked, caller account.Caller) (code string, whose ops.Who
 func (d *Door) whose(a *asked, caller account.Caller) (ops.Whose, error) {
 	host := d.hostOf(a.query.one("domain"))
 	if !d.serves(host) {
+		a.about.Domain = a.query.one("domain")
 		return ops.Whose{}, engine.ErrNotFound
 	}
 	return d.Ops.ParseWhose(caller, query(nil).with("domain", host))

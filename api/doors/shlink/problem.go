@@ -50,14 +50,19 @@ func problemOf(p problem.Problem, s subject) Problem {
 		as("malformed-request-body", 400)
 	case problem.AliasTaken:
 		as("non-unique-slug", 400)
+		answer.Title, answer.Detail = "The custom slug is taken", "customSlug"+strings.TrimPrefix(answer.Detail, "alias")
 		answer.subject = subject{CustomSlug: s.CustomSlug, Domain: s.Domain}
 	case problem.NotFound:
-		as(s.missing(), 404)
-		answer.subject = s
+		name, text := s.missing()
+		as(name, 404)
+		if answer.subject = s; text != "" {
+			answer.Detail = text
+		}
 	case problem.NotImplemented:
 		as("mercure-not-configured", 501)
 	case problem.Busy:
 		as("tag-conflict", 409)
+		answer.Title = "Another tag has this name"
 		answer.subject = s
 	case problem.Method:
 		as("method-not-allowed", 405)
@@ -65,17 +70,17 @@ func problemOf(p problem.Problem, s subject) Problem {
 	return answer
 }
 
-// missing returns the name of the problem that what s names is not there.
-func (s subject) missing() string {
+// missing returns the name of the problem that what s names is not there, and says so.
+func (s subject) missing() (name, text string) {
 	switch {
 	case s.ShortCode != "":
-		return "short-url-not-found"
+		return "short-url-not-found", "there is no such short URL, or it is not yours"
 	case s.Tag != "":
-		return "tag-not-found"
+		return "tag-not-found", "no short URL of yours has this tag"
 	case s.Domain != "":
-		return "domain-not-found"
+		return "domain-not-found", "this is not a domain of this server"
 	}
-	return "not-found"
+	return "not-found", ""
 }
 
 // elementsOf returns the names of the fields that are wrong, as Shlink has them.

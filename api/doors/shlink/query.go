@@ -4,6 +4,7 @@ import (
 	"iter"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -15,9 +16,9 @@ type query []parameter
 type parameter struct{ name, value string }
 
 // errQuery is the error of a query that cannot be read.
-var errQuery = problem.New(problem.BadRequest, "the query is not what a form sends: name=value, with & between, percent-encoded")
+var errQuery = problem.New(problem.BadRequest, "the query is not what a form sends: name=value, with & between, in UTF-8 and percent-encoded")
 
-// readQuery reads a query as a form sends it.
+// readQuery reads a query as a form sends it. With errQuery it returns the parameters that can be read.
 func readQuery(text string) (q query, err error) {
 	for pair := range strings.SplitSeq(text, "&") {
 		if pair == "" {
@@ -29,12 +30,13 @@ func readQuery(text string) (q query, err error) {
 		name, value, _ := strings.Cut(pair, "=")
 		name, errName := url.QueryUnescape(name)
 		value, errValue := url.QueryUnescape(value)
-		if errName != nil || errValue != nil {
-			return nil, errQuery
+		if errName != nil || errValue != nil || !utf8.ValidString(name) || !utf8.ValidString(value) {
+			err = errQuery
+			continue
 		}
 		q = append(q, parameter{name, value})
 	}
-	return q, nil
+	return q, err
 }
 
 // one returns the value of a parameter; the last one counts, as in PHP. It is empty if there is none.

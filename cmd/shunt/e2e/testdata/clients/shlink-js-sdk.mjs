@@ -50,6 +50,7 @@ async function use(http, n) {
   assert.deepEqual(await client.getShortUrl({ shortCode: slug }), made)
   assert.deepEqual(await client.getShortUrl({ shortCode: slug, domain: host }), made)
   await refused(client.getShortUrl({ shortCode: `missing-${n}` }), ErrorType.INVALID_SHORTCODE, 404, { shortCode: `missing-${n}` })
+  const visited = (await client.getVisitsOverview()).nonOrphanVisits.total
   const visit = await fetch(`${baseUrl}/${slug}?x=1`, { redirect: 'manual' })
   assert.equal(visit.headers.get('location'), `https://example.org/${n}?a=b&x=1#c`)
 
@@ -64,10 +65,10 @@ async function use(http, n) {
     await client.getTagVisits(`tag-${n}`), await client.getShortUrlVisits({ shortCode: slug }, { startDate: since }),
   ]) assert.equal(list.data.length, 1)
   for (const list of [await client.getDomainVisits('DEFAULT'), await client.getDomainVisits(host), await client.getNonOrphanVisits()]) {
-    assert.equal(list.data.length, n)
+    assert.equal(list.data.length, visited + 1)
   }
   assert.deepEqual((await client.getOrphanVisits({ type: 'base_url' })).data, [])
-  assert.equal((await client.getVisitsOverview()).nonOrphanVisits.total, n)
+  assert.equal((await client.getVisitsOverview()).nonOrphanVisits.total, visited + 1)
   assert.deepEqual(await client.deleteOrphanVisits(), { deletedVisits: 0 })
 
   // list
@@ -121,7 +122,6 @@ async function use(http, n) {
   await client.deleteShortUrl({ shortCode: slug })
   await refused(client.getShortUrl({ shortCode: slug }), ErrorType.INVALID_SHORTCODE, 404)
   assert.deepEqual(await codes(client), before.filter(c => c !== slug))
-  await fetch(`${baseUrl}/${plain.shortCode}`, { redirect: 'manual' }) // the next client counts with one visit of each before
 }
 
 await use(new NodeHttpClient(), 1)
