@@ -34,9 +34,9 @@ func (st *site) shlink(key, method, path, body string, lines ...string) reply {
 
 var drawnSlug = regexp.MustCompile(`("shortCode":"|127.0.0.1:8080/)[0-9A-Za-z]{8}\b`)
 
-// TestTheShlinkDoorAnswersAsShlinkDoes has cases in testdata; -rewrite writes what is answered now. The input of a case is
-// requests: a line with the method and path after /rest, header fields before it, and a body after it. They are sent with
-// the key of the argument: of the admin, of a member, of one who may only read links, none, or a wrong one.
+// TestTheShlinkDoorAnswersAsShlinkDoes has cases in testdata; -rewrite writes what is answered now. The input of a case
+// is requests: a line with the method and path after /rest, header fields before it, and a body after it. They are sent
+// with the key of the argument: of the admin, of a member, of one who may only read links, none, or a wrong one.
 func TestTheShlinkDoorAnswersAsShlinkDoes(t *testing.T) {
 	datadriven.Walk(t, "testdata/shlink", func(t *testing.T, path string) {
 		st := newSite(t, atShlink)

@@ -14,8 +14,8 @@ type Domain struct {
 	Redirects Redirects `json:"redirects"`
 }
 
-// Redirects are where a domain sends visitors who ask for what is not there. Shlink tells codes from other addresses; here
-// there is one address for all, so Regular404 is always null.
+// Redirects are where a domain sends visitors who ask for what is not there. Shlink tells codes from other addresses;
+// here there is one address for all, so Regular404 is always null.
 type Redirects struct {
 	BaseURL         *string `json:"baseUrlRedirect"`
 	Regular404      *string `json:"regular404Redirect"`

@@ -210,8 +210,8 @@ func (d *Door) resetVisits(a *asked, caller account.Caller) error {
 	return show(a, map[string]uint64{"deletedVisits": before.Hits})
 }
 
-// versionOfShlink is the version that clients go by to know what a server can do. Shlink 5.1 has the conditions of rules
-// that are here.
+// versionOfShlink is the version that clients go by to know what a server can do. Shlink 5.1 has the conditions of
+// rules that are here.
 const versionOfShlink = "5.1.0"
 
 // health is GET /health.

@@ -77,7 +77,8 @@ func (l *listing) readOrder(text string) error {
 	return nil
 }
 
-// readRange reads startDate and endDate; the zero time: no bound. Shlink's times have seconds, and its range has its end.
+// readRange reads startDate and endDate; the zero time: no bound. Shlink's times have seconds, and its range has its
+// end.
 func readRange(q query) (from, to time.Time, err error) {
 	if from, err = readDate(q, "startDate", when.Begin); err != nil {
 		return from, to, err

@@ -32,8 +32,8 @@ func TestAPathIsAtOneSpot(t *testing.T) {
 	}
 }
 
-// A spot that another one before it hides would never be reached; a call that changes something and has no scope would be
-// anybody's.
+// A spot that another one before it hides would never be reached; a call that changes something and has no scope would
+// be anybody's.
 func TestSpotsAndCallsAreInOrder(t *testing.T) {
 	for i := range spots {
 		path := "/rest/v3" + strings.ReplaceAll(spots[i].path, "*", "x")
@@ -100,8 +100,8 @@ func TestVisitsOfAPageAreAPartOfAllVisits(t *testing.T) {
 	}
 }
 
-// FuzzRequests reads any path, query and body in each way: nothing panics, and what is made for package ops is one object
-// of JSON that has nothing but what was sent.
+// FuzzRequests reads any path, query and body in each way: nothing panics, and what is made for package ops is one
+// object of JSON that has nothing but what was sent.
 func FuzzRequests(f *testing.F) {
 	for _, path := range []string{"/rest/v3/short-urls/a/visits", "/rest/health", "/rest/v1/", "/rest//", "/rest/v2/short-urls/%zz"} {
 		f.Add(path, "page=1&tags[]=a&tags%5B%5D=b&orderBy=title-DESC&startDate=2026-01-02", `{"longUrl":"https://a.example/","tags":["x"],"maxVisits":"5","title":null}`)

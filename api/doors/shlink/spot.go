@@ -13,11 +13,11 @@ import (
 // works without one.
 const Path = "/rest"
 
-// A spot is a path of the door, after Path and the version, with its calls by their methods. A * in it stands for a code,
-// a tag or a host, which is percent-encoded; a code may have slashes as they are.
+// A spot is a path of the door, after Path and the version, with its calls by their methods. A * in it stands for a
+// code, a tag or a host, which is percent-encoded; a code may have slashes as they are.
 //
-// A path is at the first spot that it fits, whatever the method is: so DELETE /short-urls/x/redirect-rules, which Shlink
-// has not, is a wrong method, and never deletes a link whose code ends in /redirect-rules.
+// A path is at the first spot that it fits, whatever the method is: so DELETE /short-urls/x/redirect-rules, which
+// Shlink has not, is a wrong method, and never deletes a link whose code ends in /redirect-rules.
 type spot struct {
 	path  string
 	calls map[string]call

@@ -98,7 +98,8 @@ func (d *Door) tagStats(a *asked, caller account.Caller) error {
 	return d.tagsWith(a, caller, func(stats []TagStats, p Pagination) any { return Paged[TagStats]{stats, p} })
 }
 
-// tagsWith answers with tags and their figures, as form makes them. The hits of a tag are the sum of those of its links.
+// tagsWith answers with tags and their figures, as form makes them. The hits of a tag are the sum of those of its
+// links.
 func (d *Door) tagsWith(a *asked, caller account.Caller, form func([]TagStats, Pagination) any) error {
 	p, err := readPlace(a.query, maxDepth, maxDepth)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestClientsOfShlinkUseItsDoor runs programs of testdata/clients, each of which makes all calls of a library of npm at a
-// server of its own, checks each answer, and that nothing is deleted but what it deletes.
+// TestClientsOfShlinkUseItsDoor runs programs of testdata/clients, each of which makes all calls of a library of npm at
+// a server of its own, checks each answer, and that nothing is deleted but what it deletes.
 func TestClientsOfShlinkUseItsDoor(t *testing.T) {
 	tools := os.Getenv("SHUNTTEST_CLIENTS")
 	if tools == "" {
