@@ -47,7 +47,7 @@ func Named(names []string) (c Chosen, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%q is not a door: there are %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("%q must be one of %s", name, strings.Join(Names(), ", "))
 		}
 		if !slices.ContainsFunc(c, func(r row) bool { return r.name == name }) {
 			c = append(c, table[i])

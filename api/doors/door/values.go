@@ -14,7 +14,8 @@ import (
 type Values map[string]string
 
 // Values reads the query and the form of a request. A field of the form comes before one of the query, and a later one
-// before an earlier one, as in PHP. A body that is no form has no fields here. Errors are for House.Problem.
+// before an earlier one, as in PHP. A body that is no form has no fields here. Errors are for House.Problem; then the
+// values are those before the error.
 func (r *Request) Values() (Values, error) {
 	v := make(Values)
 	add := func(name, value string) error {
@@ -22,12 +23,10 @@ func (r *Request) Values() (Values, error) {
 		return nil
 	}
 	if err := form.EachOfQuery(r.Query, add); err != nil {
-		return nil, err
+		return v, err
 	}
-	if _, err := form.Each(exchange.BodyOf(r.Ctx), add); err != nil {
-		return nil, err
-	}
-	return v, nil
+	_, err := form.Each(exchange.BodyOf(r.Ctx), add)
+	return v, err
 }
 
 // First returns the value of the first of names that has one; empty: none has.

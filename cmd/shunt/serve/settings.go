@@ -89,9 +89,10 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", core.ParseTarget)
 	addBrandSettings(fs, &cfg.brand)
 	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
-	settings.WordsVar(fs, &cfg.doors, "doors", "NAMES",
-		"other link shorteners whose clients this server answers as their own would, at the base URL; a token of this server is their API key; with commas: "+
-			strings.Join(doors.Names(), ", ")+" (default: none)", doors.Names()...)
+	fs.StringSliceVar(&cfg.doors, "doors", nil,
+		"`NAMES` of other link shorteners whose clients this server answers as their own would, at the base URL, with its tokens as their API keys; "+
+			"some of "+strings.Join(doors.Names(), ", ")+", with commas (default: none)")
+	settings.CompleteWords(fs, "doors", doors.Names()...)
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
@@ -144,6 +145,9 @@ func (cfg *serveConfig) check() error {
 	}
 	if err := auth.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
+	}
+	if _, err := doors.Named(cfg.doors); err != nil {
+		return settings.UsageErrorf("--doors: %w", err)
 	}
 	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {
 		return settings.UsageErrorf("--admin-host: %w", err)
