@@ -17,8 +17,8 @@ import (
 // table has all doors.
 var table = []row{
 	{name: "yourls", paths: []string{yourls.Path}, open: yourls.Open},
-	{name: "kutt", paths: []string{kutt.Links, kutt.Health}, open: kutt.Open},
 	{name: "shlink", paths: []string{shlink.Path}, open: shlink.Open, ownCORS: true},
+	{name: "kutt", paths: []string{kutt.Links, kutt.Health}, open: kutt.Open},
 	{name: "polr", paths: []string{polr.Path}, open: polr.Open},
 }
 
