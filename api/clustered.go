@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/cluster"
 	"shunt/api/dashboard"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/public"
@@ -33,6 +34,7 @@ type clustered struct {
 	here       map[string]bool         // paths of local commands that are about this node
 	noPages    bool                    // this node has no dashboard
 	fixed      func(path []byte) bool  // pages that are the same on every node
+	doors      *foreign.Doors          // that are open
 	routes     fasthttp.RequestHandler // of what the leader is sent from clients of other nodes
 	local      fasthttp.RequestHandler // and from local commands there
 	backup     func(node string, w io.Writer) error
@@ -95,6 +97,8 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	}
 	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
 	switch {
+	case c.doors.At(path) != nil: // some of which create by GET
+		return false
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(withoutSlash(path))]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
@@ -107,7 +111,7 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 // it depends on what other nodes have written, or on who may see it.
 func (c *clustered) mayBeOld(ctx *fasthttp.RequestCtx) bool {
 	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
-	return bytes.HasPrefix(path, []byte(apiPrefix)) || bytes.HasPrefix(path, []byte(dashboard.Root)) && !c.fixed(path)
+	return c.doors.At(path) != nil || bytes.HasPrefix(path, []byte(apiPrefix)) || bytes.HasPrefix(path, []byte(dashboard.Root)) && !c.fixed(path)
 }
 
 // receive answers another node.

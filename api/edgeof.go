@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/auth"
+	foreign "shunt/api/doors"
 	"shunt/api/edges"
 	"shunt/api/exchange"
 	"shunt/api/ops"
@@ -48,6 +49,7 @@ type passing struct {
 	pages     public.Pages
 	fixed     func(path []byte) bool // pages that are the same on every server
 	noPages   bool
+	doors     *foreign.Doors
 	ending    <-chan struct{} // closed when the server shuts down
 }
 
@@ -98,7 +100,7 @@ func (p *passing) over(routes fasthttp.RequestHandler) fasthttp.RequestHandler {
 			ctx.Response.Header.Set(edges.ProcessField, p.Process)
 			ctx.Response.Header.Set(relay.RefusedField, "1")
 			writeError(ctx, p.notHere())
-		case ofAPI:
+		case ofAPI || p.doors.At(path) != nil:
 			if err := p.pass(ctx, path, query); err != nil {
 				writeError(ctx, err)
 			}

@@ -31,6 +31,16 @@ type endpoint struct {
 	maxBody int // bytes; 0: http1.MaxBodyBytes. Only of a path without parameters
 }
 
+// A demand is what a request must meet before it is answered.
+type demand struct {
+	scope           account.Scope
+	creates         bool      // links: such requests have a rate limit of their own
+	changesAccounts bool      // see endpoint.changesAccounts
+	kind            shed.Kind // when it is refused because of overload
+}
+
+func (e endpoint) demand() demand { return demand{e.scope, e.creates(), e.changesAccounts(), e.kind()} }
+
 // kind returns when e is refused because of overload.
 func (e endpoint) kind() shed.Kind {
 	switch {

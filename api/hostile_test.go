@@ -182,6 +182,7 @@ func hostileSite(t *testing.T, schemes string) *site {
 		o.BaseURL, o.PrivateTargets = "https://xn--bcher-kva.example", "refuse"
 		blocking(t, o, "evil.example\nböse.example\n203.0.113.66\n[2001:db8::66]\nhttp://shared.example/bad/\n")
 		o.AllowHTTP = true
+		openAll(o)
 	})
 }
 

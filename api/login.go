@@ -12,6 +12,7 @@ import (
 	"shunt/api/failures"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
+	"shunt/api/turnstile"
 )
 
 // accountCalls are the calls about sessions, users and tokens.
@@ -55,19 +56,42 @@ func (a *accountCalls) beginSession(ctx *fasthttp.RequestCtx, _ account.Caller) 
 // logIn begins a session if the password is right, and sets its cookie. It counts the attempt if
 // the password is wrong.
 func (a *accountCalls) logIn(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
+	cookie := ""
+	caller, err := a.tryPassword(ctx, email, func(from turnstile.Key) (caller account.Caller, err error) {
+		caller, cookie, err = a.accounts.LogIn(from, email, password)
+		return caller, err
+	})
+	if err == nil {
+		err = a.enter(ctx, &caller, cookie)
+	}
+	return caller, err
+}
+
+// byPassword returns the caller that has sent a password with a request of its own, without a session.
+func (a *accountCalls) byPassword(ctx *fasthttp.RequestCtx, email, password string) (account.Caller, error) {
+	if err := a.auth.HTTPS.Require(ctx); err != nil {
+		return account.Caller{}, err
+	}
+	return a.tryPassword(ctx, email, func(from turnstile.Key) (account.Caller, error) {
+		return a.accounts.AuthenticatePassword(from, email, password)
+	})
+}
+
+// tryPassword calls try, which compares a password, for a client that may try one. It counts the attempt if the
+// password is wrong.
+func (a *accountCalls) tryPassword(
+	ctx *fasthttp.RequestCtx, email string, try func(from turnstile.Key) (account.Caller, error),
+) (account.Caller, error) {
 	if err := a.limiter.MayLogIn(ctx, email); err != nil {
 		return account.Caller{}, err
 	}
-	caller, cookie, err := a.accounts.LogIn(auth.StrangerKey(ctx, a.limiter.Proxies), email, password)
+	caller, err := try(auth.StrangerKey(ctx, a.limiter.Proxies))
 	if err == nil || errors.Is(err, account.ErrOverloaded) {
 		a.limiter.HasNotTried(ctx, email)
 	}
 	if errors.Is(err, account.ErrUnauthorized) {
 		a.auth.Note(ctx, failures.Login)
 		return account.Caller{}, a.auth.Unauthorized("the e-mail address or the password is wrong")
-	}
-	if err == nil {
-		err = a.enter(ctx, &caller, cookie)
 	}
 	return caller, err
 }

@@ -24,6 +24,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/domain"
 	"shunt/api/domains"
+	foreign "shunt/api/doors"
 	"shunt/api/limit"
 	"shunt/api/lock"
 	"shunt/api/page"
@@ -56,6 +57,7 @@ type Options struct {
 	Blocks           *blocklist.File      // refused and blocked targets; nil: none
 	RootRedirect     string               // the target of /; empty: a page
 	Brand            brand.Brand          // shown on the public pages
+	Doors            []string             // open for clients of other shorteners, by the names of package doors
 	NoDashboard      bool                 // there is nothing under /_/ but the reference page and the logo
 	Front            Front                // of the public listeners
 	Loops            int                  // event loops of each of these, where Front allows some; default: one for each core; negative: none
@@ -129,6 +131,7 @@ type checkedOptions struct {
 	rootRedirect string
 	cors         auth.CORS
 	adminHosts   admin.Hosts
+	doors        foreign.Chosen
 	site         page.Site
 }
 
@@ -160,6 +163,9 @@ func (o Options) check() (p checkedOptions, err error) {
 	}
 	if p.adminHosts, err = admin.ParseHosts(o.AdminHosts); err != nil {
 		return p, fmt.Errorf("a host of the admin address: %w", err)
+	}
+	if p.doors, err = foreign.Named(o.Doors); err != nil {
+		return p, err
 	}
 	return p, nil
 }

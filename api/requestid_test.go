@@ -121,7 +121,7 @@ func TestHandlersGetTheOriginOfTheirCaller(t *testing.T) {
 		ctx.Init(&request, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil)
 		exchange.NameRequest(ctx)
 		got = account.Origin{}
-		err := st.router.call(ctx, by, note)
+		err := st.router.call(ctx, by, note.demand(), note.handle)
 		expect.That(t, err == nil && got.RequestID == exchange.RequestID(ctx) && !got.Local, "%.12s: got %+v, %v", line, got, err)
 	}
 	ask(st.auth.OverNetwork, "Authorization: Bearer "+st.token)

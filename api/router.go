@@ -13,6 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/auth"
 	"shunt/api/dashboard"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/problem"
 	"shunt/api/relay"
@@ -41,11 +42,11 @@ type apiRouter struct {
 	edgeOf    string               // origin of the writer of this edge; empty: it is none
 }
 
-// routes returns a handler of the endpoints, for the callers that authenticate accepts. All other
-// paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
+// routes returns a handler of the endpoints, for the callers that authenticate accepts, and of the doors that are open.
+// All other paths of the API are 404. The router corrects no path: a wrong one is a 404. It sees only paths
 // of the API, because it gives some others a meaning of its own ("/*"). A slash at the end of a path changes
 // nothing.
-func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint) fasthttp.RequestHandler {
+func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint, open *foreign.Doors) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash = false
 	r.RedirectFixedPath = false
@@ -61,7 +62,11 @@ func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint)
 		}
 	}
 	return func(ctx *fasthttp.RequestCtx) {
-		path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
+		path, query := urlpath.Split(ctx.Request.Header.RequestURI())
+		if at := open.At(path); at != nil {
+			a.enter(ctx, at, string(path), string(query))
+			return
+		}
 		if !bytes.HasPrefix(path, []byte(apiPrefix)) {
 			a.page(ctx, path)
 			return
@@ -80,14 +85,28 @@ func (a *apiRouter) routes(authenticate auth.Authenticate, endpoints []endpoint)
 // measured returns a handler that calls e, answers its errors as problems, and measures and counts
 // its requests.
 func (a *apiRouter) measured(authenticate auth.Authenticate, e endpoint) fasthttp.RequestHandler {
-	route := a.metrics.Route(e.path)
+	route, d := a.metrics.Route(e.path), e.demand()
 	return func(ctx *fasthttp.RequestCtx) {
 		start := time.Now()
-		if err := a.call(ctx, authenticate, e); err != nil {
+		if err := a.call(ctx, authenticate, d, e.handle); err != nil {
 			exchange.Fail(ctx, a.log, err)
 		}
 		route.Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
 	}
+}
+
+// enter passes a request to a door, and measures and counts it. Doors take secrets in queries, so the request loses its
+// query here: whoever looks at it later, such as a log, has none.
+func (a *apiRouter) enter(ctx *fasthttp.RequestCtx, at *foreign.Door, path, query string) {
+	start := time.Now()
+	ctx.Request.SetRequestURI(path)
+	if at.OwnCORS {
+		at.Answer(ctx, path, query)
+	} else if !a.cors.Preflight(ctx) {
+		at.Answer(ctx, path, query)
+		a.cors.Allow(ctx)
+	}
+	a.metrics.Route(at.Name).Answered(ctx.Method(), ctx.Response.StatusCode(), time.Since(start))
 }
 
 // count counts an answered request.
@@ -95,35 +114,35 @@ func (a *apiRouter) count(route string, ctx *fasthttp.RequestCtx) {
 	a.metrics.Answered(route, ctx.Method(), ctx.Response.StatusCode())
 }
 
-// call calls e's handler if authenticate accepts the caller and the caller has e's scope. It reads
+// call calls handle if authenticate accepts the caller and the caller has the scope of d. It reads
 // no body before, so that other callers learn nothing else. It counts requests before it checks
 // scopes; a caller that authenticate refuses is counted by address.
-func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticate, e endpoint) error {
+func (a *apiRouter) call(ctx *fasthttp.RequestCtx, authenticate auth.Authenticate, d demand, handle exchange.Handler) error {
 	var caller account.Caller
 	err := auth.OneAuthorization(ctx)
-	if err == nil && e.scope != noCaller {
+	if err == nil && d.scope != noCaller {
 		caller, err = authenticate(ctx)
 	}
 	caller.Origin = a.origins.Of(ctx)
-	if limited := a.limiter.MayCall(ctx, caller, e.creates()); limited != nil {
+	if limited := a.limiter.MayCall(ctx, caller, d.creates); limited != nil {
 		return limited
 	}
 	if err != nil {
 		return err
 	}
-	if err := mayAsk(caller, e.scope); err != nil {
+	if err := mayAsk(caller, d.scope); err != nil {
 		return err
 	}
-	if e.changesAccounts() {
+	if d.changesAccounts {
 		if err := relay.MayChangeAccounts(ctx); err != nil {
 			return err
 		}
 	}
-	if err := a.shedder.Enter(e.kind()); err != nil {
+	if err := a.shedder.Enter(d.kind); err != nil {
 		return err
 	}
 	defer a.shedder.Leave()
-	return e.handle(ctx, caller)
+	return handle(ctx, caller)
 }
 
 // mayAsk refuses a caller who lacks the scope of an endpoint. The token of an edge opens the calls of edges only.

@@ -1,9 +1,15 @@
 package api
 
 import (
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/account"
+	foreign "shunt/api/doors"
+	"shunt/api/exchange"
 	"shunt/api/links"
+	"shunt/api/problem"
 	"shunt/api/public"
+	"shunt/api/shed"
 )
 
 // endpoints is the table of the API: a row for each call. The socket of local commands has a few
@@ -49,4 +55,59 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/openapi.json", noCaller, public.ReadDocument, 0},
 		{"GET", "/openapi-3.0.json", noCaller, public.ReadDocument30, 0},
 	}
+}
+
+// house returns what doors share.
+func (s *Server) house() *foreign.House {
+	return &foreign.House{
+		Ops: s.calls, Domains: &s.domainCalls, Ready: s.engine.Ready, Version: s.version, Now: s.now.Time, Do: s.atDoor,
+		Problem: func(ctx *fasthttp.RequestCtx, err error) problem.Problem {
+			p := exchange.ProblemOf(ctx, s.log, err)
+			exchange.SetRetryAfter(ctx, p)
+			return p
+		},
+	}
+}
+
+// atDoor is foreign.House.Do.
+func (s *Server) atDoor(ctx *fasthttp.RequestCtx, by foreign.Credential, what foreign.Action, do exchange.Handler) error {
+	d := demand{scope: what.Scope, creates: what.Creates, changesAccounts: what.Accounts}
+	switch {
+	case what.Anybody:
+		d.scope = noCaller
+	case what.Creates:
+		d.kind = shed.Create
+	case what.Frees:
+		d.kind = shed.Freeing
+	}
+	if what.Heavy {
+		do = s.heavy.Bounded(do)
+	}
+	if what.Also != "" {
+		do = alsoWith(what.Also, do)
+	}
+	authenticate := func(ctx *fasthttp.RequestCtx) (account.Caller, error) { return s.callerAtDoor(ctx, by) }
+	return s.router.call(ctx, authenticate, d, do)
+}
+
+// alsoWith returns do for callers who have a scope.
+func alsoWith(scope account.Scope, do exchange.Handler) exchange.Handler {
+	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+		if err := mayAsk(caller, scope); err != nil {
+			return err
+		}
+		return do(ctx, caller)
+	}
+}
+
+// callerAtDoor returns the caller whom a credential names. No door looks at the cookie of a session, which a browser
+// sends with the requests of any page.
+func (s *Server) callerAtDoor(ctx *fasthttp.RequestCtx, by foreign.Credential) (account.Caller, error) {
+	switch {
+	case by.Token != "":
+		return s.auth.ByToken(ctx, by.Token)
+	case by.Name != "" && by.Password != "":
+		return s.accountCalls.byPassword(ctx, by.Name, by.Password)
+	}
+	return account.Caller{}, s.auth.Unauthorized("no token was sent")
 }

@@ -19,6 +19,7 @@ import (
 	"shunt/api/dashboard"
 	"shunt/api/domain"
 	"shunt/api/domains"
+	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/failures"
 	"shunt/api/limit"
@@ -47,6 +48,7 @@ type Server struct {
 	baseURL  string
 	targets  engine.TargetPolicy
 	proxies  http1.Proxies
+	version  string
 	log      *slog.Logger
 	now      exchange.Clock
 
@@ -68,6 +70,7 @@ type Server struct {
 	linkWords   *password.Hasher     // hashes the passwords of links
 	others      *public.Router       // pages
 	dashboard   *dashboard.Dashboard // nil: none
+	doors       *foreign.Doors
 	front       *front
 	cores       *turnstile.Turnstile // for all work that keeps a core busy
 	heavy       links.Heavy
@@ -99,7 +102,7 @@ func NewServer(o Options) (*Server, error) {
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader, HostHeader: o.HostHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
 		},
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now, version: o.Version,
 		drain: wire.NewDrain(), ending: make(chan struct{}),
 	}
 	if err := o.Domains.Begin(s.baseURL); err != nil {
@@ -227,9 +230,10 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 		limiter: s.limiter, origins: s.auth.Origins, metrics: s.metrics, cors: checked.cors, log: s.log, shedder: s.shedder, page: s.others.Serve, dashboard: s.dashboard,
 		edgeOf: o.EdgeOf.Writer,
 	}
+	s.doors = checked.doors.Open(s.house())
 	s.front = &front{
 		redirects: s.redirects, proxies: &s.proxies, limiter: s.limiter, domains: s.domains, pages: s.pages, others: s.others, gatekeeper: s.gatekeeper, hsts: auth.NewHSTS(o.HSTSMaxAge), now: s.now,
-		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
+		panics: &s.panics, drain: s.drain, latency: &s.latency, routes: s.router.routes(s.auth.OverNetwork, network, s.doors), refused: o.EdgeOf.Revoked, process: o.EdgeOf.Process,
 	}
 	s.front.access = o.Access
 	if o.Absent.Ask != nil {
@@ -238,7 +242,7 @@ func (s *Server) buildRoutes(o Options, checked checkedOptions) {
 	s.front.scratch.New = newScratch
 	operator := &operator{operations: o.Operations, engine: o.Engine, ending: s.ending, log: s.log}
 	local := slices.Concat(s.endpoints(), operator.endpoints(), s.accountCalls.localEndpoints())
-	s.localRoutes = s.router.routes(s.auth.OverSocket, local)
+	s.localRoutes = s.router.routes(s.auth.OverSocket, local, nil)
 	s.buildCluster(o, operator)
 	s.passing = s.newPassing(o)
 	s.front.routes = s.passing.over(ofEdges.received(s.front.routes))
@@ -253,7 +257,7 @@ func (s *Server) newPassing(o Options) *passing {
 	return &passing{
 		EdgeOf: o.EdgeOf, transport: newTransport(o.EdgeOf.TLS), proxies: &s.proxies, https: s.auth.HTTPS,
 		places: ops.NewPlaces("requests to the server of this edge", maxPassed, maxPassedClient),
-		pages:  s.pages, fixed: s.others.IsFixed, noPages: o.NoDashboard, ending: s.ending,
+		pages:  s.pages, fixed: s.others.IsFixed, noPages: o.NoDashboard, doors: s.doors, ending: s.ending,
 	}
 }
 
@@ -280,7 +284,7 @@ func (s *Server) buildCluster(o Options, operator *operator) {
 	}
 	c := &clustered{
 		engine: o.Engine, gatekeeper: s.gatekeeper, state: o.Cluster.State, forwarder: cluster.NewForwarder(o.Cluster.State, o.Cluster.TLS), here: operator.paths(),
-		fixed:  s.others.IsFixed,
+		fixed: s.others.IsFixed, doors: s.doors,
 		routes: s.front.routes, local: s.localRoutes, backup: o.Cluster.Backup, links: o.Cluster.Links, shared: o.Cluster.Shared, knows: o.Cluster.Knows,
 		noPages: o.NoDashboard, copying: make(chan struct{}, maxSharedCopies),
 		ending: s.ending, outbox: o.Cluster.Outbox, caps: o.Cluster.Caps, giveCopy: o.Cluster.GiveCopy, noteCopy: o.Cluster.NoteCopy, uses: o.Accounts.TakeUses, log: s.log,

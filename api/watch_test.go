@@ -55,6 +55,9 @@ func (st *site) watched(ctx *fasthttp.RequestCtx) {
 	if public.DomainOf(ctx, st.domains) != engine.DefaultDomain {
 		return // the API is not there
 	}
+	if st.doors.At(path) != nil {
+		return // the answer is that of another shortener
+	}
 	if ctx.IsOptions() && ctx.Response.StatusCode() == fasthttp.StatusNoContent {
 		return // a preflight, which is the browser's business
 	}

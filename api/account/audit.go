@@ -21,9 +21,9 @@ type Origin struct {
 func (c Caller) By(now time.Time) engine.By {
 	by := engine.By{
 		AtMs: now.UnixMilli(), User: c.User.ID, Name: c.User.Name, TokenID: c.TokenID, SessionID: c.SessionID,
-		Local: c.Origin.Local, RequestID: c.Origin.RequestID, Network: c.Origin.Network,
+		Local: c.Origin.Local && c.credential.kind != byPassword, RequestID: c.Origin.RequestID, Network: c.Origin.Network,
 	}
-	if by.Local && by.TokenID == "" && by.SessionID == "" {
+	if by.Local && c.credential.kind == byFolder {
 		by.User, by.Name = 0, ""
 	}
 	return by

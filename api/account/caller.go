@@ -35,6 +35,7 @@ const (
 	byFolder credentialKind = iota // owns the data folder
 	byToken
 	bySession
+	byPassword // sent with the request
 )
 
 // Has reports whether c has that scope. Admin does not include the other scopes.

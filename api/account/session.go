@@ -55,16 +55,9 @@ func callerInSession(u User, hash [sha256.Size]byte) Caller {
 // is the caller whose share of hashing it takes. It returns ErrOverloaded if too many others are
 // logging in.
 func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, string, error) {
-	u, err := a.userByName(name)
-	if err != nil && !errors.Is(err, ErrNoUser) {
-		return Caller{}, "", err
-	}
-	ok, outdated, err := a.hashing.matches(from, password, u.password)
+	u, outdated, err := a.userWithPassword(from, name, password)
 	if err != nil {
 		return Caller{}, "", err
-	}
-	if !ok {
-		return Caller{}, "", ErrUnauthorized
 	}
 	rehashed := u.password
 	if outdated {
@@ -73,6 +66,30 @@ func (a *Accounts) LogIn(from turnstile.Key, name, password string) (Caller, str
 		}
 	}
 	return a.beginSession(u, rehashed)
+}
+
+// AuthenticatePassword returns the user with that e-mail address as a caller if the password is right, for one request:
+// it begins no session. Errors are those of LogIn.
+func (a *Accounts) AuthenticatePassword(from turnstile.Key, name, password string) (Caller, error) {
+	u, _, err := a.userWithPassword(from, name, password)
+	if err != nil {
+		return Caller{}, err
+	}
+	c := CallerOf(u.User)
+	c.credential.kind = byPassword
+	return c, nil
+}
+
+// userWithPassword returns the user with that e-mail address if the password is right.
+func (a *Accounts) userWithPassword(from turnstile.Key, name, password string) (u userRecord, outdated bool, err error) {
+	if u, err = a.userByName(name); err != nil && !errors.Is(err, ErrNoUser) {
+		return userRecord{}, false, err
+	}
+	ok, outdated, err := a.hashing.matches(from, password, u.password)
+	if err == nil && !ok {
+		err = ErrUnauthorized
+	}
+	return u, outdated, err
 }
 
 // beginSession begins a session of checked, a user whose password was right, unless the password

@@ -48,6 +48,18 @@ func (a *Authenticator) OverNetwork(ctx *fasthttp.RequestCtx) (account.Caller, e
 	if !found {
 		return a.bySession(ctx)
 	}
+	return a.byToken(ctx, token)
+}
+
+// ByToken is OverNetwork for a token that the client has sent elsewhere.
+func (a *Authenticator) ByToken(ctx *fasthttp.RequestCtx, token string) (account.Caller, error) {
+	if err := a.HTTPS.Require(ctx); err != nil {
+		return account.Caller{}, err
+	}
+	return a.byToken(ctx, token)
+}
+
+func (a *Authenticator) byToken(ctx *fasthttp.RequestCtx, token string) (account.Caller, error) {
 	caller, err := a.Accounts.Authenticate(token)
 	if errors.Is(err, account.ErrUnauthorized) {
 		a.Note(ctx, failures.Token)

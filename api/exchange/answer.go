@@ -16,19 +16,29 @@ import (
 
 // Fail answers an API request with the problem of err, and logs the cause of an internal error.
 func Fail(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) {
+	WriteProblem(ctx, ProblemOf(ctx, log, err))
+}
+
+// ProblemOf returns the problem of err, for an answer in another form, and logs the cause of an internal error.
+func ProblemOf(ctx *fasthttp.RequestCtx, log *slog.Logger, err error) problem.Problem {
 	r, known := problem.Of(err)
 	if !known {
 		log.Error("request failed", slog.String("method", admin.MethodLabel(ctx.Method())), slog.Any("cause", err), inLog(ctx))
 	}
-	WriteProblem(ctx, r)
+	return r
+}
+
+// SetRetryAfter says when to try again, if the problem of an answer passes.
+func SetRetryAfter(ctx *fasthttp.RequestCtx, r problem.Problem) {
+	if r.Kind.RetryAfter != "" {
+		ctx.Response.Header.Set("Retry-After", r.Kind.RetryAfter)
+	}
 }
 
 // WriteProblem answers with a problem.
 func WriteProblem(ctx *fasthttp.RequestCtx, r problem.Problem) {
 	h := &ctx.Response.Header
-	if r.Kind.RetryAfter != "" {
-		h.Set("Retry-After", r.Kind.RetryAfter)
-	}
+	SetRetryAfter(ctx, r)
 	if r.Kind == problem.Unauthorized {
 		h.Set("WWW-Authenticate", `Bearer realm="shunt"`)
 	}
@@ -67,6 +77,13 @@ func WriteCSV(ctx *fasthttp.RequestCtx, table []byte) error {
 func WriteAppended(ctx *fasthttp.RequestCtx, status int, write func(dst []byte) []byte) error {
 	begin(ctx, "application/json", status)
 	appendBody(ctx, write)
+	return nil
+}
+
+// Write answers with a body of a media type.
+func Write(ctx *fasthttp.RequestCtx, status int, contentType string, body []byte) error {
+	begin(ctx, contentType, status)
+	ctx.SetBody(body)
 	return nil
 }
 

@@ -70,17 +70,8 @@ func Read(body jsonbody.Body) (jsonbody.Body, error) {
 		return body, nil
 	}
 	var b builder
-	var err error
-	switch mediaType, parameters, _ := mime.ParseMediaType(string(body.MediaType)); mediaType {
-	case encoded:
-		err = b.readEncoded(string(body.Text))
-	case parts:
-		err = b.readParts(body.Text, parameters["boundary"])
-	default:
-		return body, nil
-	}
-	if err != nil {
-		return jsonbody.Body{}, err
+	if is, err := Each(body, b.add); err != nil || !is {
+		return body, err
 	}
 	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: b.object()}, nil
 }
@@ -88,14 +79,45 @@ func Read(body jsonbody.Body) (jsonbody.Body, error) {
 // errForm is the problem of a form that cannot be read.
 var errForm = problem.New(problem.BadRequest, "the body is not a form as its Content-Type says")
 
-// A builder makes the object.
-type builder struct {
-	text   []byte
-	tags   []string
-	fields int
+// Each calls add with each field of a form, in their order, and reports whether body is one. Names and values are UTF-8.
+// Errors are those of Read, and those of add.
+func Each(body jsonbody.Body, add func(name, value string) error) (is bool, err error) {
+	switch mediaType, parameters, _ := mime.ParseMediaType(string(body.MediaType)); mediaType {
+	case encoded:
+		return true, eachEncoded(string(body.Text), checked(add))
+	case parts:
+		return true, eachPart(body.Text, parameters["boundary"], checked(add))
+	}
+	return false, nil
 }
 
-func (b *builder) readEncoded(text string) error {
+// EachOfQuery does what Each does for the query of an address.
+func EachOfQuery(query string, add func(name, value string) error) error {
+	err := eachEncoded(query, checked(add))
+	if errors.Is(err, errForm) {
+		err = problem.New(problem.BadRequest, "the query is malformed: a percent sign must be sent as %%25, and text as UTF-8")
+	}
+	return err
+}
+
+// checked returns add for fields that are text, of which there may be maxFields.
+func checked(add func(name, value string) error) func(name, value string) error {
+	fields := 0
+	return func(name, value string) error {
+		fields++
+		switch {
+		case fields > maxFields:
+			return problem.New(problem.BadRequest, "a form may have at most %d fields", maxFields)
+		case !utf8.ValidString(name):
+			return errForm
+		case !utf8.ValidString(value):
+			return jsonbody.FieldError(name, "characters", "must be UTF-8")
+		}
+		return add(name, value)
+	}
+}
+
+func eachEncoded(text string, add func(name, value string) error) error {
 	for pair := range strings.SplitSeq(text, "&") {
 		if pair == "" {
 			continue
@@ -106,14 +128,14 @@ func (b *builder) readEncoded(text string) error {
 		if errors.Join(errName, errValue) != nil {
 			return errForm
 		}
-		if err := b.add(name, value); err != nil {
+		if err := add(name, value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *builder) readParts(text []byte, boundary string) error {
+func eachPart(text []byte, boundary string, add func(name, value string) error) error {
 	if boundary == "" {
 		return errForm
 	}
@@ -133,23 +155,21 @@ func (b *builder) readParts(text []byte, boundary string) error {
 		case part.FileName() != "":
 			return jsonbody.FieldError(part.FormName(), "type", "must not be a file")
 		}
-		if err := b.add(part.FormName(), string(value)); err != nil {
+		if err := add(part.FormName(), string(value)); err != nil {
 			return err
 		}
 	}
 }
 
+// A builder makes the object.
+type builder struct {
+	text []byte
+	tags []string
+}
+
 // add adds a field. One that comes twice is there twice in the object, too, and is refused as it is there.
 func (b *builder) add(name, value string) error {
-	if b.fields++; b.fields > maxFields {
-		return problem.New(problem.BadRequest, "a form may have at most %d fields", maxFields)
-	}
-	switch {
-	case !utf8.ValidString(name):
-		return errForm
-	case !utf8.ValidString(value):
-		return jsonbody.FieldError(name, "characters", "must be UTF-8")
-	case value == "":
+	if value == "" {
 		return nil
 	}
 	if name == "tags" {

@@ -40,6 +40,21 @@ func NamedCode(text string) (string, error) {
 	return strings.Clone(code), nil
 }
 
+// Named returns the code of the link that a text names, and whose it is: that of the caller. The text is a short address
+// of this server, or a code, which is then in the domain that the caller means without one. Either may be percent-encoded.
+// Errors: engine.ErrNotFound if no link can have the code.
+func (c *Calls) Named(caller account.Caller, text string) (code string, w Whose, err error) {
+	w = c.own(caller)
+	if text, err = url.PathUnescape(strings.TrimSpace(text)); err != nil {
+		return "", w, engine.ErrNotFound
+	}
+	if key, ok := c.shortAddress(text); ok {
+		w.Domain, w.Every, text = key.Domain, false, key.Code
+	}
+	code, err = NamedCode(text)
+	return code, w, err
+}
+
 // Read returns a link that w admits, with its visitors.
 func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) {
 	if err := c.mayName(caller, w); err != nil {

@@ -278,7 +278,7 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	o.Metrics.Countries = s.countryFigures()
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
-	o.Brand, o.NoDashboard = s.brand, s.cfg.noDashboard
+	o.Brand, o.NoDashboard, o.Doors = s.brand, s.cfg.noDashboard, s.cfg.doors
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	s.keeper = s.newKeeper()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"shunt/api"
 	"shunt/api/admin"
 	"shunt/api/auth"
+	"shunt/api/doors"
 	"shunt/api/limit"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
@@ -34,6 +36,7 @@ type serveConfig struct {
 	rootRedirect   string
 	brand          brandSettings
 	noDashboard    bool
+	doors          []string
 	front          string
 	countryHeader  string
 	hostHeader     string
@@ -86,6 +89,10 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", core.ParseTarget)
 	addBrandSettings(fs, &cfg.brand)
 	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
+	fs.StringSliceVar(&cfg.doors, "doors", nil,
+		"`NAMES` of other link shorteners whose clients this server answers as their own would, at the base URL, with its tokens as their API keys; "+
+			"some of "+strings.Join(doors.Names(), ", ")+", with commas (default: none)")
+	settings.CompleteWords(fs, "doors", doors.Names()...)
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
 	settings.Var(fs, &cfg.cacheSize, "cache-size", "SIZE", "auto",
@@ -138,6 +145,9 @@ func (cfg *serveConfig) check() error {
 	}
 	if err := auth.CheckCORSOrigins(cfg.corsOrigins); err != nil {
 		return settings.UsageErrorf("--cors-origin: %w", err)
+	}
+	if _, err := doors.Named(cfg.doors); err != nil {
+		return settings.UsageErrorf("--doors: %w", err)
 	}
 	if _, err := admin.ParseHosts(cfg.adminHosts); err != nil {
 		return settings.UsageErrorf("--admin-host: %w", err)
