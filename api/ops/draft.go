@@ -30,14 +30,15 @@ type linkReader struct {
 	domain  engine.Domain                             // of links without one
 	which   error                                     // why a link must have one; nil: it need not
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
+	days    keptDays                                  // for hits by day of an import
 
 	asked   askedLink
 	members [28]jsonbody.Member // as many as a line of an export has; more need memory
 	sent    []string
 }
 
-// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one has
-// 2 kB.
+// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one
+// has 2 kB.
 func (r *linkReader) begin(c *Calls, caller account.Caller, user uint32, now time.Time) {
 	r.policy, r.domains, r.user, r.now, r.may, r.state = c.o.Targets, c.o.Domains, user, now, caller.Domains, c.o.State
 	if !r.may.Limited() {
@@ -68,6 +69,10 @@ func (r *linkReader) readImport(d *engine.Draft, text []byte) error {
 		return err
 	}
 	i := r.asked.imports
+	if sum := i.Daily.Sum(); sum > i.Hits {
+		return errDailySum(sum, i.Hits)
+	}
+	i.Daily = r.days.of(i.Daily)
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = r.now
 	}
@@ -85,7 +90,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
-	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now, addDomain: r.add}
+	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now, addDomain: r.add, days: r.days}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	invalid = append(invalid, missing(fields, r.sent)...)
