@@ -254,7 +254,7 @@ var rooms = map[string]room{
 	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
 	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
-		knows: []string{"api/changes", "api/client", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/usage", "cmd/shunt/users", "engine", "engine/plural"},
+		knows: []string{"api/changes", "api/client", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/shlink", "cmd/shunt/usage", "cmd/shunt/users", "cmd/shunt/version", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},
@@ -268,6 +268,7 @@ var rooms = map[string]room{
 		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
+	"cmd/shunt/shlink":   {knows: nobody, users: []string{"cmd/shunt/links"}, never: []string{cobra}},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":   {never: []string{cobra}},
 	"cmd/shunt/upkeep": {
