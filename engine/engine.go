@@ -66,7 +66,7 @@ func (e *Engine) origin(k index.Key, id uint64) (hit.Origin, error) {
 	case err != nil:
 		return hit.Origin{}, err
 	}
-	o := hit.Origin{CreatedAt: time.UnixMilli(rec.Cold.CreatedAtMs), ImportedHits: rec.Cold.ImportedHits}
+	o := hit.Origin{CreatedAt: time.UnixMilli(rec.Cold.CreatedAtMs), UndatedHits: rec.Cold.UndatedHits()}
 	if at := rec.Cold.ImportedAtMs; at != 0 {
 		o.ImportedAt = time.UnixMilli(at)
 	}

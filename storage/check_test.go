@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/engine/extras"
 	"shunt/storage/kv"
@@ -44,6 +45,10 @@ func fillForCheck(t testing.TB, s *Store) {
 			r.Cold.Tags = nil
 		}
 		r.Cold.ImportedHits = id % 3
+		if id == 8 { // the last day is later than any hour that is rolled up
+			r.Cold.ImportedHits, r.Cold.DailyOwner = 100, checkedOwner
+			r.Cold.Daily = daily.Pack([]daily.Hits{{Day: checkedHour/24 - 2, Hits: 30}, {Day: checkedHour / 24, Hits: 20}, {Day: checkedHour/24 + 3, Hits: 10}})
+		}
 		apply(t, s, rowtest.Creation(r))
 	}
 	for id, code := range map[uint64]string{60: "reuse1", 61: "reuse2"} {
@@ -141,7 +146,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
 		Links: 21, Tombstones: 1, DeletedRecords: 2, ByOwner: 21, ByTag: 9, ByDeletion: 2, Reuse: 2, LinkHours: 48, OwnerHours: 4,
-		LinkDays: 12, OwnerDays: 1, LinkLives: 18, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
+		LinkDays: 14, OwnerDays: 3, LinkLives: 18, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
 	expect.Equal(t, report, want)
@@ -247,6 +252,11 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a receipt under a key of a wrong length":      {putRow([]byte{row.TableReceipts, 1}, []byte{1, 2}), "in the table of receipts"},
 		"lost writes in the middle":                    {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 6})), "it contains 5 of its first 6"},
 		"lost writes at the end":                       {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
+		"an imported day that is missing":              {delRow(row.AppendLinkDayKey(nil, 8, checkedHour/24)), "link 8 brought along 20 hits of that day, and it has none"},
+		"an imported day with fewer hits":              {putRow(row.AppendLinkDayKey(nil, 8, checkedHour/24+3), row.AppendTally(nil, &engine.Tally{Hits: 9})), "link 8 brought along 10 hits of that day, and it has 9"},
+		"a day of the future of an owner":              {putRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24+4), rowOf(rowtest.Hit(1))), "no hour of day 20004 is rolled up"},
+		"imported days of links only":                  {delRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24-2)), "tallies of day 19998: all links have 30 hits, and all owners 0"},
+		"a cold record with more hits by day than all": {putRow(row.AppendColdKey(nil, 8), []byte{1, 6, 'c', 'o', 'd', 'e', '0', '8', 1, 0, 0, 1, 1, 5, 11, 3, 7, 1, 6}), "cold, key 210000000000000008"},
 		"a day of the future":                          {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
 		"an hour that should be deleted":               {putRow(row.MetaKey(row.MetaFirstHour), binary.BigEndian.AppendUint32(nil, checkedHour+1)), "hours before 480001 are deleted"},
 		"a mark with hours ahead that do not ascend":   {putRow(row.MetaKey(row.MetaMark), []byte{1, 5, 0, 0, 2, 1, 0}), "roll-up mark: store is corrupt"},

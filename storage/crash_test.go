@@ -11,9 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/storage/disk"
+	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
+	"shunt/storage/storetest"
 )
 
 // crasher is a file system in memory that takes a clone, as a crash would leave it, before every
@@ -146,6 +149,44 @@ func TestAcknowledgedMutationsSurviveACrashAtAnyMoment(t *testing.T) {
 	}
 	stop()
 	closeStore(t, s)
+}
+
+// A link that an import brings along has all of its days, and its owner has them, or the link is not there.
+func TestHitsByDayOfAnImportSurviveACrashWithTheirLinkOrNotAtAll(t *testing.T) {
+	for name, cfg := range map[string]func() vfs.CrashCloneCfg{"nothing unsynced is left": loseAll, "some of it": loseSome(3), "all of it": loseNothing} {
+		c, fs := newCrasher(cfg)
+		s := open(t, "/data/store", Options{FS: fs})
+		_, err := s.AllocateIDs(10)
+		expect.OK(t, err)
+		stop := start(t, s)
+		days := make([]daily.Hits, 400)
+		for i := range days {
+			days[i] = daily.Hits{Day: uint32(1000 + i), Hits: uint64(1 + i)}
+		}
+		c.arm(true)
+		for id := range uint64(3) {
+			rec := rowtest.Link(fmt.Sprintf("c%d", id), id+1, 1)
+			rec.Cold.ImportedHits, rec.Cold.ImportedAtMs, rec.Cold.DailyOwner, rec.Cold.Daily = 1<<20, 1<<40, 1, daily.Pack(days)
+			apply(t, s, rowtest.Creation(rec))
+		}
+		c.arm(false)
+		stop()
+		closeStore(t, s)
+		seen := map[int]bool{}
+		for i, clone := range c.taken() {
+			v := inspect(t, "/data/store", clone)
+			links := len(storetest.Rows(t, v.Reader(), row.TableHot))
+			seen[links] = true
+			days, owners := len(storetest.Rows(t, v.Reader(), row.TableLinkDays)), len(storetest.Rows(t, v.Reader(), row.TableOwnerDays))
+			expect.That(t, days == 400*links && owners == min(400, 400*links), "%s: crash %d: %d links have %d days, and their owner %d", name, i, links, days, owners)
+			faults := new(engine.Faults)
+			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+			first, total := faults.Found()
+			expect.That(t, err == nil && total == 0, "%s: crash %d: %v, %v", name, i, err, first)
+			closeInspection(t, v)
+		}
+		expect.That(t, seen[3] && (seen[0] || seen[1] || seen[2]), "%s: no crash came between the links: %v", name, seen)
+	}
 }
 
 func TestAllocatedIDsSurviveACrash(t *testing.T) {

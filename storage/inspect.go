@@ -15,6 +15,7 @@ import (
 	"shunt/storage/disk"
 	"shunt/storage/hits"
 	"shunt/storage/kv"
+	"shunt/storage/links"
 	"shunt/storage/row"
 	"shunt/storage/tables"
 )
@@ -111,6 +112,25 @@ func (v *Inspection) Domains() *tables.Table { return tables.New(row.TableDomain
 // Certificates returns the table of certificates, read-only.
 func (v *Inspection) Certificates() *tables.Table {
 	return tables.New(row.TableCertificates, v.r, nil)
+}
+
+// ReadRecord returns the record of a link, also of a tombstone: see engine.Store. The error is engine.ErrNotFound if
+// there is none.
+func (v *Inspection) ReadRecord(k engine.Key) (engine.Record, error) {
+	rec, err := links.ReadRecord(v.r, k)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		err = fmt.Errorf("storage: %w", err)
+	}
+	return rec, err
+}
+
+// BaseURL returns the base URL of the last server that ran on the store; empty: none has run.
+func (v *Inspection) BaseURL() (string, error) {
+	value, err := kv.Read(v.r, row.MetaKey(row.MetaBaseURL))
+	if err != nil || value == nil {
+		return "", err
+	}
+	return row.DecodeBaseURL(value)
 }
 
 // Identity returns the store's identity, as far as it can be read.

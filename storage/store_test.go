@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/storage/kv"
 	"shunt/storage/row"
@@ -62,6 +63,34 @@ func TestImportedHitsAreInTheLifeRowOnce(t *testing.T) {
 	expect.That(t, maps.Equal(got, map[uint64]uint64{9: 1000}), "LoadHits: got %v", got)
 }
 
+func TestHitsByDayOfAnImportAreInTheRowsOfTheirDaysOnce(t *testing.T) {
+	s := openTemp(t)
+	rec := rowtest.Link("old", 9, 7)
+	rec.Cold.ImportedHits, rec.Cold.ImportedAtMs, rec.Cold.DailyOwner = 1000, 3_600_000*24*400, 7
+	rec.Cold.Daily = daily.Pack([]daily.Hits{{Day: 300, Hits: 400}, {Day: 399, Hits: 5}})
+	other := rowtest.Link("other", 10, 7)
+	other.Cold.ImportedHits, other.Cold.DailyOwner, other.Cold.Daily = 5, 7, daily.Pack([]daily.Hits{{Day: 300, Hits: 5}})
+	apply(t, s, rowtest.Creation(rec))
+	apply(t, s, rowtest.Creation(other))
+	after := rec
+	after.Cold.Version, after.Hot.Owner = 2, 8 // another owner gets neither what was counted nor what was imported
+	apply(t, s, rowtest.Edit(rec, after))
+	for key, want := range map[string]uint64{
+		string(row.AppendLinkLifeKey(nil, 9)): 1000, string(row.AppendLinkLifeKey(nil, 10)): 5,
+		string(row.AppendLinkDayKey(nil, 9, 300)): 400, string(row.AppendLinkDayKey(nil, 9, 399)): 5, string(row.AppendLinkDayKey(nil, 10, 300)): 5,
+		string(row.AppendOwnerDayKey(nil, 7, 300)): 405, string(row.AppendOwnerDayKey(nil, 7, 399)): 5,
+		string(row.AppendImportKey(nil, 7, 24*400)): 595, // those without a day
+	} {
+		value, err := kv.Read(s.db, []byte(key))
+		expect.OK(t, err)
+		got, err := row.DecodeTallyHits(value)
+		expect.That(t, err == nil && got == want, "row %x: got %d hits, %v, want %d", key, got, err, want)
+	}
+	for _, table := range []byte{row.TableLinkDays, row.TableOwnerDays, row.TableImports} {
+		expect.Equal(t, len(rows(t, s, table)), map[byte]int{row.TableLinkDays: 3, row.TableOwnerDays: 2, row.TableImports: 1}[table], "rows of table %x", table)
+	}
+}
+
 func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 	s := openTemp(t)
 	for name, change := range map[string]func(*engine.Mutation){
@@ -71,8 +100,12 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 		"tombstone with target":  func(m *engine.Mutation) { m.Hot.Flags = engine.FlagTombstone },
 		"another code when cold": func(m *engine.Mutation) { m.Cold.Code = "other" },
 		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, engine.TextNamed("title").Max+1)) },
-		"33 tags":                func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
-		"long tag":               func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
+		"more hits by day than all": func(m *engine.Mutation) {
+			m.Cold.ImportedHits, m.Cold.Daily = 5, daily.Pack([]daily.Hits{{Day: 3, Hits: 6}})
+		},
+		"malformed hits by day": func(m *engine.Mutation) { m.Cold.ImportedHits, m.Cold.Daily = 5, "x" },
+		"33 tags":               func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
+		"long tag":              func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
 	} {
 		m := rowtest.Creation(rowtest.Link("code", 1, 1))
 		change(&m)

@@ -139,6 +139,8 @@ type Link struct {
 	Card           *Card     `json:"card,omitempty"`          // nil: none
 	Warnings       []Warning `json:"warnings,omitempty"`      // of a link that was just made or changed
 	Hits           uint64    `json:"hits"`
+	// Daily has the hits by day, in an export that asks for them. They may be fewer than Hits: not all have a day.
+	Daily []DayHits `json:"daily,omitempty"`
 	// Unique is the number of different visitors; nil if it was not asked for.
 	Unique *uint64 `json:"unique,omitempty"`
 	// Version changes with every edit, but not with hits. It is set where one link was read, made
@@ -146,6 +148,12 @@ type Link struct {
 	Version uint64 `json:"-"`
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
+}
+
+// DayHits are the hits of a day of the server's time zone.
+type DayHits struct {
+	Day  string `json:"day"` // such as 2026-03-01
+	Hits uint64 `json:"hits"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -104,6 +104,7 @@ func setGiven(query url.Values, name, value string) {
 type ExportQuery struct {
 	Unique bool // with the number of visitors of each link
 	Hashes bool // with the hashes of passwords, for admins
+	Daily  bool // with the hits of each day
 }
 
 // ExportCSV is Export as a table: a column for each field of a link object, by its name. It is complete only if reading
@@ -128,6 +129,9 @@ func (q *ExportQuery) call() call {
 	var includes []string
 	if q.Unique {
 		includes = append(includes, "unique")
+	}
+	if q.Daily {
+		includes = append(includes, "daily")
 	}
 	if q.Hashes {
 		includes = append(includes, "password_hash")

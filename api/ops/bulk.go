@@ -62,7 +62,9 @@ func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) 
 // importReader returns what reads the items of an import for w, whose user may own links in the domains may.
 func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains, b *Bulk) itemReader {
 	would := make(map[string]*domain.Domain) // domains that a dry run would add, by their hosts
+	days := c.keptDays()
 	return func(r *linkReader, d *engine.Draft, item []byte) error {
+		r.days = days
 		if !r.may.Limited() {
 			r.domain = w.Domain
 		}

@@ -36,6 +36,7 @@ type linkReader struct {
 	domain  engine.Domain                             // of links without one
 	which   error                                     // why a link must have one; nil: it need not
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
+	days    keptDays                                  // for hits by day of an import
 
 	asked   askedLink
 	members [28]jsonbody.Member // as many as a line of an export has; more need memory
@@ -79,6 +80,10 @@ func (r *linkReader) readImport(d *engine.Draft, text []byte) error {
 		return err
 	}
 	i := r.asked.imports
+	if sum := i.Daily.Sum(); sum > i.Hits {
+		return errDailySum(sum, i.Hits)
+	}
+	i.Daily = r.days.of(i.Daily)
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = r.now
 	}
@@ -96,7 +101,7 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	if err != nil {
 		return err
 	}
-	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now, addDomain: r.add}
+	r.asked = askedLink{policy: r.policy, domains: r.domains, now: r.now, addDomain: r.add, days: r.days}
 	var invalid engine.InvalidError
 	r.sent, _, invalid = jsonbody.AppendRead(r.sent[:0], members, &r.asked, fields)
 	invalid = append(invalid, missing(fields, r.sent)...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/api/card"
+	"shunt/api/days"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/jsontext"
@@ -226,6 +227,11 @@ var table = withKeys([]row{
 		name: "hits", imported: readHits, fixed: readOnly, // not compared, because it changes here
 		had:   func(l *Link) uint64 { return l.Hits },
 		write: func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Hits, 10) },
+	},
+	{
+		name: "daily", imported: readDaily, fixed: "is for imports", // not compared, because it grows here
+		write:   func(dst []byte, l *Link) []byte { return days.Append(dst, l.Daily) },
+		omitted: func(l *Link) bool { return !l.WithDaily },
 	},
 	{
 		name: "unique", imported: skip, fixed: readOnly,

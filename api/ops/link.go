@@ -3,6 +3,7 @@ package ops
 import (
 	"shunt/api/rules"
 	"shunt/engine"
+	"shunt/engine/daily"
 )
 
 // A Link is a link as its owner sees it, with the values that the engine does not know. Its State
@@ -14,6 +15,8 @@ type Link struct {
 	Warnings      []engine.FieldError // see warned
 	Counted       bool                // Unique is known
 	WithHash      bool                // the link object has the hash of its password
+	WithDaily     bool                // the link object has its hits by day
+	Daily         []daily.Hits        // those
 }
 
 // AppendJSON appends the link object: the fields of the table, in its order. The bytes are those

@@ -34,6 +34,7 @@ type ListQuery struct {
 	Summed bool   // with visitors as they were summed up by Page.AsOf, which costs little; not a parameter
 	Total  bool   // with the number of links of all pages
 	Hashes bool   // of an export: with the hashes of passwords, for admins
+	Daily  bool   // of an export: with the hits of each day
 
 	Listed
 }
@@ -165,7 +166,7 @@ func readUnique(q *ListQuery, value string) error {
 	return nil
 }
 
-// readExported is readUnique for an export, which also knows password_hash.
+// readExported is readUnique for an export, which also knows daily and password_hash.
 func readExported(q *ListQuery, value string) error {
 	for name := range strings.SplitSeq(value, ",") {
 		switch name {
@@ -173,8 +174,10 @@ func readExported(q *ListQuery, value string) error {
 			q.Unique = true
 		case "password_hash":
 			q.Hashes = true
+		case "daily":
+			q.Daily = true
 		default:
-			return jsonbody.FieldError("", "range", "must be unique or password_hash")
+			return jsonbody.FieldError("", "range", "must be unique, daily or password_hash")
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,11 +11,13 @@ import (
 	"unicode"
 
 	"shunt/api/card"
+	"shunt/api/days"
 	"shunt/api/domain"
 	"shunt/api/jsonbody"
 	"shunt/api/password"
 	"shunt/api/rules"
 	"shunt/engine"
+	"shunt/engine/daily"
 )
 
 // maxHitsLimit is the largest limit of hits: every JSON reader can hold whole numbers up to 2^53
@@ -32,6 +35,7 @@ type askedLink struct {
 	hadPassword bool // it is of a link that has a password
 
 	addDomain func(host string) (*domain.Domain, error) // of an import; nil: it adds none
+	days      keptDays                                  // of an import
 
 	card card.Patch // of a patch
 }
@@ -301,6 +305,38 @@ func readHits(a *askedLink, value json.RawMessage) error {
 	}
 	a.imports.Hits = uint64(n)
 	return err
+}
+
+// readDaily reads hits by day.
+func readDaily(a *askedLink, value json.RawMessage) (err error) {
+	a.imports.Daily, err = days.Read(value, a.days.today)
+	return err
+}
+
+// keptDays are the days that an import may bring along: it may name earlier ones, whose hits are in the total alone.
+type keptDays struct{ first, today uint32 }
+
+// keptDays returns the days that an import may bring along now.
+func (c *Calls) keptDays() keptDays {
+	zone := c.o.Engine.Zone()
+	_, first := c.o.Engine.KeptSince()
+	return keptDays{zone.Day(hourOf(first)), zone.Day(hourOf(c.o.Now().Add(clockSkew)))}
+}
+
+func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()/3600)) }
+
+// of returns those of p that are kept.
+func (k keptDays) of(p daily.Packed) daily.Packed {
+	all := slices.Collect(p.All())
+	if len(all) == 0 || all[0].Day >= k.first {
+		return p
+	}
+	return daily.Pack(slices.DeleteFunc(all, func(d daily.Hits) bool { return d.Day < k.first }))
+}
+
+// errDailySum is the error of hits by day that are more than all hits.
+func errDailySum(sum, hits uint64) error {
+	return engine.InvalidError{jsonbody.FieldError("daily", "range", fmt.Sprintf("must have no more hits than the link: all days have %d, and hits is %d", sum, hits))}
 }
 
 // readGiven reads who gets a link.

@@ -33,6 +33,7 @@ type foreign struct {
 	seen   map[uint64]uint64 // hashes of codes, by those of the same without case; see twin
 	seed   maphash.Seed
 	waits  []Record // of a record that is several links
+	clicks *clicks  // of the log of a dump; nil: it was not asked for
 	sum    Summary
 }
 
@@ -66,9 +67,13 @@ var errLongRecord = fmt.Errorf("has more than %d bytes", maxLineBytes)
 
 // convert adds the links of a record to those that wait.
 func (s *foreign) convert(f fields, number int64) error {
+	keyword := f["keyword"].text
 	l, at, lost, err := f.linkOf(s.system, s.o.Zone)
 	if err != nil {
 		return err
+	}
+	if s.clicks != nil {
+		s.clicks.give(&l, keyword)
 	}
 	for _, name := range lost {
 		if _, known := s.sum.Lost[name]; known || len(s.sum.Lost) < maxLost {
@@ -124,4 +129,10 @@ func (s *foreign) domainOf(host string) (domain string, ok bool) {
 func (s *foreign) Passed() int64 { return s.rows.passed() }
 
 // Summary implements Source.
-func (s *foreign) Summary() Summary { return s.sum }
+func (s *foreign) Summary() Summary {
+	sum := s.sum
+	if s.clicks != nil {
+		sum.Clicks = s.clicks.summary()
+	}
+	return sum
+}

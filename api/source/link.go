@@ -8,22 +8,29 @@ import (
 
 // A link is one as POST /import takes it.
 type link struct {
-	Code           string   `json:"code"`
-	URL            string   `json:"url"`
-	Domain         string   `json:"domain,omitempty"`
-	Title          string   `json:"title,omitempty"`
-	Note           string   `json:"note,omitempty"`
-	Tags           []string `json:"tags,omitempty"`
-	CreatedAt      string   `json:"created_at,omitempty"`
-	UpdatedAt      string   `json:"updated_at,omitempty"`
-	StartsAt       string   `json:"starts_at,omitempty"`
-	ExpiresAt      string   `json:"expires_at,omitempty"`
-	ExpiredURL     string   `json:"expired_url,omitempty"`
-	MaxHits        uint64   `json:"max_hits,omitempty"`
-	Hits           uint64   `json:"hits,omitempty"`
-	RedirectStatus int      `json:"redirect_status,omitempty"`
-	Disabled       bool     `json:"disabled,omitempty"`
-	ForwardQuery   bool     `json:"forward_query,omitempty"`
+	Code           string    `json:"code"`
+	URL            string    `json:"url"`
+	Domain         string    `json:"domain,omitempty"`
+	Title          string    `json:"title,omitempty"`
+	Note           string    `json:"note,omitempty"`
+	Tags           []string  `json:"tags,omitempty"`
+	CreatedAt      string    `json:"created_at,omitempty"`
+	UpdatedAt      string    `json:"updated_at,omitempty"`
+	StartsAt       string    `json:"starts_at,omitempty"`
+	ExpiresAt      string    `json:"expires_at,omitempty"`
+	ExpiredURL     string    `json:"expired_url,omitempty"`
+	MaxHits        uint64    `json:"max_hits,omitempty"`
+	Hits           uint64    `json:"hits,omitempty"`
+	RedirectStatus int       `json:"redirect_status,omitempty"`
+	Disabled       bool      `json:"disabled,omitempty"`
+	ForwardQuery   bool      `json:"forward_query,omitempty"`
+	Daily          []dayHits `json:"daily,omitempty"`
+}
+
+// dayHits are the hits of a day, as POST /import takes them.
+type dayHits struct {
+	Day  string `json:"day"`
+	Hits uint64 `json:"hits"`
 }
 
 // text returns the link in JSON.

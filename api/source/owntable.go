@@ -18,7 +18,7 @@ type ownTable struct{ *table }
 // Columns whose cells are numbers, true or false; and those whose cells are JSON.
 var (
 	plainColumns  = []string{"redirect_status", "owner", "max_hits", "hits", "unique", "forward_query", "forward_path", "disabled", "has_password"}
-	nestedColumns = []string{"rules", "split", "card"}
+	nestedColumns = []string{"rules", "split", "card", "daily"}
 )
 
 // Next implements Source.

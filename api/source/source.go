@@ -32,6 +32,7 @@ type Summary struct {
 	Hosts  map[string]int64 // links by the host they were at, "" if the file does not say
 	Lost   map[string]int64 // values by their name, that have no place in a link
 	Twins  []string         // codes that differ only by case from an earlier one, the first maxTwins
+	Clicks *ClicksMet       // of the log, if Options.Clicks asks for it
 }
 
 // Options decide about files that are not ours.
@@ -43,6 +44,8 @@ type Options struct {
 	// Hosts are the domains for links that were at a host. Of several hosts in a file, those of the first one need
 	// none: they name no domain then.
 	Hosts map[string]string
+	// Clicks asks for the hits by day of a dump of YOURLS; nil: its log is passed over.
+	Clicks *ClickLog
 }
 
 // Names of formats that are no system.
@@ -104,6 +107,9 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 	if len(o.Columns) > 0 && kind != inTable {
 		return nil, ErrNoTable
 	}
+	if o.Clicks != nil && kind != inDump {
+		return nil, ErrNotDump
+	}
 	if kind == ours {
 		return openLines(file, size, o.Newest)
 	}
@@ -117,7 +123,16 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 	if s := systemNamed(o.Format); s != nil {
 		system = s
 	}
-	return newForeign(from, system, kind, o), nil
+	s := newForeign(from, system, kind, o)
+	if o.Clicks != nil {
+		if system.name != yourls {
+			return nil, ErrNotDump
+		}
+		if s.clicks, err = countClicks(file, size, *o.Clicks, o.Zone); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // openRows returns the records of a file that is not ours, and what they were made with.

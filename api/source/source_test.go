@@ -28,6 +28,9 @@ func shown(s Source) string {
 		case errors.Is(err, io.EOF):
 			sum := s.Summary()
 			fmt.Fprintf(&out, "%s, status %d, hosts %v, lost %v\n", sum.Format, sum.Status, sum.Hosts, sum.Lost)
+			if sum.Clicks != nil {
+				fmt.Fprintf(&out, "clicks %+v\n", *sum.Clicks)
+			}
 			return out.String()
 		case err != nil:
 			return out.String() + "error: " + err.Error() + "\n"
@@ -52,6 +55,12 @@ func TestFilesOfOtherSystems(t *testing.T) {
 				var err error
 				o.Zone, err = time.LoadLocation(arg.Vals[0])
 				expect.OK(t, err)
+			case "log": // days of a zone from a day on
+				days, err := time.LoadLocation(arg.Vals[0])
+				expect.OK(t, err)
+				first, err := time.ParseInLocation(time.DateOnly, arg.Vals[1], days)
+				expect.OK(t, err)
+				o.Clicks = &ClickLog{Days: days, First: first, Now: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)}
 			case "host":
 				o.Hosts[arg.Vals[0]] = arg.Vals[1]
 			default:

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -19,6 +20,7 @@ type dump struct {
 	columns map[string][]string // of the tables that the dump makes
 	inRows  bool                // the next word begins a row, or ends the statement
 	given   []string            // the columns that an INSERT names
+	unread  bool                // the texts of the next words are passed over
 }
 
 func newDump(file io.ReaderAt, size int64) *dump {
@@ -137,6 +139,9 @@ func (d *dump) text(quote byte, escaped bool) (string, error) {
 		if err != nil {
 			return "", io.ErrUnexpectedEOF
 		}
+		if d.unread {
+			continue
+		}
 		if long = long || b.Len() >= maxWordBytes; !long {
 			b.WriteByte(c)
 		}
@@ -178,9 +183,9 @@ func (d *dump) plainWord(first byte) (word, error) {
 // is reports whether w is a keyword, which is in upper case.
 func (w word) is(keyword string) bool { return w.kind == 'n' && strings.ToUpper(w.text) == keyword }
 
-// row returns the next row of a table that wanted wants, by the names of its columns; io.EOF after the last one. line
-// is where it begins.
-func (d *dump) row(wanted func(table string, columns []string) bool) (f fields, line int64, refused, err error) {
+// row returns the next row of a table of which wanted returns the names of columns to keep, by these names (plainName);
+// the values of a column with an empty name are passed over. io.EOF comes after the last one. line is where it begins.
+func (d *dump) row(wanted func(table string, columns []string) []string) (f fields, line int64, refused, err error) {
 	for {
 		if !d.inRows {
 			if err := d.statement(); err != nil {
@@ -201,8 +206,8 @@ func (d *dump) row(wanted func(table string, columns []string) bool) (f fields, 
 				columns = d.columns[d.table]
 			}
 			keep := wanted(d.table, columns)
-			f, refused, err := d.values(columns, keep)
-			if err != nil || keep {
+			f, refused, err := d.values(keep)
+			if d.unread = false; err != nil || keep != nil {
 				return f, line, refused, err
 			}
 		case w.kind != ',':
@@ -211,39 +216,63 @@ func (d *dump) row(wanted func(table string, columns []string) bool) (f fields, 
 	}
 }
 
-// values reads the values of a row, after its bracket.
-func (d *dump) values(columns []string, keep bool) (f fields, refused, err error) {
+// only returns the plain names of columns, but of others than names none.
+func only(columns []string, names ...string) []string {
+	kept := plainNames(columns)
+	for i, name := range kept {
+		if !slices.Contains(names, name) {
+			kept[i] = ""
+		}
+	}
+	return kept
+}
+
+func plainNames(columns []string) []string {
+	plain := make([]string, len(columns))
+	for i, column := range columns {
+		plain[i] = plainName(column)
+	}
+	return plain
+}
+
+// values reads the values of a row, after its bracket, by the names of its columns; nil: none is wanted.
+func (d *dump) values(columns []string) (f fields, refused, err error) {
 	f = make(fields, len(columns))
 	n, depth := 0, 0
+	name := func() string {
+		if n < len(columns) {
+			return columns[n]
+		}
+		return ""
+	}
 	for {
+		d.unread = name() == ""
 		w, err := d.word()
 		switch {
 		case errors.Is(err, errLongWord):
 			refused = err
 		case err == nil && w.kind == '(': // of a function, whose first text is the value
 			depth++
-			if n < len(columns) {
-				delete(f, plainName(columns[n]))
-			}
+			delete(f, name())
 		case err == nil && depth > 0:
 			if w.kind == ')' {
 				depth--
-			} else if w.kind == 's' && keep && n < len(columns) && f[plainName(columns[n])].empty() {
-				f[plainName(columns[n])] = value{text: w.text}
+			} else if w.kind == 's' && name() != "" && f[name()].empty() {
+				f[name()] = value{text: w.text}
 			}
 		case errors.Is(err, io.EOF):
 			return nil, nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, nil, err
 		case w.kind == ')':
-			if keep && refused == nil && n+1 != len(columns) {
+			if columns != nil && refused == nil && n+1 != len(columns) {
 				refused = errRowEnd
 			}
 			return f, refused, nil
 		case w.kind == ',':
 			n++
-		case keep && n < len(columns) && (w.kind == 's' || w.kind == 'n'):
-			f[plainName(columns[n])] = value{text: w.text}
+		case name() != "" && (w.kind == 's' || w.kind == 'n'):
+			f[name()] = value{text: w.text}
 		}
 	}
 }

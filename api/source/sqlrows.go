@@ -21,13 +21,14 @@ var columnsOf = map[string][]string{"yourls": {"keyword", "url", "clicks"}, "pol
 // row of that table.
 func openDump(file io.ReaderAt, size int64) (system string, rows *sqlRows, err error) {
 	d := newDump(file, size)
-	_, _, _, err = d.row(func(_ string, columns []string) bool {
+	_, _, _, err = d.row(func(_ string, columns []string) []string {
 		for name, has := range columnsOf {
 			if isTable(columns, has) {
 				system = name
+				return []string{}
 			}
 		}
-		return system != ""
+		return nil
 	})
 	switch {
 	case system != "": // an error of that row will show again
@@ -49,7 +50,12 @@ func isTable(columns, has []string) bool {
 
 // next implements rows.
 func (s *sqlRows) next() (f fields, line int64, refused, err error) {
-	f, line, refused, err = s.dump.row(func(_ string, columns []string) bool { return isTable(columns, s.wanted) })
+	f, line, refused, err = s.dump.row(func(_ string, columns []string) []string {
+		if !isTable(columns, s.wanted) {
+			return nil
+		}
+		return plainNames(columns)
+	})
 	if errors.Is(err, io.ErrUnexpectedEOF) && !s.ended {
 		s.ended = true
 		return nil, s.dump.line, errDumpEnds, nil

@@ -29,9 +29,12 @@ var systems = []system{
 	{name: "golink", status: 302, keys: []string{"short", "long"}, refused: noTemplate},
 	{name: "rebrandly", keys: []string{"slashtag", "destination"}},
 	{name: "short.io", keys: []string{"originalurl", "path"}},
-	{name: "yourls", status: 301, heads: []string{"source", "target", "hits"}, keys: []string{"shorturl", "url", "timestamp"}},
+	{name: yourls, status: 301, heads: []string{"source", "target", "hits"}, keys: []string{"shorturl", "url", "timestamp"}},
 	{name: "polr", status: 301},
 }
+
+// yourls is the system whose dumps have a log of clicks.
+const yourls = "yourls"
 
 // other is any system.
 var other = system{}

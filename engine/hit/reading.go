@@ -58,9 +58,9 @@ func (r *reading) add(j int, t *tally.Tally, durable bool) {
 	}
 }
 
-// addImported adds the hits that a link brought along when it was imported; 0: nobody knows when.
+// addImported adds the hits that a link brought along without their days when it was imported; 0: nobody knows when.
 func (r *reading) addImported(hits uint64, atMs int64) {
-	o := Origin{ImportedHits: hits}
+	o := Origin{UndatedHits: hits}
 	if atMs != 0 {
 		o.ImportedAt = time.UnixMilli(atMs)
 	}

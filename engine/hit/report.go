@@ -78,7 +78,7 @@ func (hs *Hits) linkReport(ctx context.Context, k index.Key, id uint64, q Query)
 	return r, err
 }
 
-// Imported hits have no time, so no window has them. A report of a window says how many they are if
+// Imported hits without a day have no time, so no window has them. A report of a window says how many they are if
 // the window begins in the hour of the import or before: they were counted before that, so the window may
 // have had some of them, or all. Hours, because windows begin with one, and because they are summed up by
 // owner and hour of the import. Owners have those of links that they imported, whatever became of these
@@ -86,17 +86,17 @@ func (hs *Hits) linkReport(ctx context.Context, k index.Key, id uint64, q Query)
 
 // Origin is what figures must know of a link. It never changes.
 type Origin struct {
-	CreatedAt    time.Time // zero: the link is gone
-	ImportedHits uint64    // that an import brought along
-	ImportedAt   time.Time // when that was; zero if it is not known
+	CreatedAt   time.Time // zero: the link is gone
+	UndatedHits uint64    // that an import brought along without their days
+	ImportedAt  time.Time // when that was; zero if it is not known
 }
 
-// importedSince returns the hits that a link brought along, for a window that begins at from.
+// importedSince returns the hits that a link brought along without their days, for a window that begins at from.
 func (o *Origin) importedSince(from time.Time) uint64 {
 	if !o.ImportedAt.IsZero() && clock.HourOf(o.ImportedAt) < clock.HourOf(from) { // zero: nobody knows
 		return 0
 	}
-	return o.ImportedHits
+	return o.UndatedHits
 }
 
 // importedHits returns the hits that the links of s brought along, for a window that begins at from.

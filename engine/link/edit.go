@@ -123,6 +123,7 @@ func (ls *Links) Reset(ctx context.Context, k index.Key, g Guard) (Detail, error
 		}
 		rec = old
 		rec.Hot.ID, rec.Cold.ImportedHits, rec.Cold.ImportedAtMs = ids.next, 0, 0
+		rec.Cold.Daily, rec.Cold.DailyOwner = "", 0
 		ls.nextVersion(&rec)
 		return Mutation{Hot: rec.Hot, Cold: rec.Cold, Before: &old, ResetAtMs: ls.now().UnixMilli(), Cap: ls.newCap(&rec)}, nil
 	}, func() { detail = ls.detail(&rec) })

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"shunt/engine/daily"
 	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/search"
@@ -103,8 +104,10 @@ type Cold struct {
 	Version      uint64 // starts at 1, each edit adds one; hits do not change it
 	CreatedAtMs  int64
 	UpdatedAtMs  int64
-	ImportedHits uint64 // hits that an import brought along; included in the life row
-	ImportedAtMs int64  // when that was; 0 without ImportedHits, or if it is not known
+	ImportedHits uint64       // hits that an import brought along; included in the life row
+	ImportedAtMs int64        // when that was; 0 without ImportedHits, or if it is not known
+	Daily        daily.Packed // the part of ImportedHits whose days are known: they are in day rows, too
+	DailyOwner   uint32       // in whose day rows; 0 without Daily
 	Title        string
 	Note         string
 	Tags         []string
@@ -182,10 +185,14 @@ func AppendSearched(dst []byte, h *Hot, c *Cold) []byte {
 	return search.Fields{Code: h.Code, Title: c.Title, Tags: c.Tags, Target: h.Target}.AppendText(dst, more[:]...)
 }
 
+// UndatedHits returns the imported hits of which no day is known.
+func (c *Cold) UndatedHits() uint64 { return c.ImportedHits - min(c.ImportedHits, c.Daily.Sum()) }
+
 // keep takes from old all that no edit may change.
 func (c *Cold) keep(old *Cold) {
 	c.Key, c.Version, c.CreatedAtMs, c.UpdatedAtMs = old.Key, old.Version, old.CreatedAtMs, old.UpdatedAtMs
 	c.ImportedHits, c.ImportedAtMs, c.Reuse = old.ImportedHits, old.ImportedAtMs, old.Reuse
+	c.Daily, c.DailyOwner = old.Daily, old.DailyOwner
 	c.LastTarget, c.Newer = old.LastTarget, old.Newer
 }
 
@@ -278,11 +285,12 @@ type Draft struct {
 }
 
 // Import has the fields that only a link from elsewhere has. Its alias may differ from a taken code
-// only by case, because its address has already been published. Hits have no time: they are in the
-// link's total, and in no window.
+// only by case, because its address has already been published. Hits have no time, unless Daily has
+// their days: they are in the link's total, and in windows of whole days of the store. Nobody knows their visitors.
 type Import struct {
 	CreatedAt, UpdatedAt time.Time
 	Hits                 uint64
+	Daily                daily.Packed // of some of Hits; days that the store does not keep do no harm
 }
 
 // Guard is a condition that a link must meet for an edit or a delete.

@@ -190,6 +190,9 @@ func (d *Draft) record(now time.Time) (Record, error) {
 		if i.Hits > 0 {
 			rec.Cold.ImportedAtMs = nowMs
 		}
+		if i.Daily != "" {
+			rec.Cold.Daily, rec.Cold.DailyOwner = i.Daily, d.Owner
+		}
 		rec.Cold.UpdatedAtMs = max(i.UpdatedAt.UnixMilli(), rec.Cold.CreatedAtMs)
 	}
 	return rec, rec.normalize()
@@ -263,6 +266,7 @@ func (r *Record) normalize() error {
 	check(starts <= 0 || r.Hot.ExpiresAtMs == 0 || starts < r.Hot.ExpiresAtMs, "starts_at", "reversed", "must be before expires_at")
 	check(r.Cold.Password == "" || extras.IsPasswordHash(r.Cold.Password), "password", "format", "must be a hash")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
+	check(r.Cold.Daily.Check() == nil && r.Cold.Daily.Sum() <= r.Cold.ImportedHits, "daily", "range", "must be days that ascend, with no more hits than the link")
 	for _, text := range texts {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
 			check(false, text.Name, "too_long", "must have at most "+strconv.Itoa(text.Max)+" bytes")

@@ -3,8 +3,11 @@ package hits
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/plural"
 	"shunt/engine/zone"
 	"shunt/storage/check"
@@ -34,7 +37,7 @@ func Check(run *check.Run) check.Subject {
 	daysOf := func(name string, table, lives byte) func() (check.Part, error) {
 		return func() (check.Part, error) {
 			p, err := c.begin(name, table, lives)
-			return &days{p}, err
+			return &days{tallyPart: p}, err
 		}
 	}
 	livesOf := func() (check.Part, error) {
@@ -264,9 +267,13 @@ func (p *hours) Row(key, value []byte) error {
 	return nil
 }
 
-// days checks that a day has rows only after one of its hours is rolled up, and that the days of a link have no more
-// hits than its life.
-type days struct{ tallyPart }
+// days checks that a day has rows only after one of its hours is rolled up or if an import brought them along, that a
+// day of a link has the hits that its import brought along, and that the days of a link have no more hits than its
+// life.
+type days struct {
+	tallyPart
+	daily []daily.Hits // of subject, a link: those of the days that are not read yet
+}
 
 func (p *days) Row(key, value []byte) error {
 	id, day, err := row.SplitDayKey(key)
@@ -276,20 +283,75 @@ func (p *days) Row(key, value []byte) error {
 	}
 	if p.cold == nil || id != p.subject {
 		p.wantLife()
-		p.subject = id
+		p.wantDaily(math.MaxUint32)
 		if err := p.wantSubject(key, id); err != nil {
 			return err
 		}
+		p.readDaily(id, day)
+		p.subject = id
 	}
+	p.wantDaily(day)
 	t, ok := p.tally(key, value, id, totalKey{key[0], day})
 	if link, isTarget := p.linkOf(id); ok && isTarget && day >= p.c.sweep.FirstDay { // those before are being swept
 		p.wantLink(key, &t, row.AppendLinkDayKey(nil, link, day))
 	}
-	if last := p.c.mark.Last(); ok && day > p.c.zone.Day(last) {
+	if last := p.c.mark.Last(); ok && day > p.c.zone.Day(last) && !p.imported(id, day) {
 		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
+	}
+	if p.cold != nil {
+		p.wantImported(key, &t, id, day)
 	}
 	p.hits += t.Hits
 	return nil
+}
+
+// imported reports whether an import may have brought along a day, of an owner if one of his links did: those are read
+// before the owners.
+func (p *days) imported(id uint64, day uint32) bool {
+	if p.cold == nil {
+		return p.c.totals.has(totalKey{row.TableLinkDays, day})
+	}
+	return len(p.daily) > 0 && p.daily[0].Day == day
+}
+
+// wantDaily checks that the imported days of the link before day, which were not met, are those that are not kept.
+func (p *days) wantDaily(day uint32) {
+	for ; len(p.daily) > 0 && p.daily[0].Day < day; p.daily = p.daily[1:] {
+		if d := p.daily[0]; d.Day >= p.c.sweep.FirstDay {
+			p.c.Fault(check.Where(p.name, row.AppendLinkDayKey(nil, p.subject, d.Day)), "link %d brought along %s of that day, and it has none", p.subject, inWords(d.Hits))
+		}
+	}
+}
+
+// wantImported checks that a day of a link has the hits of that day that its import brought along.
+func (p *days) wantImported(key []byte, t *row.RawTally, id uint64, day uint32) {
+	if !p.imported(id, day) {
+		return
+	}
+	if p.daily[0].Hits > t.Hits {
+		p.c.Fault(check.Where(p.name, key), "link %d brought along %s of that day, and it has %d", id, inWords(p.daily[0].Hits), t.Hits)
+	}
+	p.daily = p.daily[1:]
+}
+
+// readDaily reads which days the import of a link brought along, of whose rows day is the first here: the rows of the
+// first link of a part may begin in the part before. A record that cannot be read is reported with its table.
+func (p *days) readDaily(id uint64, day uint32) {
+	p.daily = nil
+	if p.cold == nil {
+		return
+	}
+	if _, isTarget := p.linkOf(id); isTarget {
+		return
+	}
+	if v, ok := p.cold.Find(row.AppendColdKey(nil, id)); ok {
+		if c, err := row.DecodeCold(v); err == nil {
+			p.daily = slices.Collect(c.Daily.All())
+		}
+		for p.subject == 0 && len(p.daily) > 0 && p.daily[0].Day < day {
+			p.daily = p.daily[1:]
+		}
+	}
 }
 
 func (p *days) End() error {

@@ -36,9 +36,10 @@
 // A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds
 // a row by deletion. All other rows stay until the engine purges the link.
 //
-// An import adds its hits to the life row of the link, and to a row of its owner and the hour:
-// windows have no imported hits, and answers say how many there were. These rows are not deleted, as
-// little as other rows of owners.
+// An import adds its hits to the life row of the link. Those whose days it brings along are also added to these days,
+// of the link and of its owner, in the batch of the creation: so windows of days have them, and a link has them or is
+// not there. All others are added to a row of the owner and the hour: windows do not have them, and answers say how
+// many there were. Rows of owners are not deleted.
 //
 // A purge is a mutation like any other, so it is ordered with creations under the same code. Its
 // batch removes all rows of the id and of the link's targets, including the row by deletion, so a purge

@@ -3,6 +3,8 @@ package links
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -96,39 +98,73 @@ func (b *Batch) addCold(m *engine.Mutation) {
 	kv.Set(b.batch, b.key, b.value)
 }
 
-// addImportedHits begins the life row of a link that brings hits along.
+// addImportedHits begins the life row of a link that brings hits along, and its day rows if it brings their days.
 func (b *Batch) addImportedHits(m *engine.Mutation) {
 	if m.Cold.ImportedHits > 0 {
 		b.key = row.AppendLinkLifeKey(b.key[:0], m.Hot.ID)
-		b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: m.Cold.ImportedHits})
-		kv.Merge(b.batch, b.key, b.value)
+		b.mergeHits(m.Cold.ImportedHits)
+	}
+	for d := range m.Cold.Daily.All() {
+		b.key = row.AppendLinkDayKey(b.key[:0], m.Hot.ID, d.Day)
+		b.mergeHits(d.Hits)
 	}
 }
 
-// addOwnersImports adds what creations brought along to the rows of their owners, with one operand for
-// neighbours of one owner and hour.
+// mergeHits adds hits to the row of b.key.
+func (b *Batch) mergeHits(hits uint64) {
+	b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: hits})
+	kv.Merge(b.batch, b.key, b.value)
+}
+
+// addOwnersImports adds what creations brought along to the rows of their owners: hits with their days to these days,
+// and the others with one operand for neighbours of one owner and hour.
 func (b *Batch) addOwnersImports(all []*engine.Mutation) {
+	b.addOwnersDays(all)
 	owner, hour, hits := uint32(0), uint32(0), uint64(0)
 	add := func() {
 		if hits > 0 {
 			b.key = row.AppendImportKey(b.key[:0], owner, hour)
-			b.value = row.AppendTally(b.value[:0], &engine.Tally{Hits: hits})
-			kv.Merge(b.batch, b.key, b.value)
+			b.mergeHits(hits)
 		}
 	}
 	for _, m := range all {
-		if m.Cold.ImportedHits == 0 {
+		undated := m.Cold.UndatedHits()
+		if undated == 0 {
 			continue
 		}
 		at := row.HourAt(m.Cold.ImportedAtMs)
-		sum, carry := bits.Add64(hits, m.Cold.ImportedHits, 0)
+		sum, carry := bits.Add64(hits, undated, 0)
 		if m.Hot.Owner != owner || at != hour || carry != 0 {
 			add()
-			owner, hour, sum = m.Hot.Owner, at, m.Cold.ImportedHits
+			owner, hour, sum = m.Hot.Owner, at, undated
 		}
 		hits = sum
 	}
 	add()
+}
+
+// ownerDay is a day of an owner.
+type ownerDay struct{ owner, day uint32 }
+
+// addOwnersDays adds the hits by day that creations brought along to the days of their owners, one operand a day.
+// Nearly all creations bring none.
+func (b *Batch) addOwnersDays(all []*engine.Mutation) {
+	var sums map[ownerDay]uint64
+	for _, m := range all {
+		for d := range m.Cold.Daily.All() {
+			if sums == nil {
+				sums = make(map[ownerDay]uint64)
+			}
+			of := ownerDay{m.Cold.DailyOwner, d.Day}
+			sums[of] += min(d.Hits, math.MaxUint64-sums[of])
+		}
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(sums), func(x, y ownerDay) int {
+		return cmp.Or(cmp.Compare(x.owner, y.owner), cmp.Compare(x.day, y.day))
+	}) {
+		b.key = row.AppendOwnerDayKey(b.key[:0], of.owner, of.day)
+		b.mergeHits(sums[of])
+	}
 }
 
 // addBulk writes the creations of one request, its receipt, and one entry of the audit log.
@@ -230,6 +266,10 @@ func (b *Batch) addCreation(m *engine.Mutation) {
 // two lengths, the numbers of its key, and those of its value. A cold row has the most.
 const rowHeadBytes = 79
 
+// dayRowsBytes is at most what a day that an import brings along has in a batch: the row of the link and that of the
+// owner, each with a kind, two lengths, a key of 13 bytes or of 9, and a tally of hits alone (at most 24).
+const dayRowsBytes = 80
+
 // creationBytes returns how many bytes the rows that writeCreations makes of m have at most. textBytes is the length of
 // what is searched of the link.
 func creationBytes(m *engine.Mutation, textBytes int) int {
@@ -243,7 +283,7 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 		total += rowHeadBytes + code + textBytes + 2*len(tag) // in the row by tag, and in the cold one
 	}
 	if m.Cold.ImportedHits > 0 {
-		total += 2 * rowHeadBytes // of the link's life, and of its owner
+		total += 2*rowHeadBytes + len(m.Cold.Daily) + m.Cold.Daily.Len()*dayRowsBytes // of the link's life and of its owner, and days
 	}
 	if m.Cap != nil {
 		total += rowHeadBytes

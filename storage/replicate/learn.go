@@ -145,7 +145,7 @@ func (s *Rows) collectRow(b *pebble.Batch, operation row.Operation, key, value [
 	case operation == row.OpMerge && key[0] == row.TableLinkLives:
 		kv.Merge(b, key, value)
 		return l.noteMerge(key, value)
-	case operation == row.OpMerge && key[0] == row.TableImports:
+	case operation == row.OpMerge && (key[0] == row.TableImports || key[0] == row.TableLinkDays || key[0] == row.TableOwnerDays):
 		kv.Merge(b, key, value)
 		return nil
 	case operation == row.OpDeleteRange && bytes.Compare(key, value) < 0 && value[0] == key[0]:

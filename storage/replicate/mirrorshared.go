@@ -15,8 +15,9 @@ import (
 // A node of a cluster that the log was trimmed past needs no new folder. Its figures are right: the others keep the
 // hits that it lacks, because they keep them for every node that was not forgotten. Its own hits are in its outbox. So
 // only the shared rows are those of long ago, and of these what differs is written, as at an edge of a writer. What
-// entries do to tallies follows from the cold records: a link that is new brings along the hits of its import, and of
-// one that is gone the tallies go, too.
+// entries do to tallies follows from the cold records: a link that is new brings along the hits of its import with
+// their days, and of one that is gone the tallies go, too. Only a link that was imported and purged in between leaves
+// nothing: its owner's days lack its hits by day here.
 //
 // Rejected: a backup of another node in the place of the folder. It ends the process, and takes the outbox with it.
 
@@ -42,7 +43,14 @@ func (m *mirror) noteImported(key, value []byte) error {
 	if err != nil || cold.ImportedHits == 0 {
 		return err
 	}
-	kv.Merge(m.batch, row.AppendLinkLifeKey(nil, id), row.AppendTally(nil, &engine.Tally{Hits: cold.ImportedHits}))
+	merge := func(key []byte, hits uint64) {
+		kv.Merge(m.batch, key, row.AppendTally(nil, &engine.Tally{Hits: hits}))
+	}
+	merge(row.AppendLinkLifeKey(nil, id), cold.ImportedHits)
+	for d := range cold.Daily.All() {
+		merge(row.AppendLinkDayKey(nil, id, d.Day), d.Hits)
+		merge(row.AppendOwnerDayKey(nil, cold.DailyOwner, d.Day), d.Hits)
+	}
 	l := &m.rows.shared.learned
 	l.Hits = append(l.Hits, engine.ImportedHits{ID: id, Hits: cold.ImportedHits})
 	return nil

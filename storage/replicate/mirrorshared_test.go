@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/storage/clusterlog"
 	"shunt/storage/kv"
@@ -84,6 +85,7 @@ func changesOf(t *testing.T, leader *Store, log *chainLog, seed uint64) (away []
 		if i%6 == 2 {
 			imported := rowtest.Creation(rowtest.Link(fmt.Sprintf("imported-%d", i), 500+i, 1, "tag"))
 			imported.Cold.ImportedHits, imported.Cold.ImportedAtMs = 1000+i, 3_600_000*24*700
+			imported.Cold.Daily, imported.Cold.DailyOwner = daily.Pack([]daily.Hits{{Day: 300, Hits: 400}, {Day: 301 + uint32(i), Hits: 500 + i}}), 1
 			imported.Cold.Reuse = true
 			imported.By = &engine.By{AtMs: 1000, User: 1, Name: "ann", RequestID: "r"}
 			apply(t, leader, imported)

@@ -63,7 +63,7 @@ func State(v *storage.Inspection) (*SharedState, error) {
 func sharedHash(r pebble.Reader, ofEdge bool) (sum [sha256.Size]byte, err error) {
 	h, length := sha256.New(), make([]byte, 0, 8)
 	err = kv.Each(r, row.Range{}, func(key, value []byte) (_ bool, err error) {
-		if !row.Shared(key) || ofEdge && !row.KeptByEdge(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays || key[0] == row.TableSummaries {
+		if !row.Shared(key) || ofEdge && !row.KeptByEdge(key) || key[0] == row.TableLinkLives || key[0] == row.TableLinkDays || key[0] == row.TableOwnerDays || key[0] == row.TableSummaries {
 			return true, nil
 		}
 		if ofEdge && key[0] == row.TableCold {

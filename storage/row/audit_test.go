@@ -73,6 +73,9 @@ func TestAuditEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		e.By.AtMs = rapid.Int64Range(1, maxAuditMs).Draw(t, "at")
 		written := AppendAudit(nil, &e)
 		e.Before.Cold.Password, e.After.Cold.Password = "", "" // they are nobody's but the link's
+		for _, rec := range []*engine.Record{e.Before, e.After} {
+			rec.Cold.Daily, rec.Cold.DailyOwner = "", 0
+		}
 		got, err := DecodeAudit(e.Stamp, written)
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, e), "got %+v, %v, want %+v", got, err, e)
 	})

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/engine/extras"
 )
@@ -172,6 +173,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold, that decides":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42}), "01 04636f6465 02 00 00 07012a"},
 		"tombstone":           {AppendHot(nil, &goldenTombstone), "01 20 05 07 82a0abfef962"},
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
+		"cold, with days":     {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 300, Daily: daily.Pack([]daily.Hits{{Day: 300, Hits: 1}, {Day: 301, Hits: 200}}), DailyOwner: 129}), "01 04636f6465 02 00 00 0102ac02 0b08 8101 ac0201 01c801"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
 		"cold, to reuse":      {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42, Reuse: true, Newer: "\x63\x01a"}), "01 04636f6465 02 00 00 07012a 080101 630161"},
 		"cold, locked":        {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, Password: aHash}), "01 04636f6465 02 00 00 0912246172676f6e32696424763d313924786162"},
@@ -287,6 +289,10 @@ func genCold() *rapid.Generator[engine.Cold] {
 		if c.ImportedHits > 0 {
 			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")
 		}
+		if hits := c.ImportedHits; hits > 2 && rapid.Bool().Draw(t, "has days") {
+			c.Daily = daily.Pack([]daily.Hits{{Day: rapid.Uint32Range(1, 50_000).Draw(t, "day"), Hits: hits / 2}, {Day: 60_000, Hits: hits / 2}})
+			c.DailyOwner = rapid.Uint32().Draw(t, "owner of days")
+		}
 		if tags := rapid.SliceOfN(genText(engine.MaxTagBytes), 0, engine.MaxTags).Draw(t, "tags"); len(tags) > 0 {
 			c.Tags = tags
 		}
@@ -305,7 +311,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatalf("hot: got %+v, %v, want %+v", got, err, hot)
 		}
 		cold := genCold().Draw(t, "cold")
-		if hits, atMs, err := ImportOf(AppendCold(nil, &cold)); err != nil || hits != cold.ImportedHits || atMs != cold.ImportedAtMs {
+		if hits, atMs, err := ImportOf(AppendCold(nil, &cold)); err != nil || hits != cold.UndatedHits() || atMs != cold.ImportedAtMs {
 			t.Fatalf("import of %+v: got %d at %d, %v", cold, hits, atMs, err)
 		}
 		if got, err := DecodeCold(AppendCold(nil, &cold)); err != nil || !reflect.DeepEqual(got, cold) {
@@ -318,6 +324,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		receipt.Link.Hot.Key, receipt.Link.Cold.ImportedHits = cold.Key, receipt.Hits
 		receipt.Link.Cold.Password = "" // it is nobody's but the link's
+		receipt.Link.Cold.Daily, receipt.Link.Cold.DailyOwner = "", 0
 		got, err := DecodeReceipt(receipt.RequestKey, AppendReceipt(nil, &receipt, &hot, &cold))
 		expect.MustThat(t, err == nil && reflect.DeepEqual(got, receipt), "receipt: got %+v, %v, want %+v", got, err, receipt)
 		entry := engine.LinkEntry{

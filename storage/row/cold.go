@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"shunt/engine"
+	"shunt/engine/daily"
 )
 
 const coldVersion = 1
@@ -25,6 +27,7 @@ const (
 	coldReuse      // 1
 	coldPassword   // a hash
 	coldCard       // strings: title, description, image
+	coldDaily      // the owner whose days they are, a number, and daily.Packed
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -73,12 +76,16 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Card != (engine.Card{}) {
 		dst = appendField(dst, coldCard, appendString(appendString(appendString(nil, c.Card.Title), c.Card.Description), c.Card.Image))
 	}
+	if c.Daily != "" {
+		dst = appendField(dst, coldDaily, append(binary.AppendUvarint(number[:0], uint64(c.DailyOwner)), c.Daily...))
+	}
 	return append(dst, c.Newer...)
 }
 
-// appendShown appends what others than the link itself may keep of a cold record: no hash of a password.
+// appendShown appends what others than the link itself may keep of a cold record: no hash of a password, and no hits by
+// day, which would make every entry about the link longer.
 func appendShown(dst []byte, c engine.Cold) []byte {
-	c.Password = ""
+	c.Password, c.Daily, c.DailyOwner = "", "", 0
 	return AppendCold(dst, &c)
 }
 
@@ -124,8 +131,8 @@ func DecodeCold(v []byte) (engine.Cold, error) {
 	return c, r.end()
 }
 
-// ImportOf returns the hits that the link of a cold record brought along, and when (ms; 0: it is not known). It checks
-// no other field.
+// ImportOf returns the hits that the link of a cold record brought along without their days, and when (ms; 0: it is not
+// known). It checks no other field.
 func ImportOf(v []byte) (hits uint64, atMs int64, err error) {
 	r := readValue("cold record", v, coldVersion)
 	r.bytes(engine.MaxCodeBytes)
@@ -135,12 +142,14 @@ func ImportOf(v []byte) (hits uint64, atMs int64, err error) {
 	var c engine.Cold
 	for len(r.rest) > 0 {
 		field := r.uvarint()
-		if field > coldImportedAt {
+		if field > coldImportedAt && c.ImportedHits == 0 || field > coldDaily {
 			break
 		}
-		r.readField(&c, field, r.bytes(len(r.rest)))
+		if value := r.bytes(len(r.rest)); field <= coldImportedAt || field == coldDaily {
+			r.readField(&c, field, value)
+		}
 	}
-	return c.ImportedHits, c.ImportedAtMs, r.err
+	return c.UndatedHits(), c.ImportedAtMs, r.err
 }
 
 // readField reads the value of a known field into c.
@@ -178,6 +187,11 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 		c.Card.Description = string(in.bytes(engine.MaxCardDescriptionBytes))
 		c.Card.Image = string(in.bytes(engine.MaxCardImageBytes))
 		in.require(c.Card.Title != "")
+	case coldDaily:
+		owner := in.uvarint()
+		in.require(owner <= math.MaxUint32)
+		c.DailyOwner, c.Daily = uint32(owner), daily.Packed(in.remaining(len(in.rest)))
+		in.require(c.Daily != "" && checkDaily(c) == nil)
 	default:
 		text := coldTexts[field]
 		if in.require(text.Name != ""); text.Name != "" {
@@ -207,6 +221,17 @@ func ColdOfEdge(v []byte) ([]byte, error) {
 	return AppendCold(nil, &engine.Cold{Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, Card: c.Card}), nil
 }
 
+// checkDaily returns an error for hits by day that are not among the imported hits.
+func checkDaily(c *engine.Cold) error {
+	if err := c.Daily.Check(); err != nil {
+		return err
+	}
+	if sum := c.Daily.Sum(); sum > c.ImportedHits {
+		return fmt.Errorf("%d imported hits by day of %d", sum, c.ImportedHits)
+	}
+	return nil
+}
+
 // checkCold returns an error for a cold record that could be written but not read back.
 func checkCold(c *engine.Cold) error {
 	for field, text := range coldTexts {
@@ -219,6 +244,9 @@ func checkCold(c *engine.Cold) error {
 	}
 	if len(c.Newer) > maxNewerBytes {
 		return fmt.Errorf("fields of a newer program of %d bytes", len(c.Newer))
+	}
+	if err := checkDaily(c); err != nil {
+		return err
 	}
 	if c.Password != "" && !engine.IsPasswordHash(c.Password) {
 		return errors.New("a password that is no hash")

@@ -68,8 +68,9 @@ const LayoutVersion = 3
 // A link that was made to be reused has a row by which the next create finds it: see engine/link. The hash has no key,
 // so that nodes and restores agree on it.
 //
-// Imports have the hits that an owner's links brought along when they were imported. They have no time, so
-// they are in no row of an hour or a day.
+// Imports have the hits that an owner's links brought along when they were imported, without those whose days came
+// along: these are in rows of days, and the cold record has them, too. The others have no time, so they are in no row
+// of an hour or a day.
 //
 // A summary has what lists sort a link by, in the order of the rows by owner, so that both are read side by side. Due
 // are those of links whose lives grew in an hour since; each node makes its own.
@@ -163,15 +164,15 @@ const IDCounterBits = 48
 func MetaKey(name byte) []byte { return []byte{TableMeta, name} }
 
 // Shared reports whether the row of a key is the same on all nodes of a cluster, or, of a tally or a summary, whether
-// other nodes may write into it: an import begins a link's life, and a purge ends it. An empty key is
-// of no row.
+// other nodes may write into it: an import begins a link's life, perhaps with days of the link and its owner, and a
+// purge ends it. An empty key is of no row.
 func Shared(key []byte) bool {
 	if len(key) == 0 {
 		return false
 	}
 	switch key[0] {
 	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReuse, TableReceipts, TableAccounts, TableDomains, TableCertificates,
-		TableAudit, TableLinkLives, TableLinkDays, TableImports, TableSummaries:
+		TableAudit, TableLinkLives, TableLinkDays, TableOwnerDays, TableImports, TableSummaries:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound

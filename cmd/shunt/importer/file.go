@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -38,6 +39,27 @@ func open(name string, stdin io.Reader) (f *file, err error) {
 			f.bytes, f.modified = info.Size(), info.ModTime()
 			f.size, err = f.unpack()
 		}
+	}
+	if err != nil {
+		_ = f.Close() // also of a nil File
+		return nil, err
+	}
+	return f, nil
+}
+
+// fetched makes a file of what fetch writes, which name names.
+func fetched(name string, fetch func(to io.Writer) error) (f *file, err error) {
+	f = &file{name: console.Printable(name), spooled: true}
+	if f.File, err = os.CreateTemp("", "shunt-import-"); err == nil {
+		err = os.Remove(f.Name())
+	}
+	if err == nil {
+		buffered := bufio.NewWriterSize(f, 1<<20)
+		err = errors.Join(fetch(buffered), buffered.Flush())
+	}
+	if err == nil {
+		f.size, err = f.Seek(0, io.SeekEnd)
+		f.bytes = f.size
 	}
 	if err != nil {
 		_ = f.Close() // also of a nil File

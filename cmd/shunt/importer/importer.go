@@ -33,6 +33,7 @@ func (d Done) Links() int { return d.Created + d.Existing + d.Failed }
 type Import struct {
 	File    string // - is Stdin
 	Stdin   io.Reader
+	Fetch   func(ctx context.Context, to io.Writer) error // gets what is imported from elsewhere, which File names; nil: File is read
 	Stderr  io.Writer
 	Refused string // the file for all refused records; empty: none
 	Rules   string // the file for rules of a proxy, which redirects those of refused records that have an address; empty: none
@@ -68,7 +69,7 @@ const answerPatience = 5 * time.Second
 // sent, and returns ErrInterrupted. It returns what has been done also with an error; if
 // resumable, a later run with Resume goes on there.
 func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error) {
-	if x.file, err = open(x.File, x.Stdin); err != nil {
+	if x.file, err = x.open(ctx); err != nil {
 		return Done{}, false, err
 	}
 	defer x.file.Close()
@@ -91,13 +92,25 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 	return x.mark.Done, err != nil && x.resumable, err
 }
 
+// open opens what is imported.
+func (x *Import) open(ctx context.Context) (*file, error) {
+	if x.Fetch != nil {
+		return fetched(x.File, func(to io.Writer) error { return x.Fetch(ctx, to) })
+	}
+	return open(x.File, x.Stdin)
+}
+
 // as tells how the file is read.
 func (x *Import) as() string {
 	o := &x.Format
-	if o.Zone == nil || o.Zone == time.UTC && o.Format == "" && len(o.Columns)+len(o.Hosts) == 0 {
+	if o.Zone == nil || o.Zone == time.UTC && o.Format == "" && len(o.Columns)+len(o.Hosts) == 0 && o.Clicks == nil {
 		return ""
 	}
-	return fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
+	as := fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
+	if o.Clicks != nil {
+		as += " log"
+	}
+	return as
 }
 
 // begin returns the mark from which to go on; nil: from the beginning.

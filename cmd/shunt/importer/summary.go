@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"shunt/api/client"
@@ -16,13 +17,14 @@ import (
 // A Summary is what an import tells at its end, of this run.
 type Summary struct {
 	Done
-	DryRun         bool             `json:"dry_run,omitempty"` // nothing was changed
-	Format         string           `json:"format,omitempty"`
-	RedirectStatus int              `json:"redirect_status,omitempty"` // that links were given, since their system has it
-	Reasons        map[string]int   `json:"reasons,omitempty"`         // of refusals
-	Hosts          map[string]int64 `json:"hosts,omitempty"`           // links by the host they were at
-	NoPlace        map[string]int64 `json:"no_place,omitempty"`        // values that no link here has, by their name
-	CaseTwins      []string         `json:"case_twins,omitempty"`      // codes that differ only by case from another one
+	DryRun         bool              `json:"dry_run,omitempty"` // nothing was changed
+	Format         string            `json:"format,omitempty"`
+	RedirectStatus int               `json:"redirect_status,omitempty"` // that links were given, since their system has it
+	Reasons        map[string]int    `json:"reasons,omitempty"`         // of refusals
+	Hosts          map[string]int64  `json:"hosts,omitempty"`           // links by the host they were at
+	NoPlace        map[string]int64  `json:"no_place,omitempty"`        // values that no link here has, by their name
+	CaseTwins      []string          `json:"case_twins,omitempty"`      // codes that differ only by case from another one
+	Clicks         *source.ClicksMet `json:"clicks,omitempty"`          // of a log
 }
 
 // maxReasons bounds the kinds of refusals that are told apart.
@@ -49,6 +51,7 @@ func (x *Import) Summary() Summary {
 	if x.met != nil {
 		met := x.met.Summary()
 		s.Format, s.RedirectStatus, s.Hosts, s.NoPlace, s.CaseTwins = met.Format, met.Status, met.Hosts, met.Lost, met.Twins
+		s.Clicks = met.Clicks
 	}
 	return s
 }
@@ -76,7 +79,31 @@ func (s *Summary) String() string {
 	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts) })
 	add("no place for", len(s.NoPlace), func() string { return counted(s.NoPlace) })
 	add("differ only by case", len(s.CaseTwins), func() string { return console.Printable(strings.Join(s.CaseTwins, ", ")) })
+	if s.Clicks != nil {
+		lines = append(lines, clicksText(s.Clicks)...)
+	}
 	return strings.Join(lines, "\n")
+}
+
+// clicksText tells what was met of a log of clicks.
+func clicksText(c *source.ClicksMet) []string {
+	text := "clicks in the log: " + strconv.FormatInt(c.All, 10)
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{c.NoLink, "of codes without a link here"}, {c.NotKept, "on days that are not kept, so they are in totals only"},
+		{c.NoDay, "without a time that can be right, so they are in totals only"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf("; %d %s", part.n, part.what)
+		}
+	}
+	lines := []string{text}
+	if c.Early > 0 {
+		lines = append(lines, fmt.Sprintf("warning: %s clicked before it was made, so some times are of another zone: see --source-tz", plural.Of(int(c.Early), "link was", "links were")))
+	}
+	return lines
 }
 
 // counted lists names with their numbers, the most frequent first.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -131,8 +132,9 @@ func warn(stderr io.Writer, command string, link *client.Link) {
 
 func newEdit(stdout, stderr io.Writer) *cobra.Command {
 	where, given, options, asJSON, owner := reach.Target{}, map[string]any{}, []client.Option(nil), false, ""
+	of := filter{}
 	cmd := &cobra.Command{
-		Use:   "edit CODE…",
+		Use:   "edit CODE… | --with-tag TAG --yes",
 		Short: "Change links",
 		Long: `Change the given fields of links, and print them as 'shunt show' does. Everything else stays: the code,
 the hits, and the fields that are not given. Given tags replace all tags of a link. CODE may be the
@@ -142,6 +144,9 @@ is 1.
 With --if-match one link is changed only if it still has that version, which 'shunt show' prints: if
 somebody has edited it meanwhile, nothing changes and the exit code is 1.
 
+With a filter instead of codes (--with-tag, --state, --q and so on), it lists the codes of the links that it
+has, at most 100,000, and changes nothing; with --yes it changes them. They are your links.
+
 An admin may give any user's link to another user, with --owner: the link's figures go with it. What was
 counted so far stays in the sums of the former owner.
 ` + reach.WhereTokensAre,
@@ -149,8 +154,9 @@ counted so far stays in the sums of the former owner.
   shunt edit spring --tag campaign --tag print --max-hits none
   shunt edit spring --forward-query --status 307 --if-match 3
   shunt edit spring --title '' --json
-  shunt edit spring summer --owner ann@example.com`,
-		Args: usage.OneOrMore("CODE"),
+  shunt edit spring summer --owner ann@example.com
+  shunt edit --with-tag campaign --state active --expires 2026-12-31 --yes`,
+		Args: of.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changesOwner := cmd.Flags().Changed("owner")
 			if len(given) == 0 && !changesOwner {
@@ -159,20 +165,32 @@ counted so far stays in the sums of the former owner.
 			if changesOwner && strings.TrimSpace(owner) == "" {
 				return settings.UsageErrorf("--owner must be the e-mail address or the ID of a user, not empty")
 			}
-			if len(args) > 1 && len(options) > 0 {
+			filtered := of.given(cmd)
+			if (len(args) > 1 || filtered) && len(options) > 0 {
 				return settings.UsageErrorf("--if-match needs one link, because each has a version of its own")
 			}
-			p := &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
-			return editLinks(cmd.Context(), &where, args, given, options, owner, p, stderr)
+			e := &editor{
+				given: given, options: options, owner: owner, stderr: stderr, p: &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1},
+			}
+			if filtered {
+				e.quiet = !asJSON
+				e.p.several = true
+				return of.each(cmd.Context(), &where, "edit", "changed", stdout, stderr, e.editor(cmd.Context()))
+			}
+			return withLinks(cmd.Context(), &where, "edit", args, stderr, e.editor(cmd.Context()))
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
 	linkflags.Add(fs, given, false)
+	of.add(cmd, "with-tag", "change")
+	settings.Var(fs, &of.domain, "domain", "HOST", "", "with a filter: "+domainOfLinks, func(text string) ([]client.Option, error) {
+		return []client.Option{client.InDomain(text)}, nil
+	})
 	settings.Var(fs, &options, "if-match", "VERSION", "", "only if the link has this version, which 'shunt show' prints", parseVersion)
 	fs.StringVar(&owner, "owner", "", "give the link to this `USER`: an e-mail address or an ID (for admins)")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")
-	settings.MarkArguments(fs, "if-match", "owner", "json")
+	settings.MarkArguments(fs, "domain", "if-match", "owner", "json")
 	return cmd
 }
 
@@ -185,24 +203,50 @@ func parseVersion(text string) ([]client.Option, error) {
 	return []client.Option{client.IfVersion(version)}, nil
 }
 
-func editLinks(
-	ctx context.Context, where *reach.Target, names []string, given map[string]any, options []client.Option, owner string,
-	p *severalPrinter, stderr io.Writer,
-) error {
-	return withLinks(ctx, where, "edit", names, stderr, func(c *reach.Connection, l namedLink) error {
-		if owner != "" {
-			u, err := users.FindOrID(ctx, c, owner)
-			if err != nil {
-				return err
-			}
-			given["owner"], owner = u.ID, ""
-			options = append(options, client.AnyOwner())
-		}
-		var link client.Link
-		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(l.code), given, &link, l.in(options...)...); err != nil {
+// An editor changes links, one after the other or several at once.
+type editor struct {
+	given   map[string]any
+	options []client.Option
+	owner   string // empty: they stay with theirs
+	quiet   bool   // links are not printed
+	stderr  io.Writer
+
+	mu sync.Mutex // of all below, and of given and options until the owner is found
+	p  *severalPrinter
+}
+
+// editor returns what changes a link.
+func (e *editor) editor(ctx context.Context) func(*reach.Connection, namedLink) error {
+	return func(c *reach.Connection, l namedLink) error {
+		if err := e.findOwner(ctx, c); err != nil {
 			return err
 		}
-		warn(stderr, "edit", &link)
-		return p.print(link.Raw, linkText(&link))
-	})
+		var link client.Link
+		if err := c.Do(ctx, http.MethodPatch, "/links/"+url.PathEscape(l.code), e.given, &link, l.in(e.options...)...); err != nil {
+			return err
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		warn(e.stderr, "edit", &link)
+		if e.quiet {
+			return nil
+		}
+		return e.p.print(link.Raw, linkText(&link))
+	}
+}
+
+// findOwner finds, once, the user who gets the links.
+func (e *editor) findOwner(ctx context.Context, c *reach.Connection) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.owner == "" {
+		return nil
+	}
+	u, err := users.FindOrID(ctx, c, e.owner)
+	if err != nil {
+		return err
+	}
+	e.given["owner"], e.owner = u.ID, ""
+	e.options = append(e.options, client.AnyOwner())
+	return nil
 }

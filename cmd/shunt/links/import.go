@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,7 @@ import (
 	"shunt/cmd/shunt/linkflags"
 	"shunt/cmd/shunt/reach"
 	"shunt/cmd/shunt/settings"
-	"shunt/cmd/shunt/usage"
+	"shunt/cmd/shunt/shlink"
 	"shunt/engine/plural"
 )
 
@@ -44,12 +45,14 @@ type importAsked struct {
 	columns []string // FIELD=COLUMN
 	hosts   []string // HOST=DOMAIN
 	zone    string
+	log     bool           // of clicks
+	from    *shlink.Server // nil: a file
 }
 
 func newImport(stdout, stderr io.Writer) *cobra.Command {
-	where, asked := reach.Target{}, importAsked{}
+	where, asked, from := reach.Target{}, importAsked{}, importFrom{}
 	cmd := &cobra.Command{
-		Use:   "import FILE",
+		Use:   "import FILE | --from URL",
 		Short: "Import links made elsewhere",
 		Long: `Import links with their codes, times and hits. FILE is an export of shunt, or what another system has
 given out, also packed by gzip or zstd; - is standard input. Its content tells what it is:
@@ -66,6 +69,9 @@ given out, also packed by gzip or zstd; - is standard input. Its content tells w
   Polr            a dump of MySQL
   _redirects, a map of nginx
 
+--from fetches the links of a Shlink server itself, from its API, whose key is in the file of --key-file or in
+SHUNT_SOURCE_KEY. Only if all have come they are imported.
+
 Several pages of an API may be one after the other in one file. Run it with --dry-run first: it says
 what would happen, and changes nothing. It does not see codes that are twice in a file, but for those
 within 1,000 records.
@@ -77,10 +83,15 @@ Exports as lines of JSON, and such lines whose first is newer than the last, hav
 they are imported from the last line to the first, so that lists have the same order. All other files
 are imported as they stand.
 
+--log also reads the table of clicks of a dump of YOURLS, and makes hits by day of it. Addresses and
+browsers are passed over. Days that the server does not keep count in the total only (--keep-days). YOURLS
+writes times in UTC since 1.7.2; for an older one, say with --source-tz which zone its server had.
+
 A refused record stops no other and makes the exit code 1. The first 100 are reported on standard
 error with their numbers; --rejects writes all of them into a file, --redirects rules for nginx that
-keep them working. The links become yours, or another user's with --owner. Hits count in the total;
-their times and visitors are not in such a file. Only admins may import.
+keep them working. The links become yours, or another user's with --owner. Hits count in the total, and on
+their days if the file has daily (an export with --daily has); visitors are not in such a file. Only
+admins may import.
 
 An import that was cut (by Ctrl-C, a kill, or a server that is gone for long) goes on with --resume
 where it was cut, to the same server. Until it is done, how far it has come is in FILE.shunt-import.
@@ -92,9 +103,20 @@ made again.
   shunt import --map-domain go.brand.example=brand.example bitly.json
   shunt import links.ndjson
   shunt import --resume links.ndjson
+  shunt import --log yourls.sql.gz
+  shunt import --from https://shlink.example --key-file shlink.key --dry-run
   shunt export --server https://old.example > links.ndjson && shunt import links.ndjson --owner 3`,
-		Args: usage.Exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: from.check,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if from.address != "" {
+				if asked.resume {
+					return settings.UsageErrorf("--resume needs a file; an import with --from begins at the beginning, which is safe")
+				}
+				if asked.from, err = from.server(); err != nil {
+					return err
+				}
+				args = []string{from.address}
+			}
 			if asked.resume && args[0] == "-" {
 				return settings.UsageErrorf("--resume needs a file, because standard input can be read only once")
 			}
@@ -107,6 +129,7 @@ made again.
 	}
 	reach.AddSettings(cmd, &where)
 	asked.addFlags(cmd)
+	from.add(cmd)
 	return cmd
 }
 
@@ -122,9 +145,10 @@ func (a *importAsked) addFlags(cmd *cobra.Command) {
 	fs.StringArrayVar(&a.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
 	fs.StringArrayVar(&a.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
 	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
+	fs.BoolVar(&a.log, "log", false, "of a dump of YOURLS: clicks become hits by day")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would happen, and change nothing")
 	fs.BoolVar(&a.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "dry-run", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "log", "dry-run", "json")
 }
 
 // options returns the options of the calls.
@@ -191,12 +215,21 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	var told importer.Summary
 	var resumable bool
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
+		if asked.log {
+			if asked.format.Clicks, err = clickLog(ctx, c); err != nil {
+				return err
+			}
+		}
 		x := &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
 			Rules: asked.rules, Format: asked.format, DryRun: asked.dryRun,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.options()...)
 			},
+		}
+		if asked.from != nil {
+			x.Fetch = fetch(asked.from, stderr)
+			x.Format.Format = cmp.Or(x.Format.Format, "shlink")
 		}
 		done, resumable, err = x.Run(ctx)
 		told = x.Summary()
@@ -218,6 +251,19 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		err = fmt.Errorf("import: refused: %d of %s%s", done.Failed, plural.Of(done.Links(), "link", "links"), hint)
 	}
 	return err
+}
+
+// clickLog returns what a log of clicks is read for: the days that the server keeps, in its time zone.
+func clickLog(ctx context.Context, c *reach.Connection) (*source.ClickLog, error) {
+	kept, err := c.OwnerStats(ctx, client.OwnerStatsQuery{StatsQuery: client.StatsQuery{From: time.Unix(1, 0)}})
+	if err != nil {
+		return nil, fmt.Errorf("asking which days the server keeps: %w", err)
+	}
+	zone, err := time.LoadLocation(kept.Zone)
+	if err != nil {
+		return nil, fmt.Errorf("the server counts days of a time zone that this machine does not know: %w", err)
+	}
+	return &source.ClickLog{Days: zone, First: kept.From, Now: time.Now()}, nil
 }
 
 // asOwner adds to an error of a file, if it is one of permission and the command has become another user

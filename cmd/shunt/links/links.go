@@ -37,6 +37,9 @@ var linkStates = []string{
 	string(client.StateBlocked), string(client.StateDisabled),
 }
 
+// listedWords lists words for a help text.
+func listedWords(words []string) string { return strings.Join(words, ", ") }
+
 // listAsked has the flags of ls.
 type listAsked struct {
 	client.LinksQuery
@@ -113,18 +116,12 @@ address finds its link.
 	}
 	reach.AddSettings(cmd, &where)
 	fs := cmd.Flags()
-	fs.StringVar(&asked.Tag, "tag", "", "only links with the `TAG`")
-	settings.WordVar(fs, (*string)(&asked.State), "state", "STATE", "",
-		"only links in the `STATE`: "+strings.Join(linkStates, ", "), linkStates...)
-	const times = "30d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z"
-	settings.Var(fs, &asked.CreatedFrom, "created-from", "TIME", "", "only links created since the `TIME`: "+times, settings.Now(settings.ParseBegin))
-	settings.Var(fs, &asked.CreatedTo, "created-to", "TIME", "", "only links created before the `TIME`, or until the end of that day", settings.Now(settings.ParseEnd))
-	fs.BoolVar(&asked.NeverHit, "never-hit", false, "only links without a hit")
+	addQuery(cmd, &asked.LinksQuery, "tag")
 	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
 	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
 	asked.add(fs, "all links", "print link objects, one per line")
 	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
-	settings.MarkArguments(fs, "tag", "state", "created-from", "created-to", "never-hit", "sort", "ascending")
+	settings.MarkArguments(fs, "sort", "ascending")
 	return cmd
 }
 
@@ -239,24 +236,36 @@ func (p *listPrinter) flush(complete bool) error {
 	return p.w.Flush()
 }
 
-func newRm(stderr io.Writer) *cobra.Command {
-	where := reach.Target{}
+func newRm(stdout, stderr io.Writer) *cobra.Command {
+	where, of := reach.Target{}, filter{}
 	cmd := &cobra.Command{
-		Use:   "rm CODE…",
+		Use:   "rm CODE… | --tag TAG --yes",
 		Short: "Delete links",
 		Long: `Delete links. Their codes stay taken for 90 days, but their owner, or an admin, may take them again. CODE may
 be the whole short address; with an address of another server nothing is deleted. A link that cannot be
 deleted is named, the others are deleted, and the exit code is 1.
+
+With a filter instead of codes (--tag, --state, --q and so on, as 'shunt ls' has them), it lists the codes of
+the links that it has, at most 100,000, and deletes nothing; with --yes it deletes them.
 ` + reach.WhereTokensAre,
 		Example: `  shunt rm spring
-  shunt rm http://127.0.0.1:8080/spring summer`,
-		Args: usage.OneOrMore("CODE"),
+  shunt rm http://127.0.0.1:8080/spring summer
+  shunt rm --tag old --state expired
+  shunt rm --tag old --state expired --yes`,
+		Args: of.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			if of.given(cmd) {
+				return of.each(ctx, &where, "rm", "deleted", stdout, stderr, func(c *reach.Connection, l namedLink) error {
+					return c.Delete(ctx, l.code, l.in(of.owner...)...)
+				})
+			}
 			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, l namedLink) error { return c.Delete(ctx, l.code, l.in()...) })
 		},
 	}
 	reach.AddSettings(cmd, &where)
+	of.add(cmd, "tag", "delete")
+	addWhose(cmd, &of.whose, "with a filter: "+ownerOfLinks, "with a filter: "+domainOfLinks, true)
 	return cmd
 }
 
@@ -314,9 +323,10 @@ or as a table with --csv; 'shunt import' takes both. If it does not exit with 0,
 	reach.AddSettings(cmd, &where)
 	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
 	cmd.Flags().BoolVar(&asked.Unique, "unique", false, "with the unique visitors of each link")
+	cmd.Flags().BoolVar(&asked.Daily, "daily", false, "with the hits of each day that is kept, at most of the last 1200; an import takes them, without visitors")
 	cmd.Flags().BoolVar(&asked.Hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")
 	cmd.Flags().BoolVar(&asCSV, "csv", false, "as CSV, with a line of headings")
-	settings.MarkArguments(cmd.Flags(), "unique", "password-hashes", "csv")
+	settings.MarkArguments(cmd.Flags(), "unique", "daily", "password-hashes", "csv")
 	return cmd
 }
 

@@ -25,6 +25,9 @@ func MarkSecret(fs *pflag.FlagSet, name string) {
 	must(fs.SetAnnotation(name, secretAnnotation, []string{}))
 }
 
+// OnCommandLine reports whether the command line gave f, and neither the environment nor the file.
+func OnCommandLine(f *pflag.Flag) bool { return f.Changed && !annotated(f, sourceAnnotation) }
+
 // IsSetting reports whether f may also be set by the environment and the file.
 func IsSetting(f *pflag.Flag) bool { return f.Name != "help" && !annotated(f, argumentAnnotation) }
 

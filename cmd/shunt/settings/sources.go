@@ -177,7 +177,7 @@ func apply(fs *pflag.FlagSet, settings map[string]given) error {
 	var errs []error
 	fs.VisitAll(func(f *pflag.Flag) {
 		from, found := settings[f.Name]
-		if f.Changed || !found {
+		if f.Changed || !found || annotated(f, argumentAnnotation) { // an argument may have the name of a setting of serve
 			return
 		}
 		if err := fs.Set(f.Name, from.text); err != nil {
