@@ -117,8 +117,8 @@ func curl(baseURL, token string) setup {
 	}
 }
 
-// bookmarklet returns a bookmark that opens the form of a new link with the address and the title of the page. It has no
-// token, since it runs in pages of others, which could read it.
+// bookmarklet returns a bookmark that opens the form of a new link with the address and the title of the page. It has
+// no token, since it runs in pages of others, which could read it.
 func bookmarklet(baseURL, form string) template.URL {
 	at, _ := json.Marshal(baseURL + form) // a string of JavaScript
 	return template.URL("javascript:void(open(" + string(at) +

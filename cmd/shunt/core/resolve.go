@@ -36,8 +36,8 @@ type Led struct {
 	HasPassword    bool         `json:"has_password,omitempty"`
 }
 
-// Resolve says where a code or a short address leads, according to a backup or to a data folder that nobody serves, which
-// people know as from. It changes nothing there.
+// Resolve says where a code or a short address leads, according to a backup or to a data folder that nobody serves,
+// which people know as from. It changes nothing there.
 func Resolve(dir, from, name string, stderr io.Writer) (led Led, err error) {
 	log := console.New(stderr, "text", slog.LevelWarn).Log
 	v, err := storage.Inspect(dir, storage.Options{Logger: log, Replicate: Replicate})
