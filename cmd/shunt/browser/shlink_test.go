@@ -39,8 +39,8 @@ func shlinkPage(t *testing.T, tools, base, token string) string {
 	return s.URL
 }
 
-// TestShlinksWebClientUsesItsDoor makes, lists and edits a short URL in Shlink's web client, and looks at its visits and
-// tags. The client has no style sheet, which comes from another tool than its script.
+// TestShlinksWebClientUsesItsDoor makes, lists and edits a short URL in Shlink's web client, and looks at its visits
+// and tags. The client has no style sheet, which comes from another tool than its script.
 func TestShlinksWebClientUsesItsDoor(t *testing.T) {
 	tools := os.Getenv("SHUNTTEST_CLIENTS")
 	if tools == "" {
