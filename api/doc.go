@@ -7,6 +7,7 @@
 //	login.go, users.go, tokens.go   the calls on sessions, users and tokens (setuplinks.go: for local commands)
 //	operations.go                   backup and check, for local commands
 //	auth                            who may call, and how often; bodylimits.go: how large a body may be
+//	doors                           ways in for clients of other link shorteners, which the router opens if told to
 //	public, dashboard.go            the pages; urlpath: which of them, or which code, a path names
 //	front.go, plain.go, detached.go requests for codes, with and without fasthttp
 //	server.go, options.go, drain.go how it all is built, set and stopped; reload.go: what can be changed meanwhile

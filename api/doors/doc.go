@@ -9,8 +9,8 @@
 // server, and that is the base URL. The paths of doors are reserved, whether a door is on or not, so no link ever has
 // one of them (engine/index/code.go). A path that is below those of two doors is for the one with the longer path.
 //
-// An edge passes all requests at its doors on, and a node of a cluster passes them to the node that leads: some protocols
-// create by GET.
+// An edge passes all requests at its doors on, and a node of a cluster passes them to the node that leads: some
+// protocols create by GET.
 //
 // A new door is a room below this folder, a row in the table, and its paths among the reserved ones.
 //

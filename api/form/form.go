@@ -79,8 +79,8 @@ func Read(body jsonbody.Body) (jsonbody.Body, error) {
 // errForm is the problem of a form that cannot be read.
 var errForm = problem.New(problem.BadRequest, "the body is not a form as its Content-Type says")
 
-// Each calls add with each field of a form, in their order, and reports whether body is one. Names and values are UTF-8.
-// Errors are those of Read, and those of add.
+// Each calls add with each field of a form, in their order, and reports whether body is one. Names and values are
+// UTF-8. Errors are those of Read, and those of add.
 func Each(body jsonbody.Body, add func(name, value string) error) (is bool, err error) {
 	switch mediaType, parameters, _ := mime.ParseMediaType(string(body.MediaType)); mediaType {
 	case encoded:

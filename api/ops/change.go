@@ -40,9 +40,9 @@ func NamedCode(text string) (string, error) {
 	return strings.Clone(code), nil
 }
 
-// Named returns the code of the link that a text names, and whose it is: that of the caller. The text is a short address
-// of this server, or a code, which is then in the domain that the caller means without one. Either may be percent-encoded.
-// Errors: engine.ErrNotFound if no link can have the code.
+// Named returns the code of the link that a text names, and whose it is: that of the caller. The text is a short
+// address of this server, or a code, which is then in the domain that the caller means without one. Either may be
+// percent-encoded. Errors: engine.ErrNotFound if no link can have the code.
 func (c *Calls) Named(caller account.Caller, text string) (code string, w Whose, err error) {
 	w = c.own(caller)
 	if text, err = url.PathUnescape(strings.TrimSpace(text)); err != nil {

@@ -36,8 +36,8 @@ type linkReader struct {
 	sent    []string
 }
 
-// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one has
-// 2 kB.
+// begin makes r, which is empty, a reader of links of a user, which the caller sends. It returns no reader, because one
+// has 2 kB.
 func (r *linkReader) begin(c *Calls, caller account.Caller, user uint32, now time.Time) {
 	r.policy, r.domains, r.user, r.now, r.may, r.state = c.o.Targets, c.o.Domains, user, now, caller.Domains, c.o.State
 	if !r.may.Limited() {

@@ -5,8 +5,8 @@
 //
 // A door is a Handler. It gets a Request, and a House once, when it is opened. It reads the request in its protocol's
 // way, names the credential and the Action, and passes to House.Do what is to be done with the caller. Do does what is
-// done for each call of the API: one Authorization field, authentication, rate limits, scope, shedding. So a door cannot
-// forget one of them. The error of Do is a problem, which the door writes in its protocol's form: House.Problem.
+// done for each call of the API: one Authorization field, authentication, rate limits, scope, shedding. So a door
+// cannot forget one of them. The error of Do is a problem, which the door writes in its protocol's form: House.Problem.
 //
 // # Secrets
 //

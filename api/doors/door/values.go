@@ -54,8 +54,8 @@ func (r *Request) Is(methods ...string) bool {
 	return false
 }
 
-// Below returns the part of the path that follows own, which is that of the door, or of a part of it, without a slash at
-// its end.
+// Below returns the part of the path that follows own, which is that of the door, or of a part of it, without a slash
+// at its end.
 func (r *Request) Below(own string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(r.Path, own), "/"), "/")
 }

@@ -4,7 +4,8 @@
 //	shorten  url, custom_ending  the short address; without an ending, the target of an earlier link gives that one again
 //	lookup   url_ending          the target; in JSON with times and clicks
 //
-// Secret links (is_secret, url_key), listLinks and updateLinks are not there. Everything is about the caller's own links.
+// Secret links (is_secret, url_key), listLinks and updateLinks are not there. Everything is about the caller's own
+// links.
 //
 // It knows package door and what that knows, and no other door.
 //

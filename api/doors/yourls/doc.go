@@ -4,8 +4,8 @@
 // # Who may
 //
 // signature is a token of this server; or else username and password are those of a user, at the cost of a password's
-// hash each time. A signature with a timestamp is refused: it is a hash of a secret that the server must be able to read
-// back, and this one keeps hashes of tokens only.
+// hash each time. A signature with a timestamp is refused: it is a hash of a secret that the server must be able to
+// read back, and this one keeps hashes of tokens only.
 //
 // # Actions
 //
@@ -22,8 +22,8 @@
 // # What differs from YOURLS
 //
 //   - Everything is about the links of the caller, and not about those of all.
-//   - A repeated target is a success, and not error:url, if it comes without a keyword; it finds links that were made by
-//     a door, or with reuse in the API. With another title it makes another link. Clients that treat error:url as a
+//   - A repeated target is a success, and not error:url, if it comes without a keyword; it finds links that were made
+//     by a door, or with reuse in the API. With another title it makes another link. Clients that treat error:url as a
 //     failure were broken by it.
 //   - ip is always empty: nobody's address is kept. No page is fetched for a title.
 //   - Sums are of the links that are there and of the hits in the days that are kept.

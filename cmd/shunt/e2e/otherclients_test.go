@@ -10,9 +10,9 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestClientsOfOtherShortenersWorkAsTheyAre runs programs that use clients from npm, as their authors published them, on
-// a server with its doors open. Each program of testdata/clients checks what it gets. None of what they do may be in a
-// log of the server.
+// TestClientsOfOtherShortenersWorkAsTheyAre runs programs that use clients from npm, as their authors published them,
+// on a server with its doors open. Each program of testdata/clients checks what it gets. None of what they do may be in
+// a log of the server.
 func TestClientsOfOtherShortenersWorkAsTheyAre(t *testing.T) {
 	tools := os.Getenv("SHUNTTEST_CLIENTS")
 	if tools == "" {
