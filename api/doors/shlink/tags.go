@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -208,10 +209,13 @@ func finished(a *asked, changed ops.Retagged, err error) error {
 	case err != nil:
 		return err
 	case !changed.Complete:
-		return problem.New(problem.Overloaded, "so many links have the tag that some still have it; send the request again")
+		return errTagsLeft
 	}
 	return done(a)
 }
+
+// errTagsLeft is the error of a change of tags that is not at its end. Whoever sends it again goes on with it.
+var errTagsLeft = problem.New(problem.Overloaded, "so many links have the tag that some still have it; send the request again")
 
 func readRenaming(text []byte) (old, name string, err error) {
 	members, err := jsonbody.Object(text)
@@ -248,7 +252,11 @@ func (d *Door) deleteTags(a *asked, caller account.Caller) error {
 	if err != nil {
 		return err
 	}
+	end := time.Now().Add(walkPatience)
 	for _, text := range tags {
+		if time.Now().After(end) {
+			return errTagsLeft
+		}
 		tag, err := ops.NamedTag(text)
 		if err != nil {
 			continue // as one that is not there
