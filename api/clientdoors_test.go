@@ -404,8 +404,8 @@ func TestMalformedRequestsAreRefusedAtDoors(t *testing.T) {
 	expect.That(t, !strings.Contains(st.log.String(), "SesameOpen"), "the log holds bytes of requests: %s", st.log)
 }
 
-// TestABadBodyIsRefusedAtDoors sends the bodies that the API refuses as bodies at doors, in each media type. Only Kutt's
-// door takes some of them, because it leaves fields alone that it does not know.
+// TestABadBodyIsRefusedAtDoors sends the bodies that the API refuses as bodies at doors, in each media type. Only the
+// door of Kutt takes some of them, because it leaves fields alone that it does not know.
 func TestABadBodyIsRefusedAtDoors(t *testing.T) {
 	st := newDoorSite(t)
 	text, err := os.ReadFile("testdata/bodies.txt")
