@@ -56,8 +56,8 @@ type OwnerStatsQuery struct {
 type Stats struct {
 	Hits   uint64 `json:"hits"`
 	Unique uint64 `json:"unique"` // visitors
-	// ImportedHits are hits that were imported, for a window that begins before that or in that hour. They have
-	// no time, so Hits does not contain them.
+	// ImportedHits are hits that were imported without their days, for a window that begins before that or in that
+	// hour. They have no time, so Hits does not contain them.
 	ImportedHits uint64 `json:"imported_hits,omitempty"`
 
 	From       time.Time    `json:"from,omitzero"`       // of the window, as used

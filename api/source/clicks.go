@@ -74,6 +74,7 @@ func (d clickDay) firstAt() int64 {
 
 const (
 	runClicks = 1 << 20
+	firstRoom = 1 << 10
 	maxRuns   = 9
 )
 
@@ -130,6 +131,9 @@ func (c *clicks) put(d clickDay) error {
 		}
 	}
 	last := &c.runs[len(c.runs)-1]
+	if n := len(*last); n == cap(*last) { // a short log takes little, and a run never more than its room
+		*last = append(make([]clickDay, 0, min(2*n+firstRoom, c.room)), *last...)
+	}
 	*last = append(*last, d)
 	return nil
 }
@@ -144,7 +148,7 @@ func (c *clicks) makeRoom() error {
 	if len(c.runs) == maxRuns {
 		return ErrManyClicks
 	}
-	c.runs = append(c.runs, make([]clickDay, 0, c.room))
+	c.runs = append(c.runs, nil)
 	return nil
 }
 

@@ -92,6 +92,9 @@ func namesOf(files []os.DirEntry) (all []string) {
 	return all
 }
 
+// withLog has FuzzOpen read the log of a dump, too.
+const withLog = 0x80
+
 // FuzzOpen reads any bytes, as what they seem to be and as each format: the reading ends, no link lacks a code or a
 // target, and a second reading is the same.
 func FuzzOpen(f *testing.F) {
@@ -106,8 +109,12 @@ func FuzzOpen(f *testing.F) {
 	for i := range formats {
 		f.Add([]byte("url,code\nhttps://a.example/,one\n"), byte(i))
 	}
+	f.Add([]byte("INSERT INTO p_log (click_id,click_time,shorturl) VALUES (1,'2024-01-05 10:11:12','a');INSERT INTO p_url (keyword,url,clicks) VALUES ('a','https://a.example/',1);"), byte(withLog|len(formats)-1))
 	f.Fuzz(func(t *testing.T, text []byte, format byte) {
-		o := Options{Format: formats[int(format)%len(formats)]}
+		o := Options{Format: formats[int(format&^withLog)%len(formats)]}
+		if format&withLog != 0 {
+			o.Clicks = &ClickLog{Now: time.Now()}
+		}
 		read := func() string {
 			s, err := Open(bytes.NewReader(text), int64(len(text)), o)
 			if err != nil {

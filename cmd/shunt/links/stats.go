@@ -28,7 +28,7 @@ func newStats(stdout, stderr io.Writer) *cobra.Command {
 		Short: "Print the hits and unique visitors of links",
 		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns.
 CODE may be the whole short address. All times are UTC; days begin in the time zone that is printed. Hits
-that were imported have no time, so no window has them: a window that begins before the import has a line
+that were imported without their days are in no window: a window that begins before the import has a line
 of its own for them. Of the figures by hour or day, the empty ones at the beginning are left out. A link
 that has rules or a split, or had, has a table of its targets, with their share of the visitors and its
 standard error; with --json only if --include has targets. A link that cannot be read is named, the others
