@@ -284,7 +284,7 @@ var rooms = map[string]room{
 		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
-	"cmd/shunt/shlink":   {knows: nobody, users: []string{"cmd/shunt/links"}, never: []string{cobra}},
+	"cmd/shunt/shlink":   {knows: []string{"cmd/shunt/console"}, users: []string{"cmd/shunt/links"}, never: []string{cobra}},
 	"cmd/shunt/settings": {knows: []string{"api/when", "engine/plural"}, never: []string{cobra}},
 	"cmd/shunt/socket":   {never: []string{cobra}},
 	"cmd/shunt/upkeep": {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -66,9 +67,30 @@ func (f *filter) given(cmd *cobra.Command) bool {
 	return slices.ContainsFunc([]string{f.tagFlag, "state", "created-from", "created-to", "never-hit", "q"}, cmd.Flags().Changed)
 }
 
+// empty returns the name of a flag of the filter that is there and chooses nothing, as that of a variable that is not
+// set; "" if there is none. Without it such a flag would be left out, and the filter would have more links.
+func (f *filter) empty(cmd *cobra.Command) string {
+	for _, flag := range []struct {
+		name    string
+		chooses bool
+	}{
+		{f.tagFlag, strings.TrimSpace(f.Tag) != ""}, {"state", f.State != ""}, {"q", strings.TrimSpace(f.Q) != ""},
+		{"created-from", !f.CreatedFrom.IsZero()}, {"created-to", !f.CreatedTo.IsZero()}, {"never-hit", f.NeverHit},
+	} {
+		if cmd.Flags().Changed(flag.name) && !flag.chooses {
+			return flag.name
+		}
+	}
+	return ""
+}
+
 // check is the check of the arguments of a command that takes codes or a filter.
 func (f *filter) check(cmd *cobra.Command, args []string) error {
-	switch given := f.given(cmd); {
+	switch given, empty := f.given(cmd), f.empty(cmd); {
+	case empty != "":
+		return settings.UsageErrorf("--%s chooses nothing: every link would fit", empty)
+	case len(args) > 0 && len(f.options()) > 0:
+		return settings.UsageErrorf("--domain and --owner are for a filter: a link of another domain is named by its short address")
 	case given && len(args) > 0:
 		return settings.UsageErrorf("give codes or a filter (--%s, --state, --q and so on), and not both", f.tagFlag)
 	case given:

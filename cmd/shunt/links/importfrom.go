@@ -44,6 +44,9 @@ func (f *importFrom) check(cmd *cobra.Command, args []string) error {
 	case settings.OnCommandLine(fs.Lookup("source-key")):
 		return settings.UsageErrorf("--source-key: others can see arguments: name a file with --key-file, or set SHUNT_SOURCE_KEY")
 	case fs.Changed("from"):
+		if f.address == "" {
+			return settings.UsageErrorf("--from must be the address of a Shlink server, not empty")
+		}
 		if len(args) > 0 {
 			return settings.UsageErrorf("--from imports from a server, and FILE from a file: give one of them")
 		}

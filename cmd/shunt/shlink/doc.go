@@ -1,5 +1,5 @@
 // Package shlink reads the links of a Shlink server over its API, page by page, and writes the pages as they come: as a
-// file that api/source reads. It knows HTTP, and no flags and nothing of ours.
+// file that api/source reads. It knows HTTP and what a terminal can show, and no flags.
 //
 // A page is asked for in the order of codes: otherwise Shlink's pages are not stable, and a link may be in two of them
 // or in none. In the end as many links must have come as the server says it has; if some were made or deleted

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"shunt/cmd/shunt/console"
 )
 
 // Limits of what a server may send.
@@ -203,7 +205,7 @@ func connectionError(err error) error {
 
 // statusError is the error of an answer that has no page.
 func statusError(resp *http.Response, body []byte) error {
-	err := fmt.Errorf("it answered %s%s", resp.Status, detailOf(body))
+	err := fmt.Errorf("it answered %s%s", console.Printable(resp.Status), console.Printable(detailOf(body)))
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fmt.Errorf("it does not take the key: %w", err)
