@@ -107,11 +107,10 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// writes reports whether a request may change something. At a door a GET may, too: clients of other shorteners create
-// links by it.
+// writes reports whether a request may change something.
 func (c *clustered) writes(ctx *fasthttp.RequestCtx) bool {
 	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
-	return !ctx.IsGet() && !ctx.IsHead() || c.doors.At(path) != nil
+	return c.doors.MayWrite(ctx, path)
 }
 
 // mayBeOld reports whether the answer to a request may be wrong if this node has been without the log for long:
