@@ -22,7 +22,7 @@ type Door struct {
 const (
 	maxScans       = 2
 	maxScansCaller = 1
-	maxScansWait   = 8 // of a caller
+	maxScansWait   = 2 // of a caller
 )
 
 // Open returns the door.
