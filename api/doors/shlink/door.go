@@ -58,12 +58,12 @@ func (d *Door) serve(r *door.Request) {
 // answer passes a request to its call, if its caller may make it.
 func (d *Door) answer(a *asked, s *spot) error {
 	if s == nil {
-		return problem.New(problem.NotFound, "the door has no such path")
+		return d.Refuse(a.Ctx, problem.New(problem.NotFound, "the door has no such path"))
 	}
 	c, found := s.callOf(string(a.Ctx.Method()))
 	if !found {
 		a.Ctx.Response.Header.Set(fasthttp.HeaderAllow, s.methods())
-		return problem.New(problem.Method, "see Allow for the methods of this path")
+		return d.Refuse(a.Ctx, problem.New(problem.Method, "see Allow for the methods of this path"))
 	}
 	keys := a.Ctx.Request.Header.PeekAll(keyField)
 	if len(keys) > 1 { // whoever stands before this server may have read the other one
