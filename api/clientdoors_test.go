@@ -228,6 +228,8 @@ func TestDoorsKeepTheRulesOfTheAPI(t *testing.T) {
 	expect.Equal(t, r.status, 401, "with a session alone")
 	r = st.ask("GET /api/v2/links\nX-API-KEY: $ADMIN\nAuthorization: Bearer a\nAuthorization: Bearer b")
 	expect.That(t, r.status == 400 && r.close, "two Authorization fields: got %+v", r)
+	r = st.ask("GET /api/v2/links\nX-API-KEY: $ADMIN\nX-API-KEY: $READER")
+	expect.That(t, r.status == 400 && r.close, "two X-API-KEY fields: got %+v", r)
 }
 
 func TestADoorHasTheRateLimitsOfTheAPI(t *testing.T) {

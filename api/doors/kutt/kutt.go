@@ -64,8 +64,13 @@ func (k *kutt) wrongMethod(r *door.Request, allowed string) {
 
 // do answers a request of a caller who may make it.
 func (k *kutt) do(r *door.Request, what door.Action, do exchange.Handler) {
-	by := door.Credential{Token: string(r.Ctx.Request.Header.Peek("X-Api-Key"))}
-	if err := k.Do(r.Ctx, by, what, do); err != nil {
+	token, err := r.Token()
+	if err != nil {
+		err = k.Refuse(r.Ctx, err)
+	} else {
+		err = k.Do(r.Ctx, door.Credential{Token: token}, what, do)
+	}
+	if err != nil {
 		k.fail(r, err)
 	}
 }
