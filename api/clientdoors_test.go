@@ -133,6 +133,41 @@ func TestDoorsAnswerAsOtherShortenersDo(t *testing.T) {
 	}
 }
 
+// TestEachRequestAtADoorCountsForItsAddress sends what a door refuses before it looks at a caller.
+func TestEachRequestAtADoorCountsForItsAddress(t *testing.T) {
+	t.Parallel()
+	st := newSite(t, func(o *Options) {
+		openAll(o)
+		o.RateLimits = limit.Limits{Calls: rate.Limit{Events: 2, Period: time.Minute, Burst: 2}}
+	})
+	const form = "Content-Type: application/x-www-form-urlencoded"
+	for i, c := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{"POST", "/yourls-api.php", "url=%zz", 400},
+		{"GET", "/yourls-api.php//x", "", 404},
+		{"PUT", "/yourls-api.php", "", 405},
+		{"GET", "/yourls-api.php?format=jsonp&callback=a()", "", 400},
+		{"GET", "/yourls-api.php?signature=x&timestamp=1", "", 403},
+		{"POST", "/api/v2/action/shorten", "url=%zz", 400},
+		{"GET", "/api/v2/action/x", "", 404},
+		{"PUT", "/api/v2/action/shorten", "", 405},
+		{"PUT", "/api/v2/links", "", 405},
+		{"GET", "/api/v2/links/x/y", "", 404},
+		{"GET", "/api/v2/health/x", "", 404},
+		{"GET", "/rest/v3/x", "", 404},
+		{"PUT", "/rest/v3/short-urls", "", 405},
+	} {
+		at := st.from(fmt.Sprintf("192.0.2.%d", i+1))
+		for n, status := range []int{c.status, c.status, 429} {
+			r := send(t, at, c.method, requestText(c.method, c.path, c.body, form))
+			expect.Equal(t, r.status, status, "%s %s, request %d: %s", c.method, c.path, n+1, r.body)
+			expect.That(t, (r.header.Get("Retry-After") != "") == (status == 429), "%s %s: Retry-After", c.method, c.path)
+		}
+	}
+}
+
 // doorRequests are requests that make a link to the target $URL, by each way of each door, with a token of the scope
 // links:write for $TOKEN, and for $UNIQUE something that is different each time.
 var doorRequests = map[string]string{
@@ -193,6 +228,8 @@ func TestDoorsKeepTheRulesOfTheAPI(t *testing.T) {
 	expect.Equal(t, r.status, 401, "with a session alone")
 	r = st.ask("GET /api/v2/links\nX-API-KEY: $ADMIN\nAuthorization: Bearer a\nAuthorization: Bearer b")
 	expect.That(t, r.status == 400 && r.close, "two Authorization fields: got %+v", r)
+	r = st.ask("GET /api/v2/links\nX-API-KEY: $ADMIN\nX-API-KEY: $READER")
+	expect.That(t, r.status == 400 && r.close, "two X-API-KEY fields: got %+v", r)
 }
 
 func TestADoorHasTheRateLimitsOfTheAPI(t *testing.T) {

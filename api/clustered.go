@@ -64,7 +64,7 @@ func (c *clustered) over(routes fasthttp.RequestHandler, local bool) fasthttp.Re
 		case !here && c.streams(ctx):
 			err = c.forwarder.ForwardStream(ctx, relay.Stream{Ending: c.ending, Renew: wire.Renew, Sent: wire.Sent, AwaitEnd: wire.AwaitEnd})
 		case !here:
-			here, err = c.forwarder.Forward(ctx, local)
+			here, err = c.forwarder.Forward(ctx, local, c.writes(ctx))
 		case !local && c.state.Stale() && c.mayBeOld(ctx) && !c.state.Edge():
 			err = problem.New(problem.Stale, "this node has had no connection to the log of its cluster for some time; redirects go on")
 		}
@@ -105,6 +105,12 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 		return c.noPages || c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)
 	}
 	return true
+}
+
+// writes reports whether a request may change something.
+func (c *clustered) writes(ctx *fasthttp.RequestCtx) bool {
+	path, _ := urlpath.Split(ctx.Request.Header.RequestURI())
+	return c.doors.MayWrite(ctx, path)
 }
 
 // mayBeOld reports whether the answer to a request may be wrong if this node has been without the log for long:

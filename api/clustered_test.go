@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"crypto/tls"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/valyala/fasthttp"
 
 	"shunt/api/cluster"
 	"shunt/engine"
@@ -35,6 +38,25 @@ func newClusteredSite(t *testing.T) (*site, *clusterState) {
 	})
 	expect.OK(t, st.engine.Lead(t.Context(), func() {}))
 	return st, state
+}
+
+// TestAGETAtADoorIsSentOnAsAWrite: it may create a link, so it must not be sent again, nor be said to have changed
+// nothing.
+func TestAGETAtADoorIsSentOnAsAWrite(t *testing.T) {
+	t.Parallel()
+	state := new(clusterState)
+	st := newSite(t, func(o *Options) { o.Doors, o.Cluster.State = []string{"shlink", "yourls"}, state })
+	for request, want := range map[string]bool{
+		"GET /rest/v3/short-urls/shorten?longUrl=x": true, "GET /yourls-api.php?action=shorturl": true, "HEAD /rest/v3/short-urls": true,
+		"GET /api/v1/links": false, "HEAD /api/v1/links": false, "POST /api/v1/links": true, "GET /_/": false,
+		"GET /api/v2/action/shorten": false, // this door is closed
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetMethod(method)
+		ctx.Request.SetRequestURI(target)
+		expect.Equal(t, st.clustered.writes(&ctx), want, request)
+	}
 }
 
 // TestANodeThatIsCutOffRedirectsAndTellsNothing: it may not know any more who may see what.

@@ -24,7 +24,7 @@ func corsOf(h http.Header) string {
 // their requests.
 func TestOnlyPagesOfNamedOriginsMayCallTheAPI(t *testing.T) {
 	const asks = "Access-Control-Request-Method: PATCH"
-	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	const allowed = "Methods=GET, HEAD, POST, PATCH, DELETE Headers=Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Api-Key, X-Request-Id"
 	named := []string{"https://app.example"}
 	for _, c := range []struct {
 		origins        []string

@@ -167,7 +167,7 @@ func (p *passing) pass(ctx *fasthttp.RequestCtx, path, query []byte) error {
 	defer late.Stop()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return p.unanswered(ctx)
+		return p.unanswered(ctx, path)
 	}
 	relay.AnswerWhole(ctx, resp, body)
 	return nil
@@ -190,6 +190,9 @@ func (p *passing) send(ctx *fasthttp.RequestCtx, path, query []byte) (resp *http
 		cancel()
 		return nil, nil, err
 	}
+	if p.doors.At(path) != nil {
+		sendOnce(req)
+	}
 	unwatch := p.watch(cancel)
 	resp, err = p.transport.RoundTrip(req)
 	unwatch()
@@ -197,12 +200,24 @@ func (p *passing) send(ctx *fasthttp.RequestCtx, path, query []byte) (resp *http
 	case err == nil:
 		return resp, func() { cancel(); _ = resp.Body.Close() }, nil
 	case begun:
-		err = p.unanswered(ctx)
+		err = p.unanswered(ctx, path)
 	default:
 		err = p.unreached()
 	}
 	cancel()
 	return nil, nil, err
+}
+
+// sendOnce keeps net/http from sending a GET or HEAD again after a kept connection has ended: a GET at a door may create
+// a link. It sends again what has no body, or one that it can have again.
+func sendOnce(req *http.Request) {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		return
+	}
+	req.GetBody = nil
+	if req.Body == http.NoBody {
+		req.Body = io.NopCloser(bytes.NewReader(nil)) // is not sent either: net/http looks whether there is a first byte
+	}
 }
 
 // prepare makes req the request of ctx as it goes to the writer.
@@ -255,8 +270,8 @@ func (p *passing) unreached() error {
 }
 
 // unanswered is the problem if the writer may have got a request.
-func (p *passing) unanswered(ctx *fasthttp.RequestCtx) error {
-	if ctx.IsGet() || ctx.IsHead() {
+func (p *passing) unanswered(ctx *fasthttp.RequestCtx, path []byte) error {
+	if !p.doors.MayWrite(ctx, path) {
 		return p.unreached()
 	}
 	return problem.New(problem.OutcomeUnknown, "the server of this edge, %s, did not answer; the write may have happened", p.Writer)

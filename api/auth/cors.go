@@ -27,10 +27,10 @@ func (b originsBelow) has(origin string) bool {
 }
 
 // The answer to a preflight, and the headers of an answer that a page may read beyond the few that
-// it always may.
+// it always may. Clients of Kutt send a token in X-Api-Key.
 const (
 	corsMethods = "GET, HEAD, POST, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id"
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Api-Key, X-Request-Id"
 	corsExposed = "ETag, Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id"
 	corsMaxAge  = "600" // seconds for which a browser need not ask again; browsers accept at most two hours
 )

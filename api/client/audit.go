@@ -44,7 +44,7 @@ type AuditEntry struct {
 type AuditActor struct {
 	User    uint32 `json:"user,omitempty"`  // 0: unknown
 	Email   string `json:"email,omitempty"` // at that time
-	Via     string `json:"via"`             // token, session, local or none
+	Via     string `json:"via"`             // token, session, local, or none: a setup link, or a password that came with the request
 	TokenID string `json:"token_id,omitempty"`
 }
 

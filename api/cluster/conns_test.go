@@ -58,8 +58,16 @@ func nodeServer(t *testing.T, serve func(net.Conn)) (address string) {
 // TestNoRequestOfANodeThatIsCutOffWaits: its leader is silent, and it hears of no other one.
 func TestNoRequestOfANodeThatIsCutOffWaits(t *testing.T) {
 	own, authority := certificate(t)
-	for method, want := range map[string]*problem.Kind{"POST": problem.OutcomeUnknown, "GET": problem.Stale} {
-		t.Run(method, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		method string
+		writes bool
+		want   *problem.Kind
+	}{
+		"a write":           {"POST", true, problem.OutcomeUnknown},
+		"a read":            {"GET", false, problem.Stale},
+		"a GET that writes": {"GET", true, problem.OutcomeUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := new(electedState)
 			s.now.Store(&Place{"a", nodeServer(t, func(conn net.Conn) {
@@ -67,16 +75,16 @@ func TestNoRequestOfANodeThatIsCutOffWaits(t *testing.T) {
 				s.without.Store(true)
 			})})
 			ended := make(chan error, 1)
-			ctx := request(method)
+			ctx := request(c.method)
 			ctx.Request.Header.SetHost("sho.rt")
 			go func() {
-				_, err := NewForwarder(s, &tls.Config{RootCAs: authority}).Forward(ctx, false)
+				_, err := NewForwarder(s, &tls.Config{RootCAs: authority}).Forward(ctx, false, c.writes)
 				ended <- err
 			}()
 			select {
 			case err := <-ended:
 				p, _ := problem.Of(err)
-				expect.That(t, err != nil && p.Kind == want, "got %v, want the problem %v", err, want)
+				expect.That(t, err != nil && p.Kind == c.want, "got %v, want the problem %v", err, c.want)
 			case <-time.After(answerTimeout / 2):
 				t.Fatal("the request waits")
 			}
@@ -100,13 +108,15 @@ func TestNoRequestWaitsForALeaderThatIsCutOff(t *testing.T) {
 	})
 	for name, c := range map[string]struct {
 		method   string
+		writes   bool
 		silent   func(net.Conn) // what the leader that is cut off does before it says nothing
 		answered bool           // by the next leader; otherwise the outcome is unknown
 	}{
-		"a write on a new connection":       {"POST", func(net.Conn) {}, true},
-		"a write that was sent":             {"POST", func(conn net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, server))) }, false},
-		"a read that was sent":              {"GET", func(conn net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, server))) }, true},
-		"a write while TLS is being set up": {"POST", func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }, true},
+		"a write on a new connection":       {"POST", true, func(net.Conn) {}, true},
+		"a write that was sent":             {"POST", true, func(conn net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, server))) }, false},
+		"a read that was sent":              {"GET", false, func(conn net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, server))) }, true},
+		"a GET that writes and was sent":    {"GET", true, func(conn net.Conn) { _, _ = http.ReadRequest(bufio.NewReader(tls.Server(conn, server))) }, false},
+		"a write while TLS is being set up": {"POST", true, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +131,7 @@ func TestNoRequestWaitsForALeaderThatIsCutOff(t *testing.T) {
 			ctx.Request.Header.SetHost("sho.rt")
 			ctx.Request.SetRequestURI("/api/v1/links")
 			go func() {
-				_, err := f.Forward(ctx, false)
+				_, err := f.Forward(ctx, false, c.writes)
 				ended <- err
 			}()
 			select {

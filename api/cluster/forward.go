@@ -110,8 +110,9 @@ func (f *Forwarder) client(p Place) *peer {
 }
 
 // Forward answers ctx with the leader's answer, or that of another full node. local says that the request came from a
-// local command. here is true if this node leads by now, and must answer itself. Errors are problems.
-func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, err error) {
+// local command; writes that it may change something, which its method alone does not say. here is true if this node
+// leads by now, and must answer itself. Errors are problems.
+func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local, writes bool) (here bool, err error) {
 	req := fasthttp.AcquireRequest()
 	resp := fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
@@ -121,17 +122,17 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 		if f.state.Leads() {
 			return true, nil
 		}
-		stale := writes(req) && f.state.Stale() // it would not know what it answers
+		stale := writes && f.state.Stale() // it would not know what it answers
 		for _, p := range f.places() {
 			if stale {
 				break
 			}
-			done, err := f.try(p, req, resp)
+			done, err := f.try(p, req, resp, writes)
 			if err != nil {
 				return false, err
 			}
 			if done {
-				return false, f.answer(ctx, req, resp)
+				return false, f.answer(ctx, resp, writes)
 			}
 		}
 		switch {
@@ -143,9 +144,6 @@ func (f *Forwarder) Forward(ctx *fasthttp.RequestCtx, local bool) (here bool, er
 		}
 	}
 }
-
-// writes reports whether a request may change something.
-func writes(req *fasthttp.Request) bool { return !req.Header.IsGet() && !req.Header.IsHead() }
 
 // unreached is the problem if no node takes a request.
 func (f *Forwarder) unreached() error {
@@ -170,8 +168,8 @@ func (f *Forwarder) prepare(req *fasthttp.Request, ctx *fasthttp.RequestCtx, loc
 	req.URI().SetScheme("https")
 }
 
-// try sends req once. done is false if the node certainly did nothing with it.
-func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response) (done bool, err error) {
+// try sends req once. done is false if the node certainly did nothing with it, or if it writes nothing.
+func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response, writes bool) (done bool, err error) {
 	client := f.client(p)
 	stop := f.watch(p, func() { f.forget(p, client) })
 	err = client.DoTimeout(req, resp, answerTimeout)
@@ -184,7 +182,7 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 	case errors.As(err, &dialing) && dialing.Op == "dial", errors.Is(err, fasthttp.ErrDialTimeout), errors.Is(err, fasthttp.ErrNoFreeConns),
 		errors.Is(err, errEdge), errors.Is(err, errOtherName), errors.As(err, &unknown):
 		return false, nil
-	case !writes(req): // a read changes nothing
+	case !writes:
 		return false, nil
 	}
 	return false, problem.New(problem.OutcomeUnknown, "the node that leads the cluster did not answer; the write may have happened")
@@ -193,12 +191,12 @@ func (f *Forwarder) try(p Place, req *fasthttp.Request, resp *fasthttp.Response)
 // answer copies the leader's answer, after this node has applied what the leader had written. If this node cannot
 // follow the log, it does not know what was written, and the next read here would deny it: so it is a problem then that
 // the outcome is unknown. A read, or a request that was refused, has written nothing.
-func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, req *fasthttp.Request, resp *fasthttp.Response) error {
+func (f *Forwarder) answer(ctx *fasthttp.RequestCtx, resp *fasthttp.Response, writes bool) error {
 	if sequence, err := strconv.ParseUint(string(resp.Header.Peek(sequenceField)), 10, 64); err == nil {
 		waiting, cancel := context.WithTimeout(context.Background(), engine.CommitTimeout)
 		err := f.state.AwaitApplied(waiting, sequence)
 		cancel()
-		if err != nil && writes(req) && resp.StatusCode() < fasthttp.StatusBadRequest {
+		if err != nil && writes && resp.StatusCode() < fasthttp.StatusBadRequest {
 			return problem.New(problem.OutcomeUnknown, "this node does not hear from the log of its cluster, and does not know what the node that leads has written; "+
 				"the write may have happened")
 		}

@@ -106,6 +106,12 @@ func (d *Doors) At(path []byte) (at *Door) {
 	return at
 }
 
+// MayWrite reports whether a request for a raw path, which need not be that of a door, may change something. At a door a
+// GET may, too: clients of other shorteners create links by it.
+func (d *Doors) MayWrite(ctx *fasthttp.RequestCtx, path []byte) bool {
+	return !ctx.IsGet() && !ctx.IsHead() || d.At(path) != nil
+}
+
 // isBelow reports whether path is own, or below it.
 func isBelow(path []byte, own string) bool {
 	return len(path) >= len(own) && string(path[:len(own)]) == own && (len(path) == len(own) || path[len(own)] == '/')

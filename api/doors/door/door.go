@@ -49,6 +49,7 @@ var (
 	List   = Action{Scope: account.LinksRead, Heavy: true}
 	Edit   = Action{Scope: account.LinksWrite}
 	Delete = Action{Scope: account.LinksWrite, Frees: true}
+	Public = Action{Anybody: true}
 )
 
 // A House is what all doors share. Its functions may be called from any number of goroutines.
@@ -66,4 +67,10 @@ type House struct {
 	// Problem returns what the client may see of an error. It logs the cause of an internal error, and sets Retry-After
 	// in the answer, if the problem has one.
 	Problem func(ctx *fasthttp.RequestCtx, err error) problem.Problem
+}
+
+// Refuse is Do for a request that is refused whoever sent it, before its caller is looked at. It counts for the client's
+// address. It returns err, or the error of one request too many.
+func (h *House) Refuse(ctx *fasthttp.RequestCtx, err error) error {
+	return h.Do(ctx, Credential{}, Public, func(*fasthttp.RequestCtx, account.Caller) error { return err })
 }

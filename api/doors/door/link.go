@@ -3,6 +3,7 @@ package door
 import (
 	"encoding/json"
 	"strings"
+	"time"
 
 	"shunt/api/account"
 	"shunt/api/jsonbody"
@@ -72,6 +73,23 @@ func Explain(p problem.Problem, names map[string]string) string {
 	return strings.Join(texts, "; ")
 }
 
+// Patience is how long a request begins further parts of work that has many, such as the pages before one that is asked
+// for by its number.
+const Patience = 15 * time.Second
+
+// EachPage calls read until there are no more pages. It gives up if that takes too long.
+func EachPage(read func() (more bool, err error)) error {
+	for end := time.Now().Add(Patience); ; {
+		more, err := read()
+		switch {
+		case err != nil || !more:
+			return err
+		case time.Now().After(end):
+			return problem.New(problem.Overloaded, "the list takes too long; ask for its beginning, or for fewer links")
+		}
+	}
+}
+
 // maxSkipped bounds the links that a list leaves out at its beginning: they are read, too.
 const maxSkipped = 10_000
 
@@ -82,7 +100,7 @@ func (h *House) List(caller account.Caller, q ops.ListQuery, skip, limit int) (l
 		return nil, 0, problem.New(problem.BadRequest, "a list can be read from its first 10,000 links on; the API has all of them")
 	}
 	q.Total = true
-	for skip+limit > 0 {
+	err = EachPage(func() (more bool, err error) {
 		q.Limit = min(skip+limit, engine.MaxListed)
 		err = h.Ops.List(caller, q, func(page ops.Page) error {
 			if page.Total != nil {
@@ -97,11 +115,9 @@ func (h *House) List(caller account.Caller, q ops.ListQuery, skip, limit int) (l
 			q.Cursor, q.Total = page.Next, false
 			return nil
 		})
-		if err != nil || q.Cursor == "" {
-			return links, total, err
-		}
-	}
-	return links, total, nil
+		return q.Cursor != "" && skip+limit > 0, err
+	})
+	return links, total, err
 }
 
 // Count returns how many links a list has in all.

@@ -8,6 +8,7 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/form"
 	"shunt/api/ops"
+	"shunt/api/problem"
 )
 
 // Values are the fields of a query and a form, by name.
@@ -42,6 +43,23 @@ func (v Values) First(names ...string) string {
 // Key returns the Idempotency-Key of a request. The clients of doors send none, but who calls one by hand may.
 func (r *Request) Key() (ops.Key, error) {
 	return ops.ParseKey(r.Ctx.Request.Header.PeekAll("Idempotency-Key"))
+}
+
+// KeyField is the field in which clients of Shlink and of Kutt send a token of this server.
+const KeyField = "X-Api-Key"
+
+// Token returns the token in KeyField; empty: the request has none. A request with two is refused, because whoever stands
+// before this server may have read the other one. Errors are for House.Refuse.
+func (r *Request) Token() (token string, err error) {
+	keys := r.Ctx.Request.Header.PeekAll(KeyField)
+	switch len(keys) {
+	case 0:
+		return "", nil
+	case 1:
+		return strings.TrimSpace(string(keys[0])), nil
+	}
+	r.Ctx.SetConnectionClose()
+	return "", problem.New(problem.BadRequest, "send only one %s field", KeyField)
 }
 
 // Is reports whether a request has one of methods.

@@ -42,7 +42,7 @@ func (k *kutt) answer(r *door.Request) {
 	case r.Below(Links) == "":
 		k.wrongMethod(r, "GET, POST")
 	case id == "" || rest != "" && rest != "stats":
-		k.fail(r, problem.New(problem.NotFound, "Not found."))
+		k.fail(r, k.Refuse(r.Ctx, problem.New(problem.NotFound, "Not found.")))
 	case rest == "stats" && (method == fasthttp.MethodGet || method == fasthttp.MethodDelete):
 		k.do(r, door.Action{Scope: account.StatsRead, Also: account.LinksRead, Heavy: true}, func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 			return k.stats(ctx, caller, id)
@@ -59,13 +59,18 @@ func (k *kutt) answer(r *door.Request) {
 // wrongMethod answers a request with a method that its path does not have.
 func (k *kutt) wrongMethod(r *door.Request, allowed string) {
 	r.Ctx.Response.Header.Set(fasthttp.HeaderAllow, allowed)
-	k.fail(r, problem.New(problem.Method, "Method not allowed."))
+	k.fail(r, k.Refuse(r.Ctx, problem.New(problem.Method, "Method not allowed.")))
 }
 
 // do answers a request of a caller who may make it.
 func (k *kutt) do(r *door.Request, what door.Action, do exchange.Handler) {
-	by := door.Credential{Token: string(r.Ctx.Request.Header.Peek("X-Api-Key"))}
-	if err := k.Do(r.Ctx, by, what, do); err != nil {
+	token, err := r.Token()
+	if err != nil {
+		err = k.Refuse(r.Ctx, err)
+	} else {
+		err = k.Do(r.Ctx, door.Credential{Token: token}, what, do)
+	}
+	if err != nil {
 		k.fail(r, err)
 	}
 }
@@ -74,11 +79,11 @@ func (k *kutt) do(r *door.Request, what door.Action, do exchange.Handler) {
 func (k *kutt) health(r *door.Request, method string) {
 	switch {
 	case r.Below(Health) != "":
-		k.fail(r, problem.New(problem.NotFound, "Not found."))
+		k.fail(r, k.Refuse(r.Ctx, problem.New(problem.NotFound, "Not found.")))
 	case method != fasthttp.MethodGet:
 		k.wrongMethod(r, "GET")
 	default:
-		k.do(r, door.Action{Anybody: true}, func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+		k.do(r, door.Public, func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
 			return exchange.WriteText(ctx, fasthttp.StatusOK, "OK")
 		})
 	}

@@ -25,7 +25,7 @@ func (d *polr) answer(r *door.Request) {
 	v, err := r.Values()
 	asJSON := v["response_type"] == "json"
 	if err != nil {
-		d.fail(r, asJSON, err)
+		d.fail(r, asJSON, d.Refuse(r.Ctx, err))
 		return
 	}
 	var what door.Action
@@ -36,12 +36,12 @@ func (d *polr) answer(r *door.Request) {
 	case "lookup":
 		what, do = door.Read, d.lookup(v, asJSON)
 	default:
-		d.fail(r, asJSON, problem.New(problem.NotFound, "there is no such action"))
+		d.fail(r, asJSON, d.Refuse(r.Ctx, problem.New(problem.NotFound, "there is no such action")))
 		return
 	}
 	if !r.Is(fasthttp.MethodGet, fasthttp.MethodPost) {
 		r.Ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, POST")
-		d.fail(r, asJSON, problem.New(problem.Method, "send GET or POST"))
+		d.fail(r, asJSON, d.Refuse(r.Ctx, problem.New(problem.Method, "send GET or POST")))
 		return
 	}
 	if err := d.Do(r.Ctx, door.Credential{Token: v["key"]}, what, do); err != nil {

@@ -42,14 +42,14 @@ func (d *Door) editRedirects(a *asked, caller account.Caller) error {
 		return err
 	}
 	a.about = subject{Domain: host}
-	if _, err := d.Domains.EditDomain(caller, d.hostOf(host), patch.body()); err != nil {
+	if _, err := d.Ops.DomainNamed(caller, d.hostOf(host)); err != nil {
 		return err
 	}
-	one, err := d.Ops.DomainNamed(caller, d.hostOf(host))
+	edited, err := d.Domains.EditDomain(caller, d.hostOf(host), patch.body())
 	if err != nil {
 		return err
 	}
-	return show(a, redirectsOf(&one.Settings))
+	return show(a, Redirects{BaseURL: edited.RootURL, InvalidShortURL: edited.NotFoundURL})
 }
 
 // redirectsPatch makes a patch of a domain of a body, and returns the host that it names.

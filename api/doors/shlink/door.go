@@ -1,8 +1,6 @@
 package shlink
 
 import (
-	"strings"
-
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
@@ -22,7 +20,7 @@ type Door struct {
 const (
 	maxScans       = 2
 	maxScansCaller = 1
-	maxScansWait   = 8 // of a caller
+	maxScansWait   = 2 // of a caller
 )
 
 // Open returns the door.
@@ -38,9 +36,6 @@ type asked struct {
 	part  string  // of the path, percent-encoded: what stands for the * of its spot
 	about subject // what problems name
 }
-
-// keyField has the API key, which is a token of this server.
-const keyField = "X-Api-Key"
 
 func (d *Door) serve(r *door.Request) {
 	allowPages(&r.Ctx.Response.Header)
@@ -58,17 +53,16 @@ func (d *Door) serve(r *door.Request) {
 // answer passes a request to its call, if its caller may make it.
 func (d *Door) answer(a *asked, s *spot) error {
 	if s == nil {
-		return problem.New(problem.NotFound, "the door has no such path")
+		return d.Refuse(a.Ctx, problem.New(problem.NotFound, "the door has no such path"))
 	}
 	c, found := s.callOf(string(a.Ctx.Method()))
 	if !found {
 		a.Ctx.Response.Header.Set(fasthttp.HeaderAllow, s.methods())
-		return problem.New(problem.Method, "see Allow for the methods of this path")
+		return d.Refuse(a.Ctx, problem.New(problem.Method, "see Allow for the methods of this path"))
 	}
-	keys := a.Ctx.Request.Header.PeekAll(keyField)
-	if len(keys) > 1 { // whoever stands before this server may have read the other one
-		a.Ctx.SetConnectionClose()
-		return problem.New(problem.BadRequest, "send only one %s field", keyField)
+	token, err := a.Token()
+	if err != nil {
+		return d.Refuse(a.Ctx, err)
 	}
 	q, errQuery := readQuery(a.Query)
 	a.query = q
@@ -76,10 +70,10 @@ func (d *Door) answer(a *asked, s *spot) error {
 	if !c.byGet {
 		by.Token = ""
 	}
-	if len(keys) == 1 {
-		by.Token = strings.TrimSpace(string(keys[0]))
+	if token != "" {
+		by.Token = token
 	}
-	err := d.Do(a.Ctx, by, c.action, func(_ *fasthttp.RequestCtx, caller account.Caller) error {
+	err = d.Do(a.Ctx, by, c.action, func(_ *fasthttp.RequestCtx, caller account.Caller) error {
 		if errQuery != nil {
 			return errQuery
 		}
@@ -107,7 +101,7 @@ func (d *Door) refuse(a *asked, err error) {
 		if m.byGet {
 			answer.Param, answer.Detail = "apiKey", "the parameter apiKey must have a token of this server"
 		} else {
-			answer.ExpectedHeaders, answer.Detail = []string{keyField}, "the field "+keyField+" must have a token of this server"
+			answer.ExpectedHeaders, answer.Detail = []string{door.KeyField}, "the field "+door.KeyField+" must have a token of this server"
 		}
 	}
 	_ = exchange.Write(a.Ctx, answer.Status, "application/problem+json", exchange.EncodeJSON(answer))
@@ -135,7 +129,7 @@ func answerPreflight(ctx *fasthttp.RequestCtx, s *spot) {
 	if s != nil {
 		h.Set(fasthttp.HeaderAccessControlAllowMethods, s.methods())
 	}
-	h.Set(fasthttp.HeaderAccessControlAllowHeaders, keyField+", Content-Type, Accept, Idempotency-Key, X-Request-Id")
+	h.Set(fasthttp.HeaderAccessControlAllowHeaders, door.KeyField+", Content-Type, Accept, Idempotency-Key, X-Request-Id")
 	h.Set(fasthttp.HeaderAccessControlMaxAge, "3600")
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/doors/door"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -165,19 +166,12 @@ func (d *Door) pageOf(caller account.Caller, l *listing, answer *Paged[ShortURL]
 	return err
 }
 
-// walkPatience is how long a walk begins further pages.
-const walkPatience = 15 * time.Second
-
 // walk calls do for the first most links of a list, in its order, and returns how many links the list has.
 func (d *Door) walk(caller account.Caller, q ops.ListQuery, most int, do func(*ops.Link)) (total uint64, err error) {
-	end := time.Now().Add(walkPatience)
 	q.Total = true
-	for more := true; more && most > 0; {
-		if time.Now().After(end) {
-			return 0, problem.New(problem.Overloaded, "the list takes too long; ask with a startDate, an endDate or tags")
-		}
+	err = door.EachPage(func() (more bool, err error) {
 		q.Limit = min(most, engine.MaxListed)
-		err := d.Ops.List(caller, q, func(page ops.Page) error {
+		err = d.Ops.List(caller, q, func(page ops.Page) error {
 			for i := range page.Links {
 				do(&page.Links[i])
 			}
@@ -185,15 +179,12 @@ func (d *Door) walk(caller account.Caller, q ops.ListQuery, most int, do func(*o
 				total = *page.Total
 			}
 			most -= len(page.Links)
-			q.Cursor, more = page.Next, page.Next != ""
+			q.Cursor, q.Total = page.Next, false
 			return nil
 		})
-		if err != nil {
-			return 0, err
-		}
-		q.Total = false
-	}
-	return total, nil
+		return q.Cursor != "" && most > 0, err
+	})
+	return total, err
 }
 
 // errTooMany is the error of a list that is sorted or chosen in memory and is too long for that.
@@ -202,7 +193,7 @@ var errTooMany = problem.New(problem.BadRequest, "this takes at most 10,000 shor
 
 // scan calls do for all links of a list, if they are not too many. Few scans run at once.
 func (d *Door) scan(caller account.Caller, q ops.ListQuery, do func(*ops.Link)) error {
-	if err := d.scans.EnterPatiently(ops.KeyOf(caller), maxScansWait, walkPatience); err != nil {
+	if err := d.scans.EnterPatiently(ops.KeyOf(caller), maxScansWait, door.Patience); err != nil {
 		return problem.New(problem.Overloaded, "too many lists are being sorted; try again")
 	}
 	defer d.scans.Leave(ops.KeyOf(caller))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/doors/door"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -252,7 +253,7 @@ func (d *Door) deleteTags(a *asked, caller account.Caller) error {
 	if err != nil {
 		return err
 	}
-	end := time.Now().Add(walkPatience)
+	end := time.Now().Add(door.Patience)
 	for _, text := range tags {
 		if time.Now().After(end) {
 			return errTagsLeft

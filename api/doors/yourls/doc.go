@@ -4,8 +4,8 @@
 // # Who may
 //
 // signature is a token of this server; or else username and password are those of a user, at the cost of a password's
-// hash each time. A signature with a timestamp is refused: it is a hash of a secret that the server must be able to
-// read back, and this one keeps hashes of tokens only.
+// hash each time; the audit log then has the user, and none as the way. A signature with a timestamp is refused: it is
+// a hash of a secret that the server must be able to read back, and this one keeps hashes of tokens only.
 //
 // # Actions
 //

@@ -50,17 +50,27 @@ func (d *yourls) answer(r *door.Request) {
 	f, good := formOf(v)
 	switch {
 	case err != nil:
-		p := d.Problem(r.Ctx, err)
-		_ = f.write(r.Ctx, failed(400, p.Detail))
+		d.refuse(r, f, failed(400, d.Problem(r.Ctx, err).Detail))
 	case r.Below(Path) != "":
-		_ = f.write(r.Ctx, failed(404, "there is nothing here; the API is "+Path))
+		d.refuse(r, f, failed(404, "there is nothing here; the API is "+Path))
 	case !r.Is(fasthttp.MethodGet, fasthttp.MethodPost):
 		r.Ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, POST")
-		_ = f.write(r.Ctx, failed(405, "send GET or POST"))
+		d.refuse(r, f, failed(405, "send GET or POST"))
 	case !good:
-		_ = f.write(r.Ctx, errCallback)
+		d.refuse(r, f, errCallback)
 	default:
 		d.act(r, v, f)
+	}
+}
+
+// refuse answers a request that is refused whoever sent it. It counts for the client's address, as all do.
+func (d *yourls) refuse(r *door.Request, f form, a answer) {
+	err := d.Do(r.Ctx, door.Credential{}, door.Public, func(ctx *fasthttp.RequestCtx, _ account.Caller) error {
+		return f.write(ctx, a)
+	})
+	if err != nil {
+		p := d.Problem(r.Ctx, err)
+		_ = f.write(r.Ctx, failed(p.Kind.Status, p.Detail))
 	}
 }
 
@@ -76,7 +86,7 @@ func (d *yourls) act(r *door.Request, v door.Values, f form) {
 		a = unknown
 	}
 	if v["signature"] != "" && v["timestamp"] != "" {
-		_ = f.write(r.Ctx, refusedLogin("Signatures with a timestamp are not supported: send a token as signature, without timestamp and hash", f))
+		d.refuse(r, f, refusedLogin("Signatures with a timestamp are not supported: send a token as signature, without timestamp and hash", f))
 		return
 	}
 	by := door.Credential{Token: v["signature"], Name: v["username"], Password: v["password"]}
