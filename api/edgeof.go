@@ -216,7 +216,7 @@ func sendOnce(req *http.Request) {
 	}
 	req.GetBody = nil
 	if req.Body == http.NoBody {
-		req.Body = io.NopCloser(bytes.NewReader(nil)) // is not sent either: net/http looks whether there is a first byte
+		req.Body = io.NopCloser(bytes.NewReader(nil)) // not sent either: net/http looks for a first byte
 	}
 }
 
