@@ -208,8 +208,8 @@ func (p *passing) send(ctx *fasthttp.RequestCtx, path, query []byte) (resp *http
 	return nil, nil, err
 }
 
-// sendOnce keeps net/http from sending a GET or HEAD again after a kept connection has ended: a GET at a door may create
-// a link. It sends again what has no body, or one that it can have again.
+// sendOnce keeps net/http from sending a GET or HEAD again after a kept connection has ended: a GET at a door may
+// create a link. It sends again what has no body, or one that it can have again.
 func sendOnce(req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return
