@@ -208,15 +208,15 @@ func (p *passing) send(ctx *fasthttp.RequestCtx, path, query []byte) (resp *http
 	return nil, nil, err
 }
 
-// sendOnce keeps net/http from sending a GET or HEAD again after a kept connection has ended: a GET at a door may create
-// a link. It sends again what has no body, or one that it can have again.
+// sendOnce keeps net/http from sending a GET or HEAD again after a kept connection has ended: a GET at a door may
+// create a link. It sends again what has no body, or one that it can have again.
 func sendOnce(req *http.Request) {
 	if req.Method != http.MethodGet && req.Method != http.MethodHead {
 		return
 	}
 	req.GetBody = nil
 	if req.Body == http.NoBody {
-		req.Body = io.NopCloser(bytes.NewReader(nil)) // is not sent either: net/http looks whether there is a first byte
+		req.Body = io.NopCloser(bytes.NewReader(nil)) // not sent either: net/http looks for a first byte
 	}
 }
 

@@ -106,8 +106,8 @@ func (d *Doors) At(path []byte) (at *Door) {
 	return at
 }
 
-// MayWrite reports whether a request for a raw path, which need not be that of a door, may change something. At a door a
-// GET may, too: clients of other shorteners create links by it.
+// MayWrite reports whether a request for a raw path, which need not be that of a door, may change something. At a door
+// a GET may, too: clients of other shorteners create links by it.
 func (d *Doors) MayWrite(ctx *fasthttp.RequestCtx, path []byte) bool {
 	return !ctx.IsGet() && !ctx.IsHead() || d.At(path) != nil
 }

@@ -69,8 +69,8 @@ type House struct {
 	Problem func(ctx *fasthttp.RequestCtx, err error) problem.Problem
 }
 
-// Refuse is Do for a request that is refused whoever sent it, before its caller is looked at. It counts for the client's
-// address. It returns err, or the error of one request too many.
+// Refuse is Do for a request that is refused whoever sent it, before its caller is looked at. It counts for the
+// client's address. It returns err, or the error of one request too many.
 func (h *House) Refuse(ctx *fasthttp.RequestCtx, err error) error {
 	return h.Do(ctx, Credential{}, Public, func(*fasthttp.RequestCtx, account.Caller) error { return err })
 }

@@ -48,8 +48,8 @@ func (r *Request) Key() (ops.Key, error) {
 // KeyField is the field in which clients of Shlink and of Kutt send a token of this server.
 const KeyField = "X-Api-Key"
 
-// Token returns the token in KeyField; empty: the request has none. A request with two is refused, because whoever stands
-// before this server may have read the other one. Errors are for House.Refuse.
+// Token returns the token in KeyField; empty: the request has none. A request with two is refused, because whoever
+// stands before this server may have read the other one. Errors are for House.Refuse.
 func (r *Request) Token() (token string, err error) {
 	keys := r.Ctx.Request.Header.PeekAll(KeyField)
 	switch len(keys) {
