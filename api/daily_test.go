@@ -121,6 +121,21 @@ func TestHitsByDayOfAnImportAreInEveryWindowOfTheirDays(t *testing.T) {
 	st.wantSameHits("interval=hour&from=2026-01-01&to=2026-01-01", 0)
 }
 
+// A window that begins with its link has the days before the link was made here, too.
+func TestHitsByDayBeforeTheirLinkWasMadeAreInItsFirstWindow(t *testing.T) {
+	st := newSite(t, nil)
+	for code, more := range map[string]string{"a": `"created_at":"2026-01-02T02:00:00Z",`, "b": "", "c": `"created_at":"2019-01-01T00:00:00Z",`} {
+		got, _ := st.importText(`{"code":"` + code + `","url":"https://a.example/",` + more + `"hits":20,"daily":[` +
+			`{"day":"2025-12-30","hits":7},{"day":"2026-01-02","hits":3}]}`)
+		expect.MustEqual(t, got, "1 0 0: 201", code)
+		for _, window := range []string{"to=2026-01-02", "from=2025-01-01"} {
+			expect.Equal(t, st.seriesOf("/stats/"+code+"?"+window), "10 of 0, 10 elsewhere:", "%s, %s", code, window)
+		}
+	}
+	st.call("GET", "/links/a", "").expect(t, "the link itself", 200, `"created_at":"2026-01-02T02:00:00Z"`)
+	st.call("GET", "/links/b", "").expect(t, "without created_at", 200, `"created_at":"2025-12-30T00:00:00Z"`)
+}
+
 func TestHitsByDayThatCannotBeTrueAreRefused(t *testing.T) {
 	st := newSite(t, nil)
 	many := strings.Repeat(`{"day":"2025-01-01","hits":1},`, 1200)
