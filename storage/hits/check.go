@@ -267,9 +267,9 @@ func (p *hours) Row(key, value []byte) error {
 	return nil
 }
 
-// days checks that a day of a link has rows only after one of its hours is rolled up or if an import brought them along,
-// that it has the hits that its import brought along, and that the days of a link have no more hits than its life. A
-// day of an owner may be that of an imported link that was purged since, and nothing is left that says so.
+// days checks that a day of a link has rows only after one of its hours is rolled up or if an import brought them
+// along, that it has the hits that its import brought along, and that the days of a link have no more hits than its
+// life. A day of an owner may be that of an imported link that was purged since, and nothing is left that says so.
 type days struct {
 	tallyPart
 	daily []daily.Hits // of subject, a link: those of the days that are not read yet
