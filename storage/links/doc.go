@@ -48,9 +48,8 @@
 // as a creation writes them but for its times, and adds a row by deletion of the old id, which is
 // then purged like that of a deleted link whose code was used again. Hour rows that the roll-up has passed are deleted
 // later with their hour. Day rows, and targets, are found when the purge is requested, by the only goroutine that
-// writes such rows of a link that exists, and are deleted by their
-// keys. If there are more than 64, one range deletion is
-// cheaper to write, although every reader must consider it until it is compacted. Rows of owners
+// writes such rows of a link that exists, and are deleted by their keys. If there are more than 64,
+// one range deletion is cheaper to write, although every reader must consider it until it is compacted. Rows of owners
 // stay.
 //
 // # Links to reuse
