@@ -74,6 +74,68 @@ func TestHitsByDayOfAnImportAreInTheFiguresOfTheirDays(t *testing.T) {
 	st.wantNoFaults()
 }
 
+// wantSameHits checks that a link, all links, those with a tag and the most-hit ones have the same hits in a window.
+func (st *site) wantSameHits(window string, want uint64) {
+	st.t.Helper()
+	for _, of := range []string{"/stats/old?", "/stats?top=10&", "/stats?tag=t&top=10&", "/stats?tag=t&"} {
+		var answer struct {
+			Hits uint64
+			Top  []struct{ Hits uint64 } `json:"top"`
+		}
+		r := st.call("GET", of+window, "")
+		r.need(st.t, of+window, 200)
+		expect.OK(st.t, json.Unmarshal([]byte(r.body), &answer))
+		expect.Equal(st.t, answer.Hits, want, of+window)
+		if !strings.Contains(of, "top") {
+			continue
+		}
+		top := uint64(0)
+		for _, l := range answer.Top {
+			top += l.Hits
+		}
+		expect.Equal(st.t, top, want, "the list of %s%s", of, window)
+	}
+}
+
+// All ways to ask about a window have the same hits, whether its hours are kept or not; series of hours have none of an
+// import.
+func TestHitsByDayOfAnImportAreInEveryWindowOfTheirDays(t *testing.T) {
+	st := newSite(t, nil)
+	hour, _ := st.engine.KeptSince()
+	kept, before := hour.AddDate(0, 0, 2).Format(time.DateOnly), hour.AddDate(0, 0, -2).Format(time.DateOnly)
+	got, _ := st.importText(`{"code":"old","url":"https://a.example/","tags":["t"],"hits":100,"created_at":"2019-05-04T03:02:01Z","daily":[` +
+		`{"day":"2026-01-02","hits":2},{"day":"2025-12-30","hits":7},{"day":"` + kept + `","hits":10},{"day":"` + before + `","hits":20}]}`)
+	expect.MustEqual(t, got, "1 0 0: 201")
+	st.get("/old")
+	for window, want := range map[string]uint64{
+		"from=2026-01-02": 3, "from=2025-12-30": 10, "from=2025-12-29T05:00:00Z": 10, "from=2025-12-30&to=2026-01-01": 7,
+		"from=2025-12-29T05:00:00Z&to=2026-01-01T02:00:00Z": 7, "from=2025-12-30T05:00:00Z": 3, "from=2026-01-02T01:00:00Z&to=2026-01-02T03:00:00Z": 0,
+		"from=" + kept: 20, "from=" + before: 40, "from=" + before + "&to=" + kept: 30,
+	} {
+		st.wantSameHits(window, want)
+		if !strings.Contains(window, "T") {
+			st.wantSameHits(window+"&interval=day", want)
+		}
+	}
+	st.wantSameHits("interval=hour", 1)
+	st.wantSameHits("interval=hour&from=2026-01-01&to=2026-01-01", 0)
+}
+
+// A window that begins with its link has the days before the link was made here, too.
+func TestHitsByDayBeforeTheirLinkWasMadeAreInItsFirstWindow(t *testing.T) {
+	st := newSite(t, nil)
+	for code, more := range map[string]string{"a": `"created_at":"2026-01-02T02:00:00Z",`, "b": "", "c": `"created_at":"2019-01-01T00:00:00Z",`} {
+		got, _ := st.importText(`{"code":"` + code + `","url":"https://a.example/",` + more + `"hits":20,"daily":[` +
+			`{"day":"2025-12-30","hits":7},{"day":"2026-01-02","hits":3}]}`)
+		expect.MustEqual(t, got, "1 0 0: 201", code)
+		for _, window := range []string{"to=2026-01-02", "from=2025-01-01"} {
+			expect.Equal(t, st.seriesOf("/stats/"+code+"?"+window), "10 of 0, 10 elsewhere:", "%s, %s", code, window)
+		}
+	}
+	st.call("GET", "/links/a", "").expect(t, "the link itself", 200, `"created_at":"2026-01-02T02:00:00Z"`)
+	st.call("GET", "/links/b", "").expect(t, "without created_at", 200, `"created_at":"2025-12-30T00:00:00Z"`)
+}
+
 func TestHitsByDayThatCannotBeTrueAreRefused(t *testing.T) {
 	st := newSite(t, nil)
 	many := strings.Repeat(`{"day":"2025-01-01","hits":1},`, 1200)

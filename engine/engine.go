@@ -66,11 +66,24 @@ func (e *Engine) origin(k index.Key, id uint64) (hit.Origin, error) {
 	case err != nil:
 		return hit.Origin{}, err
 	}
-	o := hit.Origin{CreatedAt: time.UnixMilli(rec.Cold.CreatedAtMs), UndatedHits: rec.Cold.UndatedHits()}
+	o := hit.Origin{CreatedAt: e.firstHits(&rec.Cold), UndatedHits: rec.Cold.UndatedHits()}
 	if at := rec.Cold.ImportedAtMs; at != 0 {
 		o.ImportedAt = time.UnixMilli(at)
 	}
 	return o, nil
+}
+
+// firstHits returns the time from which on a link may have hits: its creation, or the begin of the first day of which
+// its import brought some along, which may be earlier.
+func (e *Engine) firstHits(c *Cold) time.Time {
+	created := time.UnixMilli(c.CreatedAtMs)
+	for d := range c.Daily.All() {
+		if day := clock.HourTime(e.store.Zone().Begin(d.Day)); day.Before(created) {
+			return day
+		}
+		break
+	}
+	return created
 }
 
 // RecordAsked answers an edge that asks this engine, which is of no cluster, about redirects of links with a cap: it

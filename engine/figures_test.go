@@ -250,14 +250,17 @@ func (f *figures) farBehind(r *engine.Report) bool {
 	return r.From.Unix()/3600 < int64(f.days.Begin(firstDay)) || r.Series != nil && by == time.Hour && r.From.Unix()/3600 < int64(firstHour)
 }
 
-// end returns the end of a report's window: of one in days up to now, all of today counts. It is in days if it
-// begins before the hours that are kept, which are those of the future if the clock is far behind.
+// end returns the end of a report's window: of one up to now, all of today counts, also what came before the clock was
+// set back, unless the window begins within today or its days are not those of the store. A window that begins before
+// the hours that are kept is in days; those hours are in the future if the clock is far behind.
 func (f *figures) end(r *engine.Report) time.Time {
 	hours, _ := f.e.KeptSince()
 	firstHour, _ := f.store.Kept()
 	inDays := r.From.Before(hours) || r.From.Unix()/3600 < int64(firstHour)
+	from, to := uint32(r.From.Unix()/3600), f.days.Ceil(uint32(r.To.Unix()/3600))
+	inDays = inDays || r.Zone == f.days.Name() && f.days.Ceil(from) < to
 	if r.Series == nil && r.To.After(f.now) && inDays {
-		return time.Unix(int64(f.days.Ceil(uint32(r.To.Unix()/3600)))*3600, 0)
+		return time.Unix(int64(to)*3600, 0)
 	}
 	return r.To
 }
@@ -447,7 +450,9 @@ func (f *figures) checkCounted(rt fatal, q engine.Query, d engine.Dimension, val
 			rt.Fatalf("dimension %d, %q, bucket %v: %d hits, %d unique, want %d, 0", d, value, b.From, b.Hits, b.Unique, want)
 		}
 	}
-	q.Interval = engine.NoSeries
+	if q.Interval == engine.Daily || q.From.IsZero() {
+		q.Interval = engine.NoSeries
+	}
 	if r, err = f.e.OwnerReport(context.Background(), []uint32{1}, "", q); err != nil {
 		return // without a series the window may be another, and impossible
 	}
@@ -504,7 +509,9 @@ func (f *figures) checkSeries(rt fatal, q engine.Query) {
 func (f *figures) checkTop(rt fatal, q engine.Query) {
 	ctx := context.Background()
 	top, err := f.e.TopLinks(ctx, []uint32{1}, "", q, 5)
-	q.Interval = engine.NoSeries
+	if q.Interval == engine.Daily || q.From.IsZero() {
+		q.Interval = engine.NoSeries
+	}
 	r, err2 := f.e.OwnerReport(ctx, []uint32{1}, "", q)
 	if refused(err) || refused(err2) {
 		return

@@ -254,7 +254,6 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"lost writes at the end":                       {putRow(row.MetaKey(row.MetaSequence), row.AppendSequence(nil, row.Sequence{Count: 5, Last: 5})), "it contains 5, "},
 		"an imported day that is missing":              {delRow(row.AppendLinkDayKey(nil, 8, checkedHour/24)), "link 8 brought along 20 hits of that day, and it has none"},
 		"an imported day with fewer hits":              {putRow(row.AppendLinkDayKey(nil, 8, checkedHour/24+3), row.AppendTally(nil, &engine.Tally{Hits: 9})), "link 8 brought along 10 hits of that day, and it has 9"},
-		"a day of the future of an owner":              {putRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24+4), rowOf(rowtest.Hit(1))), "no hour of day 20004 is rolled up"},
 		"imported days of links only":                  {delRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24-2)), "tallies of day 19998: all links have 30 hits, and all owners 0"},
 		"a cold record with more hits by day than all": {putRow(row.AppendColdKey(nil, 8), []byte{1, 6, 'c', 'o', 'd', 'e', '0', '8', 1, 0, 0, 1, 1, 5, 11, 3, 7, 1, 6}), "cold, key 210000000000000008"},
 		"a day of the future":                          {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24+1), rowOf(rowtest.Hit(1))), "no hour of day 20001 is rolled up"},
@@ -287,6 +286,47 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A purge takes the days of an imported link and leaves those of its owner, also later ones than any that is rolled up.
+func TestAPurgedImportWithDaysLeavesNoFault(t *testing.T) {
+	s := openTemp(t)
+	_, err := s.AllocateIDs(100)
+	expect.OK(t, err)
+	r := imported()
+	apply(t, s, rowtest.Creation(r))
+	apply(t, s, rowtest.Deletion(r))
+	purgeAll(t, s)
+	expect.Equal(t, len(rows(t, s, row.TableLinkDays)), 0, "days of links")
+	expect.Equal(t, len(rows(t, s, row.TableOwnerDays)), 2, "days of owners")
+	v := s.Inspect()
+	defer closeInspection(t, v)
+	_, faults, total := checkAll(t, v)
+	expect.That(t, total == 0, "faults: %v", faults)
+}
+
+func TestALostLastDayOfTheLastImportIsFound(t *testing.T) {
+	mem := vfs.NewMem()
+	s := openMem(t, mem)
+	stop := start(t, s)
+	_, err := s.AllocateIDs(100)
+	expect.OK(t, err)
+	apply(t, s, rowtest.Creation(imported()))
+	stop()
+	closeStore(t, s)
+	plant(t, mem, delRow(row.AppendLinkDayKey(nil, 8, checkedHour/24)))
+	v := inspect(t, "/data/store", mem)
+	defer closeInspection(t, v)
+	_, faults, total := checkAll(t, v)
+	expect.That(t, total == 1 && strings.Contains(tell(faults), "link 8 brought along 20 hits of that day, and it has none"), "faults: %s", tell(faults))
+}
+
+// imported returns a link with hits of two days.
+func imported() engine.Record {
+	r := rowtest.Link("code08", 8, checkedOwner)
+	r.Cold.ImportedHits, r.Cold.DailyOwner = 50, checkedOwner
+	r.Cold.Daily = daily.Pack([]daily.Hits{{Day: checkedHour/24 - 2, Hits: 30}, {Day: checkedHour / 24, Hits: 20}})
+	return r
 }
 
 func putRow(key, value []byte) func(*pebble.Batch) {

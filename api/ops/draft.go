@@ -83,10 +83,10 @@ func (r *linkReader) readImport(d *engine.Draft, text []byte) error {
 	if sum := i.Daily.Sum(); sum > i.Hits {
 		return errDailySum(sum, i.Hits)
 	}
-	i.Daily = r.days.of(i.Daily)
 	if i.CreatedAt.IsZero() {
-		i.CreatedAt = r.now
+		i.CreatedAt = r.days.created(i.Daily, r.now)
 	}
+	i.Daily = r.days.of(i.Daily)
 	if i.UpdatedAt.Before(i.CreatedAt) { // updated_at was not sent, or a clock went back
 		i.UpdatedAt = i.CreatedAt
 	}

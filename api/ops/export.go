@@ -67,13 +67,13 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}
-	err = x.calls.InTurn(x.caller, func() error {
+	err = x.calls.inSteps(x.caller, func(pause func() error) error {
 		page, err := x.list.Page(context.Background(), x.query)
 		if err != nil {
 			return err
 		}
 		if x.asked.Daily {
-			err = x.writeDaily(page.Links, write)
+			err = x.writeDaily(page.Links, write, pause)
 		} else {
 			for i := range page.Links {
 				if l, ok := x.calls.listed(&x.asked, &page.Links[i]); ok {
@@ -87,15 +87,15 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	return x.query.After != nil, err
 }
 
-// writeDaily writes the links of a page with their hits by day.
-func (x *Export) writeDaily(page []engine.Detail, write func(*Link)) error {
+// writeDaily writes the links of a page with their hits by day. It calls pause between the steps of reading these.
+func (x *Export) writeDaily(page []engine.Detail, write func(*Link), pause func() error) error {
 	links := make([]Link, 0, len(page))
 	for i := range page {
 		if l, ok := x.calls.listed(&x.asked, &page[i]); ok {
 			links = append(links, l)
 		}
 	}
-	if err := x.calls.readDays(links); err != nil {
+	if err := x.calls.readDays(links, pause); err != nil {
 		return err
 	}
 	for i := range links {
@@ -110,7 +110,7 @@ const dailySeries = 16
 
 // readDays gives links of an export their hits by day, the last daily.Max days at most, so that an import takes them
 // back. A link has no fewer hits than its days.
-func (c *Calls) readDays(links []Link) error {
+func (c *Calls) readDays(links []Link, pause func() error) error {
 	zone := c.o.Engine.Zone()
 	_, first := c.o.Engine.KeptSince()
 	today := zone.Day(hourOf(c.o.Now()))
@@ -122,7 +122,10 @@ func (c *Calls) readDays(links []Link) error {
 		for i := range part {
 			ids[i] = part[i].ID
 		}
-		series, err := c.o.Engine.SeriesOf(context.Background(), ids, engine.Query{Interval: engine.Daily, From: first})
+		if err := pause(); err != nil {
+			return err
+		}
+		series, err := c.o.Engine.SeriesOf(context.Background(), ids, engine.Query{Interval: engine.Daily, From: first, Pause: pause})
 		if err != nil {
 			return err
 		}

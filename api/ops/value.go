@@ -18,6 +18,7 @@ import (
 	"shunt/api/rules"
 	"shunt/engine"
 	"shunt/engine/daily"
+	"shunt/engine/zone"
 )
 
 // maxHitsLimit is the largest limit of hits: every JSON reader can hold whole numbers up to 2^53
@@ -314,13 +315,16 @@ func readDaily(a *askedLink, value json.RawMessage) (err error) {
 }
 
 // keptDays are the days that an import may bring along: it may name earlier ones, whose hits are in the total alone.
-type keptDays struct{ first, today uint32 }
+type keptDays struct {
+	first, today uint32
+	zone         *zone.Zone // whose days these are
+}
 
 // keptDays returns the days that an import may bring along now.
 func (c *Calls) keptDays() keptDays {
-	zone := c.o.Engine.Zone()
+	days := c.o.Engine.Zone()
 	_, first := c.o.Engine.KeptSince()
-	return keptDays{zone.Day(hourOf(first)), zone.Day(hourOf(c.o.Now().Add(clockSkew)))}
+	return keptDays{days.Day(hourOf(first)), days.Day(hourOf(c.o.Now().Add(clockSkew))), days}
 }
 
 func hourOf(t time.Time) uint32 { return uint32(max(0, t.Unix()/3600)) }
@@ -332,6 +336,17 @@ func (k keptDays) of(p daily.Packed) daily.Packed {
 		return p
 	}
 	return daily.Pack(slices.DeleteFunc(all, func(d daily.Hits) bool { return d.Day < k.first }))
+}
+
+// created returns when a link without created_at was made: the begin of its first day with hits, or now.
+func (k keptDays) created(p daily.Packed, now time.Time) time.Time {
+	for d := range p.All() {
+		if begin := time.Unix(int64(k.zone.Begin(d.Day))*3600, 0); begin.Before(now) {
+			return begin
+		}
+		break
+	}
+	return now
 }
 
 // errDailySum is the error of hits by day that are more than all hits.

@@ -79,6 +79,7 @@ type kept struct {
 	firstHour uint32 // after hour, if the clock is far behind: then there are figures by the day only
 	firstDay  uint32
 	days      *zone.Zone // whose days these are
+	foreign   bool       // they are not those of the store
 }
 
 // seriesFrom returns the first hour that a series may have. It is never after the current one, so that a clock
@@ -185,16 +186,27 @@ func (w *window) split(k kept, interval Interval) {
 		for from := w.from; from < w.to; from = w.spans[len(w.spans)-1].ToHour {
 			w.spans = append(w.spans, Span{from, k.days.Begin(k.days.Day(from) + 1)})
 		}
-	case w.from >= k.firstHour:
+	case k.foreign:
 		w.cut(w.from, w.to, w.to-w.from)
 	default:
-		days := k.days.Floor(w.to)
-		if w.to > k.hour {
-			days = k.days.Ceil(w.to) // the rows of today are complete up to now
-		}
-		w.cut(w.from, days, days-w.from)
-		w.cut(days, w.to, w.to-min(days, w.to))
+		w.splitDays(k)
 	}
+}
+
+// splitDays cuts the window into its whole days and the hours before and after them, also where all hours are kept:
+// hits that an import brought along by day are in rows of days alone.
+func (w *window) splitDays(k kept) {
+	first, last := k.days.Ceil(w.from), k.days.Floor(w.to)
+	if w.to > k.hour {
+		last = k.days.Ceil(w.to) // the rows of today are complete up to now
+	}
+	if first >= last {
+		w.cut(w.from, w.to, w.to-w.from)
+		return
+	}
+	w.cut(w.from, first, first-w.from)
+	w.cut(first, last, last-first)
+	w.cut(last, w.to, w.to-min(last, w.to))
 }
 
 func (w *window) cut(from, to, step uint32) {
@@ -210,6 +222,7 @@ func (q *Query) useZone(k *kept) {
 		return
 	}
 	if from := q.Zone.Floor(clock.HourOf(q.From)); from >= k.firstHour && from >= k.days.Begin(k.firstDay) {
+		k.foreign = q.Zone.Name() != k.days.Name()
 		k.firstDay, k.days = q.Zone.Day(from), q.Zone
 	}
 }

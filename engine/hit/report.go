@@ -86,7 +86,7 @@ func (hs *Hits) linkReport(ctx context.Context, k index.Key, id uint64, q Query)
 
 // Origin is what figures must know of a link. It never changes.
 type Origin struct {
-	CreatedAt   time.Time // zero: the link is gone
+	CreatedAt   time.Time // or when the first day with imported hits began, if that was before; zero: the link is gone
 	UndatedHits uint64    // that an import brought along without their days
 	ImportedAt  time.Time // when that was; zero if it is not known
 }

@@ -65,7 +65,9 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 		return TopLinks{}, errs.ErrLoading
 	}
 	now := hs.now()
-	q.Interval = NoSeries
+	if q.Interval == Daily || q.From.IsZero() { // hours with a From are read as in a series of them: without imported hits
+		q.Interval = NoSeries
+	}
 	w, err := q.window(hs.kept(now), now, time.Time{})
 	if err != nil {
 		return TopLinks{}, err

@@ -267,9 +267,9 @@ func (p *hours) Row(key, value []byte) error {
 	return nil
 }
 
-// days checks that a day has rows only after one of its hours is rolled up or if an import brought them along, that a
-// day of a link has the hits that its import brought along, and that the days of a link have no more hits than its
-// life.
+// days checks that a day of a link has rows only after one of its hours is rolled up or if an import brought them
+// along, that it has the hits that its import brought along, and that the days of a link have no more hits than its
+// life. A day of an owner may be that of an imported link that was purged since, and nothing is left that says so.
 type days struct {
 	tallyPart
 	daily []daily.Hits // of subject, a link: those of the days that are not read yet
@@ -295,7 +295,7 @@ func (p *days) Row(key, value []byte) error {
 	if link, isTarget := p.linkOf(id); ok && isTarget && day >= p.c.sweep.FirstDay { // those before are being swept
 		p.wantLink(key, &t, row.AppendLinkDayKey(nil, link, day))
 	}
-	if last := p.c.mark.Last(); ok && day > p.c.zone.Day(last) && !p.imported(id, day) {
+	if last := p.c.mark.Last(); ok && p.cold != nil && day > p.c.zone.Day(last) && !p.imported(day) {
 		p.c.Fault(check.Where(p.name, key), "no hour of day %d is rolled up: that went as far as hour %d", day, last)
 	}
 	if p.cold != nil {
@@ -305,12 +305,8 @@ func (p *days) Row(key, value []byte) error {
 	return nil
 }
 
-// imported reports whether an import may have brought along a day, of an owner if one of his links did: those are read
-// before the owners.
-func (p *days) imported(id uint64, day uint32) bool {
-	if p.cold == nil {
-		return p.c.totals.has(totalKey{row.TableLinkDays, day})
-	}
+// imported reports whether the import of subject brought along a day.
+func (p *days) imported(day uint32) bool {
 	return len(p.daily) > 0 && p.daily[0].Day == day
 }
 
@@ -323,9 +319,19 @@ func (p *days) wantDaily(day uint32) {
 	}
 }
 
+// wantRest checks the imported days of the last link of a part that were not met: its rows may go on in the next part.
+func (p *days) wantRest() {
+	for len(p.daily) > 0 {
+		if _, found := p.links.Find(row.AppendLinkDayKey(nil, p.subject, p.daily[0].Day)); found {
+			return
+		}
+		p.wantDaily(p.daily[0].Day + 1)
+	}
+}
+
 // wantImported checks that a day of a link has the hits of that day that its import brought along.
 func (p *days) wantImported(key []byte, t *row.RawTally, id uint64, day uint32) {
-	if !p.imported(id, day) {
+	if !p.imported(day) {
 		return
 	}
 	if p.daily[0].Hits > t.Hits {
@@ -356,6 +362,7 @@ func (p *days) readDaily(id uint64, day uint32) {
 
 func (p *days) End() error {
 	p.wantLife()
+	p.wantRest()
 	return p.tallyPart.End()
 }
 

@@ -44,13 +44,6 @@ func (t *checkedTotals) add(key totalKey, s *counts) {
 	sum.heads += s.heads
 }
 
-// has reports whether rows of key were met.
-func (t *checkedTotals) has(key totalKey) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all[key] != nil
-}
-
 // compareTotals compares the sums of links with those of owners, hour by hour and day by day. A hit
 // counts for both. A purge removes the rows of a link and keeps those of its owner, so links never
 // have more.

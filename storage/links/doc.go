@@ -39,7 +39,7 @@
 // An import adds its hits to the life row of the link. Those whose days it brings along are also added to these days,
 // of the link and of its owner, in the batch of the creation: so windows of days have them, and a link has them or is
 // not there. All others are added to a row of the owner and the hour: windows do not have them, and answers say how
-// many there were. Rows of owners are not deleted.
+// many there were. A purge deletes no rows of owners.
 //
 // A purge is a mutation like any other, so it is ordered with creations under the same code. Its
 // batch removes all rows of the id and of the link's targets, including the row by deletion, so a purge
@@ -48,8 +48,8 @@
 // as a creation writes them but for its times, and adds a row by deletion of the old id, which is
 // then purged like that of a deleted link whose code was used again. Hour rows that the roll-up has passed are deleted
 // later with their hour. Day rows, and targets, are found when the purge is requested, by the only goroutine that
-// writes such rows, and are deleted by their keys. If there are more than 64, one range deletion is
-// cheaper to write, although every reader must consider it until it is compacted. Rows of owners
+// writes such rows of a link that exists, and are deleted by their keys. If there are more than 64,
+// one range deletion is cheaper to write, although every reader must consider it until it is compacted. Rows of owners
 // stay.
 //
 // # Links to reuse

@@ -11,8 +11,9 @@ import (
 // compacted (see sweepChunk); few links have that many.
 const MaxDaysByKey = 64
 
-// purgedRows are the rows of a purged link that only a read finds. The flush goroutine reads them:
-// it alone writes such rows, and it does nothing else until the purge is committed. In a cluster nobody
+// purgedRows are the rows of a purged link that only a read finds. The flush goroutine reads them: it alone
+// writes such rows once the link exists (its creation writes the imported ones), and it does nothing else until the
+// purge is committed. In a cluster nobody
 // reads them: see rowsToPurge.
 type purgedRows struct {
 	tallies []purgedTally // of the link, and of its targets
@@ -28,7 +29,7 @@ type purgedTally struct {
 
 // purge removes every row of a deleted link, except hour rows that roll-up has passed: without a
 // code they are not read, and they are deleted with their hour. The owner's rows keep the link's
-// hits for good.
+// hits, also those that an import brought along.
 func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
 		b.remove(row.AppendHotKey(b.key[:0], p.Key))
