@@ -23,7 +23,7 @@ func manyStrings() int {
 	if testing.Short() {
 		return 200_000
 	}
-	return 5_000_000
+	return 1_000_000
 }
 
 // heapGrowth returns the number of live bytes on the heap that f added.
