@@ -513,7 +513,7 @@ func (f *figures) checkTop(rt fatal, q engine.Query) {
 		q.Interval = engine.NoSeries
 	}
 	r, err2 := f.e.OwnerReport(ctx, []uint32{1}, "", q)
-	if refused(err) || refused(err2) {
+	if refused(err) || refused(err2) || f.farBehind(&r) {
 		return
 	}
 	if err := errors.Join(err, err2); err != nil {
