@@ -503,14 +503,14 @@ function importFile(form) {
 		form.after(box);
 		addEventListener('beforeunload', warn);
 		text.textContent = await run(file);
+		stop = null; // from now on the form may be sent again
+		removeEventListener('beforeunload', warn);
 		const owner = form.elements.owner?.value;
 		const links = make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, 'Show the links');
 		text.after(links);
 		if (document.activeElement === cancel) links.focus();
 		cancel.hidden = true; // there is nothing left to cancel
 		await renewExport().catch(() => {}); // it is as it was
-		removeEventListener('beforeunload', warn);
-		stop = null;
 	});
 }
 
