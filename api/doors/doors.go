@@ -56,7 +56,7 @@ func Named(names []string) (c Chosen, err error) {
 	return c, nil
 }
 
-// What a server gives to doors.
+// What a server passes to doors.
 type (
 	House      = door.House
 	Credential = door.Credential

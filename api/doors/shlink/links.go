@@ -122,13 +122,18 @@ func (d *Door) serves(host string) bool {
 	return err == nil
 }
 
-// read is GET /short-urls/{code}.
-func (d *Door) read(a *asked, caller account.Caller) error {
+// readLink returns the link that the path names.
+func (d *Door) readLink(a *asked, caller account.Caller) (ops.Link, error) {
 	code, whose, err := d.link(a, caller)
 	if err != nil {
-		return err
+		return ops.Link{}, err
 	}
-	l, err := d.Ops.Read(caller, code, whose)
+	return d.Ops.Read(caller, code, whose)
+}
+
+// read is GET /short-urls/{code}.
+func (d *Door) read(a *asked, caller account.Caller) error {
+	l, err := d.readLink(a, caller)
 	if err != nil {
 		return err
 	}

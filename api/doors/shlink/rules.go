@@ -59,11 +59,7 @@ func showRules(a *asked, l *ops.Link) error {
 
 // readRules is GET /short-urls/{code}/redirect-rules.
 func (d *Door) readRules(a *asked, caller account.Caller) error {
-	code, whose, err := d.link(a, caller)
-	if err != nil {
-		return err
-	}
-	l, err := d.Ops.Read(caller, code, whose)
+	l, err := d.readLink(a, caller)
 	if err != nil {
 		return err
 	}

@@ -94,11 +94,7 @@ func visitsOf(series []ops.Bucket, skip uint64, most int, at string) []Visit {
 
 // linkVisits is GET /short-urls/{code}/visits.
 func (d *Door) linkVisits(a *asked, caller account.Caller) error {
-	code, whose, err := d.link(a, caller)
-	if err != nil {
-		return err
-	}
-	l, err := d.Ops.Read(caller, code, whose)
+	l, err := d.readLink(a, caller)
 	if err != nil {
 		return err
 	}
@@ -108,7 +104,7 @@ func (d *Door) linkVisits(a *asked, caller account.Caller) error {
 		if err != nil {
 			return f, err
 		}
-		return d.Ops.Figures(caller, code, asked)
+		return d.Ops.Figures(caller, l.Code, asked)
 	})
 }
 

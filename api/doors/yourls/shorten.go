@@ -59,7 +59,7 @@ func trimmed(target string) string {
 	return target
 }
 
-// failedLink is the answer to shorturl if there is no link. In the format simple it is empty.
+// failedLink is the answer to shorturl if no link was made. In the format simple it is empty.
 func failedLink(code, message string, status int) answer {
 	return answer{status, fields{
 		{"status", "fail"}, {"code", code}, {"message", message}, {"errorCode", strconv.Itoa(status)}, {"statusCode", status},
