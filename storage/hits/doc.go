@@ -96,5 +96,6 @@
 // pays for days and lives once an hour instead of once a second.
 //
 // Files, leaves first: hours.go, state.go, adder.go, checktotals.go, plan.go, hourrows.go, days.go, spansums.go,
-// read.go, flush.go, summarise.go, sweep.go, rollup.go, targets.go, view.go, owners.go, zone.go, check.go.
+// read.go, flush.go, summarise.go, sweep.go, rollup.go, targets.go, view.go, owners.go, zone.go,
+// checkdays.go, check.go.
 package hits
