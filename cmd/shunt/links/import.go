@@ -49,12 +49,9 @@ type importAsked struct {
 	from    *shlink.Server // nil: a file
 }
 
-func newImport(stdout, stderr io.Writer) *cobra.Command {
-	where, asked, from := reach.Target{}, importAsked{}, importFrom{}
-	cmd := &cobra.Command{
-		Use:   "import FILE | --from URL",
-		Short: "Import links made elsewhere",
-		Long: `Import links with their codes, times and hits. FILE is an export of shunt, or what another system has
+// importHelp returns the description of the command.
+func importHelp() string {
+	return `Import links with their codes, times and hits. FILE is an export of shunt, or what another system has
 given out, also packed by gzip or zstd; - is standard input. Its content tells what it is:
 
   lines of JSON   as 'shunt export' prints them: code and url, perhaps created_at, hits and so on:
@@ -98,7 +95,15 @@ where it was cut, to the same server. Until it is done, how far it has come is i
 Without --resume it begins at the beginning, which is safe, too: a link that already exists with the
 same fields is not changed. But a link that was edited since is refused, and one that was deleted is
 made again.
-` + reach.WhereTokensAre,
+` + reach.WhereTokensAre
+}
+
+func newImport(stdout, stderr io.Writer) *cobra.Command {
+	where, asked, from := reach.Target{}, importAsked{}, importFrom{}
+	cmd := &cobra.Command{
+		Use:   "import FILE | --from URL",
+		Short: "Import links made elsewhere",
+		Long:  importHelp(),
 		Example: `  shunt import --dry-run yourls.sql.gz
   shunt import --map-domain go.brand.example=brand.example bitly.json
   shunt import links.ndjson
