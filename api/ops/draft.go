@@ -21,7 +21,7 @@ func (c *Calls) parseDraft(text []byte, caller account.Caller, now time.Time) (d
 	return d, err
 }
 
-// linkReaders are readers that nobody uses. One has 2 kB, which was half of the memory that a create took anew.
+// linkReaders keeps readers for later requests. One has 2 kB: half of what a create allocated.
 var linkReaders = sync.Pool{New: func() any { return new(linkReader) }}
 
 // A linkReader reads bodies about links, one after the other, for one goroutine. It reuses its memory, which
@@ -80,8 +80,8 @@ func (r *linkReader) readImport(d *engine.Draft, text []byte) error {
 		return err
 	}
 	i := r.asked.imports
-	if sum := i.Daily.Sum(); sum > i.Hits {
-		return errDailySum(sum, i.Hits)
+	if i.Daily.Sum() > i.Hits {
+		return engine.InvalidError{errDailySum}
 	}
 	if i.CreatedAt.IsZero() {
 		i.CreatedAt = r.days.created(i.Daily, r.now)

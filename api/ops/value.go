@@ -3,7 +3,6 @@ package ops
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -349,10 +348,9 @@ func (k keptDays) created(p daily.Packed, now time.Time) time.Time {
 	return now
 }
 
-// errDailySum is the error of hits by day that are more than all hits.
-func errDailySum(sum, hits uint64) error {
-	return engine.InvalidError{jsonbody.FieldError("daily", "range", fmt.Sprintf("must have no more hits than the link: all days have %d, and hits is %d", sum, hits))}
-}
+// errDailySum is the error of hits by day that are more than all hits. It names no numbers, so that an import counts
+// those of all its lines as one reason.
+var errDailySum = jsonbody.FieldError("daily", "range", "must not add up to more than hits")
 
 // readGiven reads who gets a link.
 func readGiven(a *askedLink, value json.RawMessage) error {

@@ -228,8 +228,8 @@ func (c *clicks) give(l *link, code string) {
 // clockSlack is how long before the creation of a link a click may be. Both are noted by one server, in one clock.
 const clockSlack = 60
 
-// judge compares the first click of a link with its creation. If clicks come first, the time zone of one of them is not
-// what the import was told.
+// judge compares the first click of a link with its creation. If the click came first, the time zone that
+// the import was told is wrong for one of them.
 func (c *clicks) judge(l *link, first int64) {
 	if made, err := time.Parse(time.RFC3339, l.CreatedAt); err == nil && first < made.Unix()-clockSlack {
 		c.met.Early++
