@@ -18,6 +18,8 @@ import (
 func TestRacingWritersOfThreeDomainsHaveOneOrder(t *testing.T) {
 	const clients = 64
 	operations, kills := int(numberOf(t, "SHUNTTEST_OPERATIONS", 3_000)), 0
+	var done atomic.Int64
+	killed := make(chan struct{}) // closed after the first kill
 	p := startServer(t, t.TempDir(), "--limit-misses", "off", "--limit-calls", "off")
 	token := p.token("admin", "links:read", "links:write")
 	var server atomic.Pointer[process]
@@ -48,21 +50,29 @@ func TestRacingWritersOfThreeDomainsHaveOneOrder(t *testing.T) {
 			}
 			h.add(c, "", in, out, begun, h.now())
 			i++
+			if done.Add(1) > int64(operations/2) {
+				<-killed // a fast machine would be done before the server is killed
+			}
 		}
 	}
 	stop := make(chan struct{})
 	var killing, working sync.WaitGroup
 	killing.Go(func() {
+		for done.Load() < int64(operations/4) {
+			time.Sleep(time.Millisecond)
+		}
 		for {
+			p := server.Load()
+			p.kill()
+			server.Store(startServer(t, p.dir, "--limit-misses", "off", "--limit-calls", "off"))
+			if kills++; kills == 1 {
+				close(killed)
+			}
 			select {
 			case <-stop:
 				return
 			case <-time.After(500 * time.Millisecond):
 			}
-			p := server.Load()
-			p.kill()
-			server.Store(startServer(t, p.dir, "--limit-misses", "off", "--limit-calls", "off"))
-			kills++
 		}
 	})
 	for c := range clients {
