@@ -42,6 +42,8 @@ type picker struct {
 	From, To string            // as typed, or those of the span
 	Zone     string            // of the days
 	Error    string            // why the dates cannot be shown
+	Earlier  string            // address of the page with the time before, as long; empty: there is none
+	Later    string            // the same after
 	CSV      string            // address of the figures as a file
 }
 
@@ -91,6 +93,7 @@ func (r *request) figuresView(made time.Time, pairs ...string) (v figuresView) {
 		v.scope = append(pairs, "period", s.Name, "from", s.Asked.From, "to", s.Asked.To)
 		p.CSV = visit.Address(csvPath, v.scope...)
 		r.rememberSpan(s)
+		p.Earlier, p.Later = p.beside(calendar.Earlier(s, made)), p.beside(calendar.Later(s))
 	}
 	for _, c := range calendar.Offered() {
 		p.Choices = append(p.Choices, tab{c.Title, p.address("period", c.Name), v.Span != nil && c.Name == s.Name})
@@ -104,6 +107,14 @@ func (p *picker) address(pairs ...string) string {
 		pairs = append(pairs, kept.Name, kept.Value)
 	}
 	return visit.Address(p.Path, pairs...)
+}
+
+// beside returns the address of the page with a time, "" if there is no such time.
+func (p *picker) beside(a span.Asked, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return p.address(a.Pairs()...)
 }
 
 // rememberSpan has the browser remember a span that the address names.

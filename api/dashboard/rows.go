@@ -5,6 +5,7 @@ import (
 
 	"shunt/api/dashboard/apps"
 	"shunt/api/dashboard/domains"
+	"shunt/api/dashboard/palette"
 	"shunt/api/dashboard/visit"
 )
 
@@ -79,6 +80,8 @@ func rowsOfAll() []row {
 		{"GET", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokePage},
 		{"POST", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokeToken},
 		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
+		{"GET", palette.Path, visit.SignedIn, onRequest(palette.Page)},
+		{"GET", palette.KeysPath, visit.SignedIn, onRequest(palette.Keys)},
 	}
 }
 

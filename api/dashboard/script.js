@@ -16,6 +16,9 @@ input[data-tags]        suggests for the last of several tags                   
 details.menu            closes by Escape, and by a click elsewhere
 form[data-chosen]       is shown once a box of it is ticked; says how many are     [data-pick-all]: a box for all, [data-count]
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
+a[data-go]              Ctrl+K opens what its address answers to words in a window over the page    #results of the answer
+a[data-keys]            ? opens its page in such a window   [data-single-keys]: a box that turns keys without Ctrl off
+a[data-earlier], a[data-later]          the arrow keys press them
 a[data-busy]                            shows that its page is being fetched
 a[data-export]          counts lines while it loads                                 data-total: links, from 100,000 on the browser loads it
 */
@@ -604,7 +607,114 @@ function enhance(root) {
 	each('form[data-once]', keepsTyped);
 	each('form[data-import]', importFile);
 	each('a[data-export]', exportLinks);
+	each('[data-single-keys]', singleKeys);
 }
+// Windows over the page. Each shows a part of another page; what is announced while it is open must be in it.
+async function partOf(address, selector, signal) {
+	const answer = await fetch(address, { signal, headers: { Accept: 'text/html' } });
+	const part = new DOMParser().parseFromString(await answer.text(), 'text/html').querySelector(selector);
+	signal?.throwIfAborted();
+	if (!part) throw new Error('another page'); // somebody has signed out, for example
+	return part;
+}
+
+function windowOver(link, ...content) {
+	const close = make('button', { type: 'button', class: 'button small' }, '×');
+	const dialog = make('dialog', { 'aria-label': link.ariaLabel || link.textContent }, close, ...content);
+	close.ariaLabel = 'Close';
+	close.onclick = () => dialog.close();
+	dialog.onclick = e => { if (e.target === dialog) dialog.close(); };
+	dialog.onclose = () => { document.body.append(announcer); dialog.remove(); };
+	document.body.append(dialog);
+	dialog.append(announcer);
+	dialog.showModal();
+	return dialog;
+}
+
+function palette(link) {
+	const input = make('input', { type: 'text', 'aria-label': link.ariaLabel, placeholder: link.ariaLabel, autocomplete: 'off', spellcheck: 'false' }), found = make('div', { class: 'found' });
+	const dialog = windowOver(link, input, found);
+	let request, timer, shown;
+	const show = async () => {
+		clearTimeout(timer);
+		request?.abort();
+		request = new AbortController();
+		const q = input.value;
+		try {
+			const part = await partOf(link.pathname + '?' + new URLSearchParams({ q, at: location.pathname + location.search }), '#results', request.signal);
+			found.replaceChildren(...part.childNodes);
+			shown = q;
+			say(part.dataset.say);
+		} catch (e) {
+			if (e.name !== 'AbortError') location = link.href;
+		}
+	};
+	input.oninput = () => { clearTimeout(timer); timer = setTimeout(show, 150); };
+	dialog.addEventListener('close', () => { clearTimeout(timer); request?.abort(); });
+	dialog.onkeydown = async e => {
+		const entries = all('a', found), at = entries.indexOf(document.activeElement), to = { ArrowDown: at + 1, ArrowUp: at - 1 }[e.key];
+		if (to !== undefined) {
+			e.preventDefault();
+			(to < 0 ? input : entries[to] ?? entries[at])?.focus();
+		} else if (e.key === 'Enter' && e.target === input && !e.isComposing) {
+			e.preventDefault();
+			if (shown !== input.value) await show();
+			if (shown === input.value) found.querySelector('a')?.click();
+		}
+	};
+	input.focus();
+	show();
+}
+
+const withoutKeys = () => { try { return localStorage.getItem('keys') === 'off'; } catch { return false; } };
+function singleKeys(e) {
+	const box = e.querySelector('input');
+	e.hidden = false;
+	box.checked = !withoutKeys();
+	box.onchange = () => { try { localStorage.setItem('keys', box.checked ? 'on' : 'off'); } catch { box.checked = true; } };
+}
+
+async function help(link) {
+	try {
+		const part = await partOf(link.href, '#main');
+		part.removeAttribute('id');
+		const dialog = windowOver(link, ...part.childNodes);
+		all('[data-single-keys]', dialog).forEach(singleKeys);
+	} catch { location = link.href; }
+}
+for (const [name, open] of [['go', palette], ['keys', help]]) {
+	document.querySelector('a[data-' + name + ']')?.addEventListener('click', e => {
+		if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+		e.preventDefault();
+		open(e.currentTarget);
+	});
+}
+
+// Keys. Each presses what can be clicked. What is typed into a field is text.
+const press = selector => { const e = document.querySelector(selector); e?.click(); return e; };
+const into = (selector, otherwise) => {
+	const e = document.querySelector(selector);
+	e ? e.focus() : location.assign(otherwise);
+	return true;
+};
+const keys = {
+	'/': () => into('form[data-search] input[type=search]', '/_/links#q'),
+	n: () => into('form:is([action="/_/links"], [action="/_/links/new"])[method=post] input[name=url]', '/_/links/new'),
+	c: () => (document.activeElement.closest('tr') ?? document.querySelector('tr:hover') ?? document.querySelector('main')).querySelector('[data-copy]:not([hidden])')?.click() ?? true,
+	ArrowLeft: () => press('a[data-earlier]'),
+	ArrowRight: () => press('a[data-later]'),
+	'?': () => press('a[data-keys]'),
+};
+document.addEventListener('keydown', e => {
+	if (e.defaultPrevented || e.isComposing || !document.querySelector('a[data-go]') || document.querySelector('dialog[open]')) return;
+	const control = (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey;
+	if (control && e.key.toLowerCase() === 'k') {
+		e.preventDefault();
+		press('a[data-go]');
+	} else if (!(e.ctrlKey || e.metaKey || e.altKey || withoutKeys() || e.target.closest('input:not([type=checkbox]), textarea, select, [contenteditable]')) && Object.hasOwn(keys, e.key) && keys[e.key]()) e.preventDefault();
+});
+if (location.hash === '#q') document.getElementById('q')?.focus();
+
 // The zone of the visitor's days, for the next page of figures.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone, told = document.body.dataset.zone;
 if (told !== undefined && told !== zone) fetch('/_/zone', { method: 'POST', body: new URLSearchParams({ zone }), keepalive: true });

@@ -16,5 +16,5 @@
 // a Sunday. A month that runs is compared with the same days of the month before it; one that is over, or any span of
 // days that are over, with as many days before.
 //
-// Files, leaves first: choice.go, day.go, span.go, before.go, of.go.
+// Files, leaves first: choice.go, day.go, span.go, before.go, beside.go, of.go.
 package span

@@ -48,6 +48,21 @@ var administration = []navItem{
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
 }
 
+// A Place is a page of the menu.
+type Place struct{ Path, Name string }
+
+// Places returns all pages of the menu that the visitor may see.
+func (r *Request) Places() (all []Place) {
+	items := navigation
+	if r.Admin() {
+		items = slices.Concat(items, administration)
+	}
+	for _, n := range items {
+		all = append(all, Place{n.Path, n.Name})
+	}
+	return all
+}
+
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
 	items, _ = marked(navigation, r.Path())
@@ -84,7 +99,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 // links took 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
 	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
-	"system": true, "audit": true,
+	"system": true, "audit": true, "go": true,
 }
 
 // Show answers with the page of that name: a file in templates. data is what it shows. It must not
