@@ -21,64 +21,65 @@ import (
 //	reader                a token of the owner for links:read and stats:read only
 //	page, page2           a page of ours in the browser of the owner, of the other
 //	edge                  an edge, by the token that an admin has made for it
+//	viewer, vpage         a viewer: a token, which only reads, and a page in the viewer's browser
 const accessTable = `
-request                                   owner other admin reader revoked expired none malformed page page2 edge
-POST /shorten                             201   201   201   403    401     401     401  401       201  201   403
-POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200   403
-POST /import                              403   403   200   403    401     401     401  401       403  403   403
-POST /import?owner={owner}                403   403   200   403    401     401     401  401       403  403   403
-GET /links                                200   200   200   200    401     401     401  401       200  200   403
-GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403   403
-GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
-GET /export                               200   200   200   200    401     401     401  401       200  200   403
-GET /export?owner=all                     403   403   200   403    401     401     401  401       403  403   403
-GET /export?owner={other}                 403   403   200   403    401     401     401  401       403  403   403
-GET /links/{code}                         200   404   404   200    401     401     401  401       200  404   403
-GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403
-GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403
-GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403   403
-PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404   403
-PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403
-POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403
-POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403
-DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403
-DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403
-GET /tags                                 200   200   200   200    401     401     401  401       200  200   403
-GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403   403
-PATCH /tags/{tag}                         200   404   404   403    401     401     401  401       200  404   403
-PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403
-DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404   403
-DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403   403
-GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404   403
-GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403
-GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404   403
-GET /stats/{code}/live                    200   404   404   200    401     401     401  401       200  404   403
-GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403
-GET /stats                                200   200   200   200    401     401     401  401       200  200   403
-GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403
-GET /domains                              200   200   200   200    401     401     401  401       200  200   403
-POST /domains                             403   403   201   403    401     401     401  401       403  403   403
-GET /domains/{host}                       200   200   200   200    401     401     401  401       200  200   403
-PATCH /domains/{host}                     403   403   200   403    401     401     401  401       403  403   403
-DELETE /domains/{host}                    403   403   204   403    401     401     401  401       403  403   403
-POST /domains/{host}/check                403   403   200   403    401     401     401  401       403  403   403
-GET /edges                                403   403   200   403    401     401     401  401       403  403   403
-DELETE /edges/{name}                      403   403   204   403    401     401     401  401       403  403   403
-GET /misses                               403   403   200   403    401     401     401  401       403  403   403
-GET /misses?domain={host}                 403   403   200   403    401     401     401  401       403  403   403
-GET /audit                                403   403   200   403    401     401     401  401       403  403   403
-GET /tokens                               200   200   200   403    401     401     401  401       200  200   403
-POST /tokens                              201   201   201   403    401     401     401  401       201  201   403
-DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404   403
-GET /me                                   200   200   200   200    401     401     401  401       200  200   403
-GET /users                                403   403   200   403    401     401     401  401       403  403   403
-POST /users                               403   403   201   403    401     401     401  401       403  403   403
-PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403   403
-DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403   403
-POST /session                             200   200   200   200    200     200     200  200       200  200   200
-DELETE /session                           204   204   204   204    204     204     204  204       204  204   204
-GET /openapi.json                         200   200   200   200    200     200     200  200       200  200   200
-GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200   200
+request                                   owner other admin reader revoked expired none malformed page page2 edge viewer vpage
+POST /shorten                             201   201   201   403    401     401     401  401       201  201   403  403    403
+POST /shorten/bulk                        200   200   200   403    401     401     401  401       200  200   403  403    403
+POST /import                              403   403   200   403    401     401     401  401       403  403   403  403    403
+POST /import?owner={owner}                403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /links                                200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /links?owner=all                      403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /links?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /export                               200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /export?owner=all                     403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /export?owner={other}                 403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /links/{code}                         200   404   404   200    401     401     401  401       200  404   403  404    404
+GET /links/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /links/{code}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /links/{code}?owner={other}           403   403   404   403    401     401     401  401       403  403   403  404    404
+PATCH /links/{code}                        200   404   404   403    401     401     401  401       200  404   403  403    403
+PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403  403    403
+POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403  403    403
+POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403  403    403
+DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403  403    403
+GET /tags                                 200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403   403  200    200
+PATCH /tags/{tag}                         200   404   404   403    401     401     401  401       200  404   403  403    403
+PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404   403  403    403
+DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404   403  404    404
+GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404   403  404    404
+GET /stats/{code}/live                    200   404   404   200    401     401     401  401       200  404   403  404    404
+GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /stats                                200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /domains                              200   200   200   200    401     401     401  401       200  200   403  200    200
+POST /domains                             403   403   201   403    401     401     401  401       403  403   403  403    403
+GET /domains/{host}                       200   200   200   200    401     401     401  401       200  200   403  200    200
+PATCH /domains/{host}                     403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /domains/{host}                    403   403   204   403    401     401     401  401       403  403   403  403    403
+POST /domains/{host}/check                403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /edges                                403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /edges/{name}                      403   403   204   403    401     401     401  401       403  403   403  403    403
+GET /misses                               403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /misses?domain={host}                 403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /audit                                403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /tokens                               200   200   200   403    401     401     401  401       200  200   403  403    200
+POST /tokens                              201   201   201   403    401     401     401  401       201  201   403  403    201
+DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404   403  403    404
+GET /me                                   200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /users                                403   403   200   403    401     401     401  401       403  403   403  403    403
+POST /users                               403   403   201   403    401     401     401  401       403  403   403  403    403
+PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403   403  403    403
+POST /session                             200   200   200   200    200     200     200  200       200  200   200  200    200
+DELETE /session                           204   204   204   204    204     204     204  204       204  204   204  204    204
+GET /openapi.json                         200   200   200   200    200     200     200  200       200  200   200  200    200
+GET /openapi-3.0.json                     200   200   200   200    200     200     200  200       200  200   200  200    200
 `
 
 // accessBodies are the bodies of requests that need one; N is a new number each time.
@@ -116,6 +117,7 @@ func newAccess(t *testing.T) *access {
 		"revoked":   bearer(a.revokedToken()),
 		"expired":   bearer(a.expiredToken()),
 		"edge":      bearer(a.issueEdge(a.admin, "oslo")),
+		"viewer":    bearer(a.issue(account.CallerOf(a.person("viewer@example.com", account.RoleViewer)))),
 		"none":      nil,
 		"malformed": bearer("shunt_" + strings.Repeat("x", 36)),
 	}
@@ -127,6 +129,7 @@ func (a *access) logInPages() {
 	a.t.Helper()
 	a.lines["page"] = []string{a.logIn("owner@example.com"), ownPage}
 	a.lines["page2"] = []string{a.logIn("other@example.com"), ownPage}
+	a.lines["vpage"] = []string{a.logIn("viewer@example.com"), ownPage}
 }
 
 // issueEdge returns a token for an edge, which a user has made.
@@ -238,7 +241,7 @@ func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {
 		r := a.ask(column, request, there)
 		r.expect(t, fmt.Sprintf("%s as %s", request, column), want)
 		expect.That(t, want/100 == 2 || !strings.Contains(fmt.Sprint(r), "secret"), "%s as %s: got %+v, which tells too much", request, column, r)
-		if request == "DELETE /session" && strings.HasPrefix(column, "page") {
+		if request == "DELETE /session" && strings.Contains(column, "page") {
 			a.logInPages()
 		}
 	})

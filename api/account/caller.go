@@ -41,6 +41,9 @@ const (
 // Has reports whether c has that scope. Admin does not include the other scopes.
 func (c Caller) Has(scope Scope) bool { return slices.Contains(c.Scopes, scope) }
 
+// ReadsAll reports whether c may read the links and figures of all users, as far as its scopes read at all.
+func (c Caller) ReadsAll() bool { return c.User.Role == RoleViewer || c.Has(Admin) }
+
 // CallerOf returns u with every scope that its role allows. It is for the owner of the data folder.
 func CallerOf(u User) Caller { return Caller{User: u, Scopes: u.Role.scopes()}.limitTo(u.Domains) }
 
@@ -113,7 +116,7 @@ func (a *Accounts) readCallerByToken(hash [sha256.Size]byte, now time.Time) (*kn
 		return nil, err
 	}
 	c := Caller{
-		User: u, Scopes: u.Role.limit(t.Scopes), TokenID: t.ID, ExpiresAt: t.ExpiresAt, credential: credential{byToken, hash},
+		User: u, Scopes: u.Role.limitToken(t.Scopes), TokenID: t.ID, ExpiresAt: t.ExpiresAt, credential: credential{byToken, hash},
 		ofToken: t.Domains,
 	}.limitTo(u.Domains.And(t.Domains))
 	if c.Has(Edge) {

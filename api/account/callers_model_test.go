@@ -148,7 +148,7 @@ func (m *callersModel) all() map[string]func(pick func(n int) int) error {
 			return m.edit(pick, UserEdit{Email: ptr(fmt.Sprintf("user%d@example.com", time.Now().UnixNano()))})
 		},
 		"a role": func(pick func(int) int) error {
-			return m.edit(pick, UserEdit{Role: ptr([]Role{RoleAdmin, RoleMember}[pick(2)]), Domains: &Domains{}})
+			return m.edit(pick, UserEdit{Role: ptr(Roles[pick(len(Roles))]), Domains: &Domains{}})
 		},
 		"a limit": func(pick func(int) int) error {
 			return m.edit(pick, UserEdit{Role: ptr(RoleMember), Domains: ptr([]Domains{OnlyIn(0), OnlyIn(1, 2), {}}[pick(3)])})
@@ -186,7 +186,7 @@ func (m *callersModel) issueToken(pick func(int) int) error {
 	if err != nil {
 		return gone(err)
 	}
-	d := TokenDraft{Name: "n", Scopes: u.Role.scopes()[pick(2):]}
+	d := TokenDraft{Name: "n", Scopes: CallerOf(u.User).TokenScopes()[pick(2):]}
 	if pick(3) == 0 {
 		d.ExpiresAt = m.now.Add(30 * time.Minute)
 	}

@@ -127,7 +127,7 @@ func (c *tableCheck) user(id uint32, value []byte) (string, error) {
 		return "it is not written as this program writes it", nil
 	case u.ID != id || id == 0:
 		return fmt.Sprintf("it is of user %d", u.ID), nil
-	case u.Role != RoleAdmin && u.Role != RoleMember:
+	case validRole(u.Role) != nil:
 		return fmt.Sprintf("its role %q does not exist", u.Role), nil
 	case u.checkDomains() != nil:
 		return fmt.Sprintf("its role is %s, and it is limited to the domains %v", u.Role, u.Domains.Numbers()), nil

@@ -20,9 +20,9 @@ type UserEdit struct {
 }
 
 // EditUser changes a user for the caller by: it makes all changes or none. A new password ends the
-// user's sessions, except the one that asked for it, and setup codes. The tokens of an admin who
-// becomes a member lose the scope Admin; those without another scope are revoked. A limit to domains is in force for
-// the user's tokens and sessions, too. Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there
+// user's sessions, except the one that asked for it, and setup codes. The tokens of a user who gets another role lose
+// the scopes that it does not allow; those without another scope are revoked. Sessions have the scopes of the new role
+// at once. A limit to domains is in force for the user's tokens and sessions, too. Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there
 // would be no admin.
 func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	if _, err := a.readUser(id); err != nil {
@@ -161,7 +161,7 @@ func (a *Accounts) changeRole(w *userWrite, role *Role) error {
 		return err
 	}
 	return a.eachToken(w.old.ID, func(t Token, hash [sha256.Size]byte) error {
-		scopes := role.limit(t.Scopes)
+		scopes := role.limitToken(t.Scopes)
 		switch {
 		case len(scopes) == 0:
 			w.deletes = append(w.deletes, tokenRows(t.UserID, t.ID, hash[:])...)

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,8 +79,8 @@ func loginName(text string) (string, bool) {
 }
 
 func validRole(r Role) error {
-	if r == RoleAdmin || r == RoleMember {
+	if slices.Contains(Roles, r) {
 		return nil
 	}
-	return engine.FieldError{Field: "role", Code: "unknown", Message: "must be admin or member"}
+	return engine.FieldError{Field: "role", Code: "unknown", Message: "must be admin, member or viewer"}
 }

@@ -40,22 +40,47 @@ type Role string
 const (
 	RoleAdmin  Role = "admin"
 	RoleMember Role = "member"
+	RoleViewer Role = "viewer" // reads the links and figures of all, and changes only the own password, sessions and tokens
 )
 
-// scopes returns every scope that a user of role r can hold.
-func (r Role) scopes() []Scope {
-	if r == RoleAdmin {
-		return slices.Clone(AllScopes)
-	}
-	return withoutAdmin(AllScopes)
-}
+// Roles are all roles, in the order in which they are shown.
+var Roles = []Role{RoleMember, RoleViewer, RoleAdmin}
+
+// scopes returns every scope that a user of role r can hold. One of no known role holds none.
+func (r Role) scopes() []Scope { return r.limit(slices.Clone(AllScopes)) }
 
 // limit returns the part of scopes that a user of role r can hold.
 func (r Role) limit(scopes []Scope) []Scope {
-	if r == RoleAdmin {
+	switch r {
+	case RoleAdmin:
+		return scopes
+	case RoleMember:
+		return withoutAdmin(scopes)
+	case RoleViewer:
+		return onlyOf(scopes, LinksRead, StatsRead, TokensWrite)
+	}
+	return nil
+}
+
+// limitToken returns the part of scopes that a token of a user of role r can hold. A token of a viewer only reads, so
+// that whoever finds it makes no other.
+func (r Role) limitToken(scopes []Scope) []Scope {
+	if scopes = r.limit(scopes); r == RoleViewer {
+		return withoutScope(scopes, TokensWrite)
+	}
+	return scopes
+}
+
+// TokenScopes returns the scopes that a token of c may have, without Edge.
+func (c Caller) TokenScopes() []Scope { return c.User.Role.limitToken(c.Scopes) }
+
+// onlyOf returns those scopes that are among some: the same slice if all are.
+func onlyOf(scopes []Scope, some ...Scope) []Scope {
+	other := func(s Scope) bool { return !slices.Contains(some, s) }
+	if !slices.ContainsFunc(scopes, other) {
 		return scopes
 	}
-	return withoutAdmin(scopes)
+	return slices.DeleteFunc(slices.Clone(scopes), other)
 }
 
 // withoutAdmin returns scopes without those that only admins give.
@@ -71,11 +96,11 @@ func withoutScope(scopes []Scope, without Scope) []Scope {
 
 // chooseScopes returns the scopes of a new token that maker asked for: a subset of maker's own, in
 // the order of AllScopes, each once; or Edge alone, if maker has Admin. If asked is nil, it returns all of
-// maker's except Admin.
+// maker's that a token may have, except Admin.
 func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 	switch {
 	case asked == nil:
-		return withoutAdmin(maker.Scopes), nil
+		return withoutAdmin(maker.TokenScopes()), nil
 	case slices.Contains(asked, Edge):
 		return edgeScope(maker, asked)
 	}
@@ -87,6 +112,8 @@ func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 			invalid = append(invalid, fieldError(field, "unknown", "must be one of "+scopesText()))
 		case !maker.Has(s):
 			invalid = append(invalid, fieldError(field, "exceeds", "must be a scope that you have yourself"))
+		case !slices.Contains(maker.TokenScopes(), s):
+			invalid = append(invalid, fieldError(field, "exceeds", "must be a scope that reads: the tokens of a viewer have no other"))
 		}
 	}
 	if len(asked) == 0 {

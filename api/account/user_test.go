@@ -284,3 +284,32 @@ func TestUsesBeyondTheLimitWait(t *testing.T) {
 func mayGo(why error) Farewell {
 	return func(context.Context) (func(gone bool), error) { return func(bool) {}, why }
 }
+
+// TestAViewerHoldsScopesThatRead looks at what a viewer may do, and what is left of the tokens of those who become one.
+func TestAViewerHoldsScopesThatRead(t *testing.T) {
+	f := newFolder(t)
+	f.add(t, "keeper@example.com", RoleAdmin)
+	viewer := CallerOf(f.add(t, "viewer@example.com", RoleViewer))
+	expect.Equal(t, fmt.Sprint(viewer.Scopes, viewer.TokenScopes()), "[links:read stats:read tokens:write] [links:read stats:read]", "scopes")
+	expect.That(t, viewer.ReadsAll() && !CallerOf(User{ID: 9, Role: RoleMember}).ReadsAll(), "who reads the links of all")
+	expect.Equal(t, len(CallerOf(User{ID: 9, Role: "later"}).Scopes), 0, "scopes of a role that is not known")
+	for _, scope := range []Scope{LinksWrite, TokensWrite, Admin, Edge} {
+		_, _, err := f.IssueToken(viewer, TokenDraft{Name: "n", Scopes: []Scope{scope}})
+		expect.Equal(t, code(err), "exceeds", "a token for %s: got %v", scope, err)
+	}
+	for _, role := range []Role{RoleAdmin, RoleMember} {
+		u := f.add(t, string(role)+"@example.com", role)
+		_, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", Scopes: CallerOf(u).Scopes})
+		expect.OK(t, err)
+		_, writes, err := f.IssueToken(CallerOf(u), TokenDraft{Name: "n", Scopes: []Scope{LinksWrite}})
+		expect.OK(t, err)
+		expect.OK(t, expect.Err(f.EditUser(Caller{}, u.ID, UserEdit{Role: ptr(RoleViewer)})))
+		c, err := f.Authenticate(text)
+		expect.That(t, err == nil && slices.Equal(c.Scopes, []Scope{LinksRead, StatsRead}) && c.ReadsAll(), "the token of a former %s: got %+v, %v", role, c, err)
+		expect.Error(t, expect.Err(f.Authenticate(writes)), ErrUnauthorized, "a token without a scope that is left")
+	}
+	_, err := f.EditUser(Caller{}, 1, UserEdit{Role: ptr(RoleViewer)})
+	expect.Equal(t, code(err), "last_admin", "the last admin: got %v", err)
+	report, faults := checkTable(t, f)
+	expect.That(t, len(faults) == 0, "got %+v and faults %+v", report, faults)
+}

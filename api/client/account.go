@@ -30,6 +30,7 @@ type Role string
 const (
 	RoleAdmin  Role = "admin"
 	RoleMember Role = "member"
+	RoleViewer Role = "viewer" // reads the links and figures of all, and changes none
 )
 
 // A Token is an API token of the caller. Its secret is shown only once, by IssueToken.

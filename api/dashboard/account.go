@@ -15,7 +15,7 @@ import (
 // accountView is what the page of the visitor's own account shows.
 type accountView struct {
 	Name       string
-	Admin      bool
+	Role       account.Role
 	Only       string // the limit to domains; empty: none
 	Sessions   []sessionView
 	CurrentErr string
@@ -43,7 +43,7 @@ func (r *request) showAccount(status int, view accountView) error {
 	if err != nil {
 		return err
 	}
-	view.Name, view.Admin = r.Caller.User.Name, r.Admin()
+	view.Name, view.Role = r.Caller.User.Name, r.Caller.User.Role
 	if view.ZoneErr == "" {
 		view.Chosen = r.Remembered(visit.ChosenZone)
 	}

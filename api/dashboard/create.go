@@ -40,6 +40,14 @@ func (r *request) newForm(action string, given map[string]string) (f linkForm, e
 	return f, err
 }
 
+// quickForm returns the form for a new link that pages have which are about others, for a visitor who may make links.
+func (r *request) quickForm() (f linkForm, err error) {
+	if r.Edits() {
+		f, err = r.newForm(linksPath, nil)
+	}
+	return f, err
+}
+
 // creationKey returns the Idempotency-Key of a form. The content is part of it: somebody who comes
 // back to a form that has made a link, and types another address, wants another link.
 func creationKey(key string, body jsonbody.Body) (ops.Key, error) {

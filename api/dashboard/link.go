@@ -20,6 +20,7 @@ type linkView struct {
 	Link ops.Link
 	visit.Whose
 	shareView
+	Edits     bool // the visitor may change the link
 	Works     bool // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
@@ -106,7 +107,7 @@ func (r *request) link() error {
 		return err
 	}
 	whose := r.Whose().In(l.Host)
-	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Works: l.State == engine.StateActive}
+	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Edits: r.Edits(), Works: l.State == engine.StateActive}
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code, Domain: l.Host}).address("")
 	}

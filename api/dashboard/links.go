@@ -33,6 +33,7 @@ type linksView struct {
 
 	Search  find.Search
 	Admin   bool
+	Edits   bool         // the visitor may change links
 	Owner   *ownerChoice // nil: the visitor has none
 	Domains *visit.DomainChoice
 	Bulk    string // address of the form for several links
@@ -102,7 +103,7 @@ func (v *linksView) Say() string {
 
 // links is GET /_/links.
 func (r *request) links() error {
-	form, err := r.newForm(linksPath, nil)
+	form, err := r.quickForm()
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (r *request) links() error {
 		return err
 	}
 	view := linksView{
-		Owner: choice, Form: form, Admin: r.Admin(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
+		Owner: choice, Form: form, Admin: r.Admin(), Edits: r.Edits(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
 	}
 	view.Search.Owner = owner
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
@@ -217,10 +218,10 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 	return nil
 }
 
-// ownerNames returns the names of all users, if they are wanted.
+// ownerNames returns the names of all users, if they are wanted and the visitor may know them.
 func (r *request) ownerNames(wanted bool) (map[uint32]string, error) {
 	names := make(map[uint32]string)
-	if !wanted {
+	if !wanted || !r.Admin() {
 		return names, nil
 	}
 	users, err := r.Accounts.ListUsers()

@@ -21,6 +21,7 @@ type overviewView struct {
 	Domains *visit.DomainChoice
 	Form    linkForm // creates a link
 	Admin   bool
+	Edits   bool         // the visitor may change links
 	Unused  bool         // no link was hit lately: the page says how to begin
 	Today   *ops.Figures // nil: the span is today
 	Zone    string       // of today
@@ -48,9 +49,9 @@ func (v *overviewView) Others(owner string) string { return v.Of(owner).Address(
 // overview is GET /_/.
 func (r *request) overview() error {
 	whose := r.Whose()
-	view := overviewView{figuresView: r.figuresView(time.Time{}, whose.Pairs()...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Admin: r.Admin(), Live: whose.Address(livePath)}
+	view := overviewView{figuresView: r.figuresView(time.Time{}, whose.Pairs()...), Whose: whose, Domains: r.DomainsOfList(whose.Domain, true), Admin: r.Admin(), Edits: r.Edits(), Live: whose.Address(livePath)}
 	var err error
-	if view.Form, err = r.newForm(linksPath, nil); err != nil {
+	if view.Form, err = r.quickForm(); err != nil {
 		return err
 	}
 	if view.Span == nil {

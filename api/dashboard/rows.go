@@ -39,44 +39,44 @@ func rowsOfAll() []row {
 		{"GET", "/_/welcome", visit.SignedIn, (*request).welcome},
 		{"GET", "/_/link/{code}/qr.svg", visit.SignedIn, (*request).qrSVG},
 		{"GET", "/_/link/{code}/qr.png", visit.SignedIn, (*request).qrPNG},
-		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
-		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
-		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},
-		{"GET", "/_/link/{code}/reset", visit.SignedIn, (*request).confirmReset},
-		{"POST", "/_/link/{code}/reset", visit.SignedIn, (*request).resetLink},
-		{"GET", "/_/link/{code}/owner", visit.SignedIn, (*request).ownerPage},
-		{"POST", "/_/link/{code}/owner", visit.SignedIn, (*request).giveLink},
-		{"GET", "/_/link/{code}/delete", visit.SignedIn, (*request).confirmDelete},
-		{"POST", "/_/link/{code}/delete", visit.SignedIn, (*request).deleteLink},
+		{"GET", "/_/link/{code}/edit", visit.Changing, (*request).editLink},
+		{"POST", "/_/link/{code}/edit", visit.Changing, (*request).saveLink},
+		{"POST", "/_/link/{code}/disabled", visit.Changing, (*request).setDisabled},
+		{"GET", "/_/link/{code}/reset", visit.Changing, (*request).confirmReset},
+		{"POST", "/_/link/{code}/reset", visit.Changing, (*request).resetLink},
+		{"GET", "/_/link/{code}/owner", visit.Changing, (*request).ownerPage},
+		{"POST", "/_/link/{code}/owner", visit.Changing, (*request).giveLink},
+		{"GET", "/_/link/{code}/delete", visit.Changing, (*request).confirmDelete},
+		{"POST", "/_/link/{code}/delete", visit.Changing, (*request).deleteLink},
 		{"GET", "/_/links", visit.SignedIn, (*request).links},
 		{"POST", "/_/links", visit.Creating, (*request).createLink},
-		{"GET", "/_/links/new", visit.SignedIn, (*request).newLink},
+		{"GET", "/_/links/new", visit.Changing, (*request).newLink},
 		{"POST", "/_/links/new", visit.Creating, (*request).createLink},
-		{"GET", "/_/links/bulk", visit.SignedIn, (*request).newBulk},
+		{"GET", "/_/links/bulk", visit.Changing, (*request).newBulk},
 		{"POST", "/_/links/bulk", visit.Creating, (*request).createBulk},
-		{"POST", "/_/links/bulk/results", visit.SignedIn, (*request).bulkResults},
+		{"POST", "/_/links/bulk/results", visit.Changing, (*request).bulkResults},
 		{"GET", "/_/links/filters", visit.SignedIn, (*request).filtersPage},
 		{"POST", "/_/links/filters", visit.SignedIn, (*request).keepFilter},
 		{"POST", "/_/links/filters/delete", visit.SignedIn, (*request).deleteFilter},
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
-		{"POST", "/_/links/selected/change", visit.SignedIn, (*request).changeSelected},
+		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/figures", visit.SignedIn, (*request).tagFigures},
-		{"GET", "/_/tags/rename", visit.SignedIn, (*request).renameTagPage},
-		{"POST", "/_/tags/rename", visit.SignedIn, (*request).renameTag},
-		{"GET", "/_/tags/delete", visit.SignedIn, (*request).deleteTagPage},
-		{"POST", "/_/tags/delete", visit.SignedIn, (*request).deleteTag},
-		{"GET", "/_/campaigns", visit.SignedIn, (*request).campaignsPage},
-		{"POST", "/_/campaigns", visit.SignedIn, (*request).makeCampaign},
-		{"POST", "/_/campaigns/delete", visit.SignedIn, (*request).deleteCampaign},
+		{"GET", "/_/tags/rename", visit.Changing, (*request).renameTagPage},
+		{"POST", "/_/tags/rename", visit.Changing, (*request).renameTag},
+		{"GET", "/_/tags/delete", visit.Changing, (*request).deleteTagPage},
+		{"POST", "/_/tags/delete", visit.Changing, (*request).deleteTag},
+		{"GET", "/_/campaigns", visit.Changing, (*request).campaignsPage},
+		{"POST", "/_/campaigns", visit.Changing, (*request).makeCampaign},
+		{"POST", "/_/campaigns/delete", visit.Changing, (*request).deleteCampaign},
 		{"GET", "/_/sign-in", visit.Anybody, (*request).signInPage},
 		{"POST", "/_/sign-in", visit.Anybody, (*request).signIn},
 		{"POST", "/_/sign-out", visit.Anybody, (*request).signOut},
 		{"GET", "/_/tokens", visit.SignedIn, (*request).tokensPage},
 		{"POST", "/_/tokens", visit.SignedIn, (*request).makeToken},
-		{"GET", apps.Path, visit.SignedIn, onRequest(apps.List)},
-		{"POST", apps.Path, visit.SignedIn, onRequest(apps.Make)},
+		{"GET", apps.Path, visit.Changing, onRequest(apps.List)},
+		{"POST", apps.Path, visit.Changing, onRequest(apps.Make)},
 		{"GET", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokePage},
 		{"POST", "/_/tokens/{id}/revoke", visit.SignedIn, (*request).revokeToken},
 		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
@@ -118,14 +118,15 @@ func onRequest(page func(*visit.Request) error) func(*request) error {
 
 // A Page is a row as others need it.
 type Page struct {
-	Method, Path     string // {name} stands for a part of the path
-	SignedIn, Admins bool   // who may ask for it: only visitors who are signed in, only admins
+	Method, Path            string // {name} stands for a part of the path
+	SignedIn, Edits, Admins bool   // who may ask for it: only visitors who are signed in, who change links, only admins
 }
 
 // Pages returns all pages and forms. HEAD and the files that pages load are not among them.
 func Pages() (pages []Page) {
 	for _, r := range rows() {
-		pages = append(pages, Page{r.method, r.path, r.who != visit.Anybody, r.who == visit.Admins})
+		edits := r.who == visit.Changing || r.who == visit.Creating
+		pages = append(pages, Page{r.method, r.path, r.who != visit.Anybody, edits, r.who == visit.Admins})
 	}
 	return pages
 }

@@ -60,7 +60,7 @@ var choices = []choice{
 
 // choices returns what the visitor can do.
 func (r *request) choices() []choice {
-	return slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.admins && !r.Admin() })
+	return slices.DeleteFunc(slices.Clone(choices), func(c choice) bool { return c.admins && !r.Admin() || c.asked != nil && !r.Edits() })
 }
 
 // choiceSent returns the choice of the form.

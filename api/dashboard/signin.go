@@ -174,7 +174,10 @@ const firstTokenName = "first"
 
 // makeFirstToken makes a token for a new user, which the next page shows.
 func (r *request) makeFirstToken() error {
-	scopes := []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
+	scopes := []account.Scope{account.LinksRead, account.StatsRead}
+	if r.Edits() {
+		scopes = append(scopes, account.LinksWrite)
+	}
 	_, text, err := r.Calls.IssueToken(r.Caller, account.TokenDraft{Name: firstTokenName, Scopes: scopes})
 	if err != nil {
 		r.Logger.Warn("the first token of a user could not be made", slog.Any("cause", err), r.Id())
@@ -205,16 +208,18 @@ func (r *request) refuseSetup(err error) error {
 type welcomeView struct {
 	Token   string // empty: it was shown before
 	BaseURL string
-	Creates bool // it may create links
+	Creates bool // it may create links, as the visitor may
 	Form    linkForm
 }
 
 // welcome is GET /_/welcome: the way to the first link, and the first token, once.
 func (r *request) welcome() error {
-	form, err := r.newForm(linksPath, nil)
+	form, err := r.quickForm()
 	if err != nil {
 		return err
 	}
-	form.Fields["url"].Focus = true
-	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, true, form})
+	if r.Edits() {
+		form.Fields["url"].Focus = true
+	}
+	return r.Show(fasthttp.StatusOK, "welcome", "Welcome", welcomeView{r.TakeSecret("token"), r.BaseURL, r.Edits(), form})
 }

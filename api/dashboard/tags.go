@@ -30,6 +30,7 @@ const listedTags = "100"
 type tagsView struct {
 	visit.Whose
 	Domains *visit.DomainChoice
+	Edits   bool // the visitor may change links
 	Q       string
 	Rows    []tagRow
 	Error   string // why there is no list
@@ -55,7 +56,8 @@ type tagView struct {
 
 // tagsPage is GET /_/tags.
 func (r *request) tagsPage() error {
-	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.OneDomain(r.Whose()), Domains: r.DomainsOfList(r.Query("domain"), false)}
+	whose := visit.Whose{Owner: r.Query("owner"), Domain: r.Query("domain")} // each user has tags of their own, so a viewer means no others here
+	view := tagsView{Q: strings.TrimSpace(r.Query("q")), Whose: r.OneDomain(whose), Edits: r.Edits(), Domains: r.DomainsOfList(r.Query("domain"), false)}
 	view.All = view.Address(tagsPath)
 	cursor := r.Query("cursor")
 	if cursor != "" {

@@ -31,6 +31,7 @@ type tokensView struct {
 	Token   string // that was just made; empty: none
 	BaseURL string
 	Creates bool // Token may create links
+	Edits   bool // the visitor may change links
 	Tokens  []tokenView
 	Pager   visit.CutPager
 	Form    tokenForm
@@ -89,7 +90,7 @@ func (r *request) tokensPage() error { return r.showTokens(fasthttp.StatusOK, ni
 
 // showTokens shows the page of tokens; refused is why a form was not taken, nil if none was sent.
 func (r *request) showTokens(status int, refused error) error {
-	view := tokensView{Form: r.tokenForm()}
+	view := tokensView{Form: r.tokenForm(), Edits: r.Edits()}
 	if refused != nil {
 		at, general, ok := visit.FieldErrors(refused, "name", "scopes", "expires_at", "domains")
 		if !ok {
@@ -137,10 +138,8 @@ func (r *request) tokenForm() tokenForm {
 	if !typed {
 		chosen = []string{string(account.LinksRead), string(account.LinksWrite), string(account.StatsRead)}
 	}
-	for _, s := range account.AllScopes {
-		if r.Caller.Has(s) {
-			f.Scopes = append(f.Scopes, scopeChoice{s, scopeWords[s].name, scopeWords[s].allows, slices.Contains(chosen, string(s))})
-		}
+	for _, s := range r.Caller.TokenScopes() {
+		f.Scopes = append(f.Scopes, scopeChoice{s, scopeWords[s].name, scopeWords[s].allows, slices.Contains(chosen, string(s))})
 	}
 	expires, _ := r.Typed("expires")
 	for _, e := range expiries {

@@ -28,6 +28,7 @@ const maxOwnerChoices = 200
 // transferView is what the page to import and export shows.
 type transferView struct {
 	Admin    bool
+	Edits    bool                // the visitor may change links; else a viewer, who exports those of all
 	Domains  *visit.DomainChoice // of an export; nil: there is only one
 	Own      ownedLinks
 	All      uint64         // links of all users
@@ -44,7 +45,7 @@ func (r *request) transferPage() error { return r.showTransfer(fasthttp.StatusOK
 
 // showTransfer shows the page with the outcome of an import, or with why a file was not taken.
 func (r *request) showTransfer(status int, done *imported, refused error) (err error) {
-	view := transferView{Admin: r.Admin(), Errors: map[string]string{}, Imported: done, MaxMiB: maxImportBytes >> 20}
+	view := transferView{Admin: r.Admin(), Edits: r.Edits(), Errors: map[string]string{}, Imported: done, MaxMiB: maxImportBytes >> 20}
 	view.Domains = r.DomainsOfList("", false)
 	if refused != nil {
 		at, general, ok := visit.FieldErrors(refused, "owner", "file")

@@ -102,7 +102,7 @@ type usersView struct {
 // A userForm is the form that invites or changes a user, with what was typed.
 type userForm struct {
 	Key, Email string
-	Admin      bool
+	Role       account.Role
 	Limit      *limitForm // nil: there is one domain
 	Errors     map[string]string
 	Error      string
@@ -130,7 +130,7 @@ func (r *request) showUsers(status int, refused error) error {
 	view := usersView{Search: r.Query("q"), Form: userForm{Key: r.FormKey(), Errors: map[string]string{}}}
 	view.Form.Email, _ = r.Typed("email")
 	role, _ := r.Typed("role")
-	view.Form.Admin = role == string(account.RoleAdmin)
+	view.Form.Role = cmp.Or(account.Role(role), account.RoleMember)
 	view.Form.Limit = r.limitForm("All domains", account.Domains{})
 	if refused != nil {
 		if err := view.Form.refuse(refused); err != nil {
@@ -218,7 +218,7 @@ type ownerChoice struct {
 
 // ownerAsked returns the parameter owner as calls take it, and the choice of others.
 func (r *request) ownerAsked() (owner string, c *ownerChoice, err error) {
-	owner = strings.TrimSpace(r.Query("owner"))
+	owner = strings.TrimSpace(r.Whose().Owner)
 	if !r.Admin() {
 		return owner, nil, nil
 	}

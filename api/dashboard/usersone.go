@@ -73,7 +73,7 @@ func (r *request) userAsked() (account.User, error) {
 // userView returns what the pages of u show.
 func (r *request) userView(u account.User) (v userView, err error) {
 	v = userView{User: u, Self: u.ID == r.Caller.User.ID, NoAddress: u.Name == account.AdminName, Key: r.FormKey()}
-	v.Form = userForm{Admin: u.Role == account.RoleAdmin, Limit: r.limitForm("All domains", u.Domains), Errors: map[string]string{}}
+	v.Form = userForm{Role: u.Role, Limit: r.limitForm("All domains", u.Domains), Errors: map[string]string{}}
 	if !v.NoAddress {
 		v.Form.Email = u.Name
 	}
@@ -98,7 +98,7 @@ func (r *request) showUser(status int, u account.User, refused error) error {
 	}
 	if email, typed := r.Typed("email"); typed {
 		role, _ := r.Typed("role")
-		view.Form.Email, view.Form.Admin = email, role == string(account.RoleAdmin)
+		view.Form.Email, view.Form.Role = email, account.Role(role)
 	}
 	if refused != nil {
 		if err := view.Form.refuse(refused); err != nil {
@@ -128,7 +128,7 @@ func (r *request) editUser() error {
 		return r.showUser(visit.StatusOf(err), u, err)
 	}
 	if changed.ID == r.Caller.User.ID && changed.Role != account.RoleAdmin {
-		r.Say("done", "You are a member now. The pages for admins are closed to you.")
+		r.Say("done", "You are a "+string(changed.Role)+" now. The pages for admins are closed to you.")
 		return r.SeeOther(Root)
 	}
 	r.Say("done", "The changes are saved.")

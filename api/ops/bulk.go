@@ -42,7 +42,7 @@ func (c *Calls) CreateBulk(caller account.Caller, key Key, b Bulk) (Results, err
 // that w names; those that name no domain in the one that w names. It needs no key to be repeated: a link that exists
 // already with the same fields is left as it is. Domains that it adds stay, also if it fails.
 func (c *Calls) Import(caller account.Caller, w Whose, b Bulk) (Results, error) {
-	if err := mayUse(caller, w); err != nil {
+	if err := errors.Join(mayChange(caller), mayUse(caller, w)); err != nil {
 		return nil, err
 	}
 	if w.Anybody {

@@ -78,7 +78,7 @@ func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) 
 func (c *Calls) Update(
 	caller account.Caller, code string, w Whose, versions []uint64, body jsonbody.Body,
 ) (Link, error) {
-	if err := c.mayName(caller, w); err != nil {
+	if err := c.mayChangeNamed(caller, w); err != nil {
 		return Link{}, err
 	}
 	p, err := c.parsePatch(body, nil)
@@ -151,7 +151,7 @@ var errOwnerElsewhere = jsonbody.FieldError("owner", "conflict", "is a user who 
 // Reset begins the figures of a link that w admits again: see engine.Reset. If versions is not empty, the link
 // must have one of them.
 func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []uint64) (Link, error) {
-	err := c.mayName(caller, w)
+	err := c.mayChangeNamed(caller, w)
 	if err != nil {
 		return Link{}, err
 	}
@@ -170,7 +170,7 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 
 // Delete deletes a link that w admits. If versions is not empty, the link must have one of them.
 func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
-	err := c.mayName(caller, w)
+	err := c.mayChangeNamed(caller, w)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ const maxWhoseBytes = 256
 type parameterReader[T any] func(q *T, value string) error
 
 // ParseWhose reads the parameters of a request that has none but owner and domain, and returns whose links the
-// request is about: the caller's own without owner; with owner=all or owner=ID, which need the
-// scope admin, everybody's or that user's. A domain must be one that the caller may use.
+// request is about: the caller's own without owner; with owner=all or owner=ID, which only admins and viewers may ask
+// for, everybody's or that user's. A domain must be one that the caller may use.
 func (c *Calls) ParseWhose(caller account.Caller, p Parameters) (Whose, error) {
 	return readParameters[struct{}](c, caller, p, nil, nil, maxWhoseBytes)
 }
@@ -86,7 +86,7 @@ func readParameters[T any](
 		name := string(nameBytes)
 		read, known := readers[name]
 		switch {
-		case name == "owner" && !caller.Has(account.Admin):
+		case name == "owner" && !caller.ReadsAll():
 			return whose, errOwnerNeedsAdmin
 		case !known && name != "owner" && name != "domain":
 			invalid = jsonbody.AppendError(invalid, name, UnknownParameter(nameBytes))
@@ -112,7 +112,10 @@ func readParameters[T any](
 	return whose, nil
 }
 
-var errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
+var (
+	errOwnerNeedsAdmin = problem.New(problem.Forbidden, "owner needs the scope %s", account.Admin)
+	errViewer          = problem.New(problem.Forbidden, "a viewer changes no links")
+)
 
 // readOwner reads the parameter owner: all, or a user's id.
 func readOwner(w *Whose, value []byte) error {
@@ -148,7 +151,7 @@ func checkTextParameter(value string, maxBytes int) error {
 // Whose says whose links a call is about, and of which domain.
 type Whose struct {
 	User    uint32
-	Anybody bool          // an admin: User is not looked at
+	Anybody bool          // an admin or a viewer: User is not looked at
 	Domain  engine.Domain // of the link that the call names, of its tag, or of all links of a list or of figures
 	Every   bool          // a list, or figures of several links, are of all domains of the caller; Domain is not looked at
 }
@@ -188,11 +191,12 @@ func (w Whose) guard() engine.Guard { return engine.Guard{Owner: w.owner(), AnyO
 // has reports whether a link of an owner may be meant.
 func (w Whose) has(owner uint32) bool { return w.Anybody || owner == w.owner() }
 
-// mayUse refuses links of others, unless the caller is an admin, and links of a domain that the caller may not use.
-// Every call checks whose links it is about with it or with mayName, wherever that came from.
+// mayUse refuses links of others, unless the caller may read those of all, and links of a domain that the caller may
+// not use. Every call checks whose links it is about with it or with mayName, wherever that came from; one that changes
+// links with mayChange or mayChangeNamed.
 func mayUse(caller account.Caller, w Whose) error {
 	switch {
-	case (w.Anybody || w.User != caller.User.ID) && !caller.Has(account.Admin):
+	case (w.Anybody || w.User != caller.User.ID) && !caller.ReadsAll():
 		return errOwnerNeedsAdmin
 	case !w.Every && !caller.Domains.Has(w.Domain):
 		return errForeignDomain
@@ -209,6 +213,23 @@ func (c *Calls) mayName(caller account.Caller, w Whose) error {
 		return engine.ErrNotFound
 	}
 	return errWhichDomain
+}
+
+// mayChange refuses a change of links to a caller who may only read them. Of calls of the API the scope refuses such a
+// caller before, and of pages their row.
+func mayChange(caller account.Caller) error {
+	if caller.User.Role == account.RoleViewer {
+		return errViewer
+	}
+	return nil
+}
+
+// mayChangeNamed is mayName for a call that changes a link or a tag.
+func (c *Calls) mayChangeNamed(caller account.Caller, w Whose) error {
+	if err := mayChange(caller); err != nil {
+		return err
+	}
+	return c.mayName(caller, w)
 }
 
 var (
@@ -283,6 +304,11 @@ func (c *Calls) linkOwners(may account.Domains, w Whose) (ranges []engine.OwnerR
 		return nil, true, nil
 	case w.Anybody && !w.Every:
 		return []engine.OwnerRange{engine.AllIn(w.Domain)}, false, nil
+	case w.Anybody:
+		for _, n := range may.Numbers() {
+			ranges = append(ranges, engine.AllIn(n))
+		}
+		return ranges, false, nil
 	case c.oneOwner(may, w):
 		return engine.OneOwner(w.owner()), false, nil
 	}

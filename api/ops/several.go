@@ -75,7 +75,7 @@ func (x change) in(domains account.Domains) change {
 // ChangeSeveral changes several links, each by an operation of its own, with its own version and entry in the audit
 // log. It is not one transaction: when it fails, done says what was changed before, and where to go on.
 func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDone, err error) {
-	if err := mayUse(caller, s.Whose); err != nil {
+	if err := errors.Join(mayChange(caller), mayUse(caller, s.Whose)); err != nil {
 		return done, err
 	}
 	one, err := c.changeOf(caller, &s)

@@ -231,7 +231,7 @@ func (c *Calls) DeleteTag(caller account.Caller, w Whose, tag string) (Retagged,
 // editTag changes a tag. A call that has changed links before it failed says so, and that it is not
 // complete, because the caller can only go on.
 func (c *Calls) editTag(caller account.Caller, w Whose, x engine.TagEdit) (Retagged, error) {
-	if err := c.mayName(caller, w); err != nil {
+	if err := c.mayChangeNamed(caller, w); err != nil {
 		return Retagged{}, err
 	}
 	if w.Anybody {

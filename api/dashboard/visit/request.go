@@ -42,6 +42,9 @@ func (r *Request) SignedIn() bool { return r.Caller.User.ID != 0 }
 
 func (r *Request) Admin() bool { return r.Caller.User.Role == account.RoleAdmin }
 
+// Edits reports whether the visitor may change links.
+func (r *Request) Edits() bool { return r.Caller.Has(account.LinksWrite) }
+
 // Posts reports whether the request may change something.
 func (r *Request) Posts() bool { return !r.Ctx.IsGet() && !r.Ctx.IsHead() }
 

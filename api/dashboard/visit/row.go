@@ -12,7 +12,8 @@ type Who uint8
 const (
 	Anybody  Who = iota
 	SignedIn     // others are asked to sign in
-	Creating     // as SignedIn; the form creates links, so it has the limit of such calls
+	Changing     // as SignedIn; for a viewer, who changes no links, the page does not exist
+	Creating     // as Changing; the form creates links, so it has the limit of such calls
 	Admins       // for others the page does not exist; admins have no limits
 )
 

@@ -106,6 +106,8 @@ func (r *Request) serve() error {
 		return r.content.AskToSignIn(r)
 	case r.Row.Who == Admins && r.Caller.User.Role != account.RoleAdmin:
 		return r.Missing()
+	case (r.Row.Who == Changing || r.Row.Who == Creating) && !r.Edits():
+		return r.Missing()
 	}
 	return r.Row.Handle(r)
 }

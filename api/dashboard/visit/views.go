@@ -74,6 +74,9 @@ func (r *Request) navigation() (items, below []navItem) {
 	case by:
 		items[0].Current = true
 	}
+	if !r.Edits() { // tags are of one user, and a viewer rarely has links
+		items = slices.DeleteFunc(items, func(n navItem) bool { return n.Path == Root+"tags" })
+	}
 	if !r.Admin() {
 		return items, nil
 	}

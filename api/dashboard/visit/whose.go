@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/account"
 	"shunt/api/ops"
 )
 
@@ -14,8 +15,15 @@ type Whose struct {
 	Domain string // a host; empty: of one link and of tags the default domain, of several links all domains
 }
 
-// Whose returns what the address of the request says.
-func (r *Request) Whose() Whose { return Whose{r.Query("owner"), r.Query("domain")} }
+// Whose returns what the address of the request says. Without an owner, a viewer means the links of all.
+func (r *Request) Whose() Whose { return Whose{r.ownerOr(r.Query("owner")), r.Query("domain")} }
+
+func (r *Request) ownerOr(owner string) string {
+	if owner == "" && r.Caller.User.Role == account.RoleViewer {
+		return "all"
+	}
+	return owner
+}
 
 // SentWhose is Whose for a page or a form of one link. A form has both in hidden fields, so that they outlive signing
 // in again.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"shunt/api/client"
 	"shunt/cmd/shunt/console"
@@ -27,41 +28,78 @@ func newUser(stdout, stderr io.Writer) *cobra.Command {
 }
 
 func newUserAdd(stdout, stderr io.Writer) *cobra.Command {
-	where, admin, domains, asJSON := reach.Target{}, false, []string{}, false
+	where, role, domains, asJSON := reach.Target{}, roleFlags{}, []string{}, false
 	cmd := &cobra.Command{
 		Use:   "add EMAIL",
 		Short: "Make a user",
 		Long: `Make a user and print the e-mail address as it is stored. A user without a password has
 links and tokens but cannot sign in: 'shunt user setup-link' prints an address at which the user sets
-one, and 'shunt user passwd' sets one. --domain limits the user to links of that domain; give it several
-times for several. --init makes a store if the data folder has none.
+one, and 'shunt user passwd' sets one. A viewer sees the links and figures of all users, and changes nothing.
+--domain limits the user to links of that domain; give it several times for several. --init makes a store if
+the data folder has none.
 ` + reach.WhereUsersAre,
 		Example: `  shunt user add ann@example.com
   shunt user add ann@example.com --admin && shunt user setup-link ann@example.com
   shunt user add ann@example.com --domain go.example
+  shunt user add boss@example.com --role viewer
   shunt token add --user ann@example.com --name laptop`,
 		Args: usage.Exactly("EMAIL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return addUser(cmd.Context(), &where, args[0], admin, domains, asJSON, stdout, stderr)
+			asked, err := role.asked()
+			if err != nil {
+				return err
+			}
+			draft := client.UserDraft{Email: args[0], Role: cmp.Or(asked, client.RoleMember), Domains: domains}
+			return addUser(cmd.Context(), &where, draft, asJSON, stdout, stderr)
 		},
 	}
 	reach.AddUserSettings(cmd, &where)
 	reach.AddInit(cmd, &where)
 	fs := cmd.Flags()
-	fs.BoolVar(&admin, "admin", false, "may manage users and everybody's links")
+	role.add(fs)
 	settings.HostsVar(fs, &domains, "domain", "limit the user to this domain; several times for several")
 	fs.BoolVar(&asJSON, "json", false, "print the user object")
-	settings.MarkArguments(fs, "admin", "domain", "json")
+	settings.MarkArguments(fs, "domain", "json")
 	return cmd
 }
 
-func addUser(
-	ctx context.Context, where *reach.Target, email string, admin bool, domains []string, asJSON bool, stdout, stderr io.Writer,
-) error {
-	draft := client.UserDraft{Email: email, Role: client.RoleMember, Domains: domains}
-	if admin {
-		draft.Role = client.RoleAdmin
+// roleFlags are the flags that say which role a user gets.
+type roleFlags struct {
+	role          client.Role
+	admin, member bool
+}
+
+// add adds the flags of a new user.
+func (r *roleFlags) add(fs *pflag.FlagSet) {
+	settings.Var(fs, &r.role, "role", "ROLE", "", "admin, member or viewer (default member)", parseRole)
+	fs.BoolVar(&r.admin, "admin", false, "may manage users and everybody's links; the same as --role admin")
+	settings.MarkArguments(fs, "role", "admin")
+}
+
+func parseRole(text string) (client.Role, error) {
+	switch role := client.Role(text); role {
+	case client.RoleAdmin, client.RoleMember, client.RoleViewer:
+		return role, nil
 	}
+	return "", errors.New("must be admin, member or viewer")
+}
+
+// asked returns the role; empty: none was named.
+func (r *roleFlags) asked() (client.Role, error) {
+	switch {
+	case r.admin && r.member:
+		return "", settings.UsageErrorf("--admin and --member exclude each other")
+	case r.admin && r.role != "", r.member && r.role != "":
+		return "", settings.UsageErrorf("--role excludes --admin and --member")
+	case r.admin:
+		return client.RoleAdmin, nil
+	case r.member:
+		return client.RoleMember, nil
+	}
+	return r.role, nil
+}
+
+func addUser(ctx context.Context, where *reach.Target, draft client.UserDraft, asJSON bool, stdout, stderr io.Writer) error {
 	var made client.User
 	err := where.Do(ctx, "user add", stderr, func(c *reach.Connection) (err error) {
 		made, err = c.AddUser(ctx, draft)
