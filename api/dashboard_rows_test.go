@@ -17,7 +17,7 @@ import (
 // pathOf returns a path of a page: of the link x, of its tag t, of user 2, of the token that is named, of b.test.
 func pathOf(p dashboard.Page, token string) string {
 	id := "2"
-	if strings.HasPrefix(p.Path, "/_/tokens/") {
+	if strings.HasPrefix(p.Path, "/_/tokens/") || strings.HasPrefix(p.Path, "/_/all-tokens/") {
 		id = token
 	}
 	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt", "{host}", "b.test").Replace(p.Path)

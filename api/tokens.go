@@ -15,6 +15,8 @@ import (
 // tokenObject is a token in JSON.
 type tokenObject struct {
 	ID         string          `json:"id"`
+	Owner      uint32          `json:"owner"`
+	Begins     string          `json:"begins_with,omitempty"` // absent: not known
 	Name       string          `json:"name"`
 	Scopes     []account.Scope `json:"scopes"`
 	CreatedAt  time.Time       `json:"created_at"`
@@ -25,7 +27,7 @@ type tokenObject struct {
 }
 
 func (a *accountCalls) tokenObject(t account.Token) tokenObject {
-	o := tokenObject{ID: t.ID, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt, Domains: a.calls.HostsOf(t.Domains)}
+	o := tokenObject{ID: t.ID, Owner: t.UserID, Begins: t.Begins, Name: t.Name, Scopes: t.Scopes, CreatedAt: t.CreatedAt, Domains: a.calls.HostsOf(t.Domains)}
 	if !t.ExpiresAt.IsZero() {
 		o.ExpiresAt = &t.ExpiresAt
 	}
@@ -93,18 +95,23 @@ func (a *accountCalls) issueToken(ctx *fasthttp.RequestCtx, caller account.Calle
 }
 
 // listTokens is GET /tokens. A user has at most account.MaxTokens live tokens, so the list has one
-// page.
+// page; that of all users has several.
 func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := exchange.NoParameters(ctx); err != nil {
+	q, err := a.calls.ParseTokens(caller, ctx.QueryArgs())
+	if err != nil {
 		return err
 	}
-	tokens, err := a.accounts.TokensOf(caller)
+	tokens, next, err := a.calls.Tokens(caller, q)
 	if err != nil {
 		return err
 	}
 	list := struct {
-		Data []tokenObject `json:"data"`
-	}{make([]tokenObject, len(tokens))}
+		Data       []tokenObject `json:"data"`
+		NextCursor *string       `json:"next_cursor"`
+	}{Data: make([]tokenObject, len(tokens))}
+	if next != "" {
+		list.NextCursor = &next
+	}
 	for i, t := range tokens {
 		list.Data[i] = a.tokenObject(t)
 	}
@@ -113,11 +120,12 @@ func (a *accountCalls) listTokens(ctx *fasthttp.RequestCtx, caller account.Calle
 
 // revokeToken is DELETE /tokens/{id}.
 func (a *accountCalls) revokeToken(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := exchange.NoParameters(ctx); err != nil {
+	q, err := a.calls.ParseToken(caller, ctx.QueryArgs())
+	if err != nil {
 		return err
 	}
 	id, _ := ctx.UserValue("id").(string)
-	if err := a.accounts.RevokeToken(caller, caller.User.ID, id); err != nil {
+	if err := a.calls.RevokeToken(caller, q, id); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)

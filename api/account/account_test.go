@@ -272,3 +272,40 @@ func TestARowOfANewerFormatIsAnError(t *testing.T) {
 	expect.OK(t, f.writeRows([][2][]byte{newer}, nil))
 	expect.Error(t, expect.Err(f.UserByName("admin")), errFormat)
 }
+
+// TestTheTokensOfAllAreListedPageByPage compares pages of them with the lists of each user.
+func TestTheTokensOfAllAreListedPageByPage(t *testing.T) {
+	f := newFolder(t)
+	want := map[string]string{}
+	for _, name := range []string{"a@example.com", "b@example.com", "c@example.com"} {
+		u := f.add(t, name, RoleMember)
+		for range 5 {
+			token, text, err := f.IssueToken(CallerOf(u), TokenDraft{Name: name})
+			expect.OK(t, err)
+			expect.Equal(t, token.Begins, text[:10], "what is kept of a token")
+			want[token.ID] = token.Begins
+		}
+	}
+	for _, limit := range []int{1, 2, 7, 15, 16} {
+		got := map[string]string{}
+		for at, more := (TokenPlace{}), true; more; {
+			var page []Token
+			var err error
+			page, at, more, err = f.AllTokens(at, "", limit)
+			expect.That(t, err == nil && len(page) <= limit && (len(page) > 0 || !more), "got %d tokens, %v", len(page), err)
+			for _, token := range page {
+				expect.Equal(t, got[token.ID], "", "token %s comes twice", token.ID)
+				got[token.ID] = token.Begins
+			}
+		}
+		expect.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "by %d", limit)
+	}
+	for id, begins := range want {
+		found, _, _, err := f.AllTokens(TokenPlace{}, begins, 100)
+		expect.That(t, err == nil && slices.ContainsFunc(found, func(t Token) bool { return t.ID == id }), "%s: got %v, %v", begins, found, err)
+		one, err := f.TokenOfAnybody(id)
+		expect.That(t, err == nil && one.ID == id && one.Begins == begins, "got %+v, %v", one, err)
+	}
+	expect.Error(t, expect.Err(f.TokenOfAnybody("")), ErrNoToken)
+	expect.Error(t, expect.Err(f.TokenOfAnybody("none")), ErrNoToken)
+}

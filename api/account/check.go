@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"shunt/api/table"
 	"shunt/engine"
@@ -159,6 +160,9 @@ func (c *tableCheck) token(hash, value []byte) (string, error) {
 	t, kept, err := decodeToken(value)
 	if why := hashFault(err, new(tokenRow), value, kept, hash); why != "" {
 		return why, nil
+	}
+	if t.Begins != "" && (len(t.Begins) != ShownTokenBytes || !strings.HasPrefix(t.Begins, tokenPrefix)) {
+		return "it keeps more or less of its text than the beginning", nil
 	}
 	return c.indexed(tokenIndexKey(t.UserID, t.ID), hash, "tokens", t.UserID)
 }

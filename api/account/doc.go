@@ -27,7 +27,8 @@
 // The checksum is CRC-32 (IEEE) of the 30 characters, most significant digit first: a mistyped or
 // cut token is recognized without a look-up, and a secret scanner can tell a token from noise (the
 // form is the one that GitHub chose in 2021). The table knows a token only by its SHA-256. A slow
-// hash would add no protection, because nobody can guess 178 bits.
+// hash would add no protection, because nobody can guess 178 bits. Beside the hash it keeps the first four of the 30
+// characters, by which people tell their tokens apart, and find one that was leaked.
 //
 // # Passwords and sessions
 //

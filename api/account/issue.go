@@ -1,9 +1,13 @@
 package account
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"shunt/engine"
@@ -14,11 +18,12 @@ type Token struct {
 	ID         string
 	UserID     uint32
 	Name       string
+	Begins     string // the first characters of its text; empty: they were not kept
 	Scopes     []Scope
 	Domains    Domains // of those of its user
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
-	LastUsedAt time.Time // zero: never, or not known; set by ListTokens only
+	LastUsedAt time.Time // zero: never, or not known; set only where tokens are listed
 }
 
 func (t Token) expired(now time.Time) bool { return !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt) }
@@ -56,6 +61,7 @@ func (a *Accounts) IssueToken(maker Caller, d TokenDraft) (Token, string, error)
 	if err != nil {
 		return Token{}, "", err
 	}
+	t.Begins = text[:ShownTokenBytes]
 	hash := sha256.Sum256([]byte(text))
 	sets := [][2][]byte{
 		{tokenKey(hash[:]), encodeToken(t, hash[:])},
@@ -166,6 +172,88 @@ func (a *Accounts) ListTokens(user uint32) ([]Token, error) {
 	})
 	slices.SortStableFunc(tokens, func(t, u Token) int { return t.CreatedAt.Compare(u.CreatedAt) })
 	return tokens, err
+}
+
+// A TokenPlace is a place in the list of the tokens of all users: after the token of that user with that id.
+type TokenPlace struct {
+	User uint32
+	ID   string
+}
+
+// maxTokensRead is how many tokens a page of those of all users looks at.
+const maxTokensRead = 1000
+
+// AllTokens returns the tokens of all users, expired ones too, after a place, at most limit: those whose text begins
+// with begins, by user and id. more: next is the place where the list goes on. It reads at most maxTokensRead tokens, so
+// a page may have fewer than there are.
+func (a *Accounts) AllTokens(after TokenPlace, begins string, limit int) (tokens []Token, next TokenPlace, more bool, err error) {
+	type found struct {
+		at   TokenPlace
+		hash [sha256.Size]byte
+	}
+	var all []found
+	first, prefix := tokenIndexKey(after.User, after.ID), tokensOf(0)[:1]
+	err = a.table.Scan(prefix, func(key, hash []byte) (bool, error) {
+		switch {
+		case bytes.Compare(key, first) <= 0:
+			return true, nil
+		case len(key) <= len(tokensOf(0)) || len(hash) != sha256.Size:
+			return false, errFormat
+		case len(all) == maxTokensRead:
+			more = true
+			return false, nil
+		}
+		user := binary.BigEndian.Uint32(key[1:])
+		all = append(all, found{TokenPlace{user, string(key[len(tokensOf(0)):])}, [sha256.Size]byte(hash)})
+		return true, nil
+	})
+	if err != nil {
+		return nil, next, false, fmt.Errorf("read the tokens of all users: %w", err)
+	}
+	for i := range all {
+		if len(tokens) == limit {
+			return tokens, next, true, nil
+		}
+		t, err := a.listedToken(all[i].hash)
+		switch {
+		case errors.Is(err, ErrUnauthorized): // it is gone since the scan
+		case err != nil:
+			return nil, next, false, err
+		case strings.HasPrefix(t.Begins, begins):
+			tokens = append(tokens, t)
+		}
+		next = all[i].at
+	}
+	return tokens, next, more, nil
+}
+
+// listedToken returns the token of a hash with its last use, or ErrUnauthorized.
+func (a *Accounts) listedToken(hash [sha256.Size]byte) (t Token, err error) {
+	if t, _, err = a.readToken(hash[:]); err == nil {
+		t.LastUsedAt, err = a.lastUse(hash)
+	}
+	return t, err
+}
+
+// TokenOfAnybody returns the token with that id, whoever's it is, or ErrNoToken. It looks through the ids of all tokens.
+func (a *Accounts) TokenOfAnybody(id string) (t Token, err error) {
+	var hash []byte
+	err = a.table.Scan(tokensOf(0)[:1], func(key, value []byte) (bool, error) {
+		if len(key) > len(tokensOf(0)) && string(key[len(tokensOf(0)):]) == id {
+			hash = bytes.Clone(value)
+		}
+		return hash == nil, nil
+	})
+	switch {
+	case err != nil:
+		return t, fmt.Errorf("look for the token %s: %w", id, err)
+	case len(hash) != sha256.Size:
+		return t, ErrNoToken
+	}
+	if t, err = a.listedToken([sha256.Size]byte(hash)); errors.Is(err, ErrUnauthorized) {
+		err = ErrNoToken
+	}
+	return t, err
 }
 
 // RevokeToken ends a token of user for the caller by, at once, or returns ErrNoToken: also to one who is limited to

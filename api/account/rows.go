@@ -136,6 +136,7 @@ type tokenRow struct {
 	Hash      []byte  `json:"hash"` // repeated, to compare it with the hash that was asked for
 	User      uint32  `json:"user"`
 	Name      string  `json:"name"`
+	Begins    string  `json:"begins,omitempty"`
 	Scopes    []Scope `json:"scopes"`
 	CreatedMs int64   `json:"created_ms"`
 	ExpiresMs int64   `json:"expires_ms,omitempty"` // 0: never
@@ -170,7 +171,7 @@ func encodeFilters(user uint32, all []Filter) []byte {
 func encodeToken(t Token, hash []byte) []byte {
 	version, limit := t.Domains.row()
 	row := tokenRow{
-		V: version, limitRow: limit, ID: t.ID, Hash: hash, User: t.UserID, Name: t.Name, Scopes: t.Scopes,
+		V: version, limitRow: limit, ID: t.ID, Hash: hash, User: t.UserID, Name: t.Name, Begins: t.Begins, Scopes: t.Scopes,
 		CreatedMs: t.CreatedAt.UnixMilli(),
 	}
 	if !t.ExpiresAt.IsZero() {
@@ -249,7 +250,7 @@ func decodeToken(value []byte) (t Token, hash []byte, err error) {
 	var row tokenRow
 	domains, err := decodeLimited(value, &row, &row.V, &row.limitRow)
 	t = Token{
-		ID: row.ID, UserID: row.User, Name: row.Name, Scopes: row.Scopes, Domains: domains,
+		ID: row.ID, UserID: row.User, Name: row.Name, Begins: row.Begins, Scopes: row.Scopes, Domains: domains,
 		CreatedAt: time.UnixMilli(row.CreatedMs).UTC(),
 	}
 	if row.ExpiresMs != 0 {

@@ -16,6 +16,9 @@ const (
 	tokenBytes    = len(tokenPrefix) + secretBytes + checksumBytes
 )
 
+// ShownTokenBytes is how much of a token's text is kept, so that people recognize it. The rest has 154 random bits.
+const ShownTokenBytes = len(tokenPrefix) + 4
+
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // newToken draws a token from the random bytes of r and returns its text.

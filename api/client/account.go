@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -36,6 +37,8 @@ const (
 // A Token is an API token of the caller. Its secret is shown only once, by IssueToken.
 type Token struct {
 	ID         string    `json:"id"`
+	Owner      uint32    `json:"owner"`       // the number of its user
+	BeginsWith string    `json:"begins_with"` // the first characters of its text; empty: not known
 	Name       string    `json:"name"`
 	Scopes     []Scope   `json:"scopes"`
 	Domains    []string  `json:"domains"` // the only hosts that it may use; nil: no limit
@@ -78,11 +81,27 @@ func (t *IssuedToken) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Tokens lists the caller's tokens, the oldest first.
-func (c *Client) Tokens(ctx context.Context) ([]Token, error) {
-	tokens, err := ask[list[Token]](ctx, c, call{method: http.MethodGet, path: "/tokens"}, nil)
-	return tokens.Data, err
+// Tokens lists the caller's tokens, the oldest first. With Owner, they are those of another user, with AnyOwner those of
+// all users, by user: these make a call for each thousand.
+func (c *Client) Tokens(ctx context.Context, options ...Option) (tokens []Token, err error) {
+	query := make(url.Values)
+	if slices.Contains(options, AnyOwner()) {
+		query.Set("limit", strconv.Itoa(maxPage))
+	}
+	for t, err := range pages(func(cursor string) (list[Token], error) {
+		setGiven(query, "cursor", cursor)
+		return ask[list[Token]](ctx, c, call{method: http.MethodGet, path: "/tokens", query: query, takes: takesOwner}, options)
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens, nil
 }
+
+// maxPage is the largest page of a list.
+const maxPage = 1000
 
 // IssueToken makes a token. After an unknown outcome there may be a token whose secret is lost:
 // Tokens lists it.
@@ -90,9 +109,9 @@ func (c *Client) IssueToken(ctx context.Context, draft TokenDraft) (IssuedToken,
 	return ask[IssuedToken](ctx, c, call{method: http.MethodPost, path: "/tokens", body: draft}, nil)
 }
 
-// RevokeToken ends a token at once.
-func (c *Client) RevokeToken(ctx context.Context, id string) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/tokens/" + url.PathEscape(id)}, nil, nil)
+// RevokeToken ends a token of the caller at once. With Owner or AnyOwner, it ends one of another user.
+func (c *Client) RevokeToken(ctx context.Context, id string, options ...Option) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: "/tokens/" + url.PathEscape(id), takes: takesOwner}, options, nil)
 	return err
 }
 

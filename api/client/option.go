@@ -58,11 +58,11 @@ var optionNames = map[optionKind]string{
 	takesDomains: "CreateDomains", takesDryRun: "DryRun",
 }
 
-// Owner is for every call about links and figures: the links are those of the user with that id,
-// not the caller's. Only admins may use it.
+// Owner is for every call about links and figures, and for Tokens and RevokeToken: the links or tokens are those of the
+// user with that id, not the caller's. Only admins may use it, and, to read links and figures, viewers.
 func Owner(id uint32) Option { return Option{takesOwner, strconv.FormatUint(uint64(id), 10)} }
 
-// AnyOwner is Owner for the links of all users.
+// AnyOwner is Owner for the links or tokens of all users.
 func AnyOwner() Option { return Option{takesOwner, "all"} }
 
 // InDomain is for every call about links, figures and misses: they are those of the domain with that host. Without it,

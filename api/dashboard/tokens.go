@@ -2,7 +2,10 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -13,7 +16,10 @@ import (
 	"shunt/api/when"
 )
 
-const tokensPath = Root + "tokens"
+const (
+	tokensPath    = Root + "tokens"
+	allTokensPath = Root + "all-tokens"
+)
 
 // scopeWords are the scopes as people read them.
 var scopeWords = map[account.Scope]struct{ name, allows string }{
@@ -43,10 +49,14 @@ type tokenView struct {
 	Scopes  []string // in words
 	Only    string   // the limit to domains
 	Expired bool
+	Whose   string // the address of its user, on pages of the tokens of all
+	Path    string // of the page that revokes it
+	Back    string // of the list that has it
 }
 
 func (r *request) tokenView(t account.Token) tokenView {
 	v := tokenView{Token: t, Only: r.only(t.Domains), Expired: !t.ExpiresAt.IsZero() && !r.Now().Before(t.ExpiresAt)}
+	v.Path, v.Back = tokensPath+"/"+t.ID+"/revoke", tokensPath
 	for _, s := range t.Scopes {
 		v.Scopes = append(v.Scopes, scopeWords[s].name)
 	}
@@ -260,5 +270,117 @@ func (r *request) revokeToken() error {
 		}
 		r.Say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
 		return tokensPath, nil
+	})
+}
+
+// listedTokens is how many tokens of all users a page has, as text for the call.
+const listedTokens = "100"
+
+// allTokensView is what the page of the tokens of all users shows.
+type allTokensView struct {
+	Tokens []tokenView
+	Owner  string // the number of the user whose they are; empty: all users
+	Begins string // what they begin with; empty: anything
+	Error  string // why there is no list
+	First  string // address of the first page; empty: this is it
+	More   string // address of the next page; empty: there is none
+}
+
+// allTokensPage is GET /_/all-tokens.
+func (r *request) allTokensPage() error {
+	view := allTokensView{Owner: r.Query("owner"), Begins: strings.TrimSpace(r.Query("begins_with"))}
+	cursor := r.Query("cursor")
+	at := func(cursor string) string {
+		return visit.Address(allTokensPath, "owner", view.Owner, "begins_with", view.Begins, "cursor", cursor)
+	}
+	if cursor != "" {
+		view.First = at("")
+	}
+	pairs := []string{"owner", view.Owner}
+	if view.Owner == "" {
+		pairs = []string{"owner", "all", "begins_with", view.Begins, "cursor", cursor, "limit", listedTokens}
+	}
+	next, err := r.readTokens(&view, pairs)
+	if err != nil {
+		of, general, ok := visit.FieldErrors(err, "owner", "begins_with", "cursor")
+		if !ok {
+			return err
+		}
+		view.Error = visit.Sentence(cmp.Or(labelled("The owner", of["owner"]), labelled("What is looked for", of["begins_with"]), labelled("The address of this page", of["cursor"]), general))
+		return r.Show(fasthttp.StatusUnprocessableEntity, "all-tokens", "Tokens of all users", view)
+	}
+	if next != "" {
+		view.More = at(next)
+	}
+	return r.Show(fasthttp.StatusOK, "all-tokens", "Tokens of all users", view)
+}
+
+// readTokens reads the tokens that a page asks for, and returns the cursor of the next page.
+func (r *request) readTokens(view *allTokensView, pairs []string) (next string, err error) {
+	q, err := r.Calls.ParseTokens(r.Caller, parameters(pairs...))
+	if err != nil {
+		return "", err
+	}
+	names, err := r.ownerNames(true)
+	if err != nil {
+		return "", err
+	}
+	var tokens []account.Token
+	err = r.Heavily(func() error {
+		return r.Calls.InTurn(r.Caller, func() error {
+			tokens, next, err = r.Calls.Tokens(r.Caller, q)
+			return err
+		})
+	})
+	for _, t := range tokens {
+		view.Tokens = append(view.Tokens, r.anyTokenView(t, names))
+	}
+	return next, err
+}
+
+func (r *request) anyTokenView(t account.Token, names map[uint32]string) tokenView {
+	v := r.tokenView(t)
+	v.Whose = cmp.Or(names[t.UserID], "user "+strconv.FormatUint(uint64(t.UserID), 10))
+	v.Path, v.Back = allTokensPath+"/"+t.ID+"/revoke", allTokensPath
+	return v
+}
+
+// revokeAnyPage is GET /_/all-tokens/{id}/revoke: it asks whether to revoke the token of a user.
+func (r *request) revokeAnyPage() error {
+	t, err := r.anyToken()
+	if err != nil {
+		return err
+	}
+	names, err := r.ownerNames(true)
+	if err != nil {
+		return err
+	}
+	return r.Show(fasthttp.StatusOK, "token-revoke", "Revoke a token", r.anyTokenView(t, names))
+}
+
+// anyToken returns the token that the path names, whoever's it is, or that the page is missing.
+func (r *request) anyToken() (t account.Token, err error) {
+	err = r.Calls.InTurn(r.Caller, func() error {
+		t, err = r.Accounts.TokenOfAnybody(r.Segment("id"))
+		return err
+	})
+	if errors.Is(err, account.ErrNoToken) {
+		err = r.Missing()
+	}
+	return t, err
+}
+
+// revokeAny is POST /_/all-tokens/{id}/revoke.
+func (r *request) revokeAny() error {
+	return r.SeeOnce(func() (string, error) {
+		t, err := r.anyToken()
+		if err != nil {
+			return "", err
+		}
+		if err := r.Accounts.RevokeToken(r.Caller, t.UserID, t.ID); err != nil {
+			return "", err
+		}
+		r.Say("done", "The token “"+t.Name+"” is revoked. It no longer works.")
+		return allTokensPath, nil
 	})
 }

@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"shunt/api/account"
@@ -64,6 +66,109 @@ func (c *Calls) IssueToken(caller account.Caller, draft account.TokenDraft) (acc
 	}
 	defer end()
 	return c.o.Accounts.IssueToken(caller, draft)
+}
+
+// A TokenQuery asks for tokens.
+type TokenQuery struct {
+	User   uint32 // whose
+	All    bool   // those of all users, page by page; what follows is for them
+	Begins string // what their texts begin with; empty: anything
+	Limit  int    // 0: defaultListed
+	After  account.TokenPlace
+}
+
+// maxTokenValueBytes is longer than any cursor of tokens.
+const maxTokenValueBytes = 64
+
+var tokenParameters = map[string]parameterReader[TokenQuery]{
+	"domain": notOfTokens,
+	"limit": func(q *TokenQuery, value string) (err error) {
+		q.Limit, err = readCount(value, maxListedTokens)
+		return err
+	},
+	"begins_with": func(q *TokenQuery, value string) error {
+		q.Begins = value
+		if len(value) > account.ShownTokenBytes {
+			return jsonbody.FieldError("", "too_long", "must be at most the first "+strconv.Itoa(account.ShownTokenBytes)+" characters: more of a token is not kept")
+		}
+		return checkTextParameter(value, account.ShownTokenBytes)
+	},
+	"cursor": readTokenCursor,
+}
+
+const maxListedTokens = 1000
+
+// notOfTokens refuses the parameter domain, which calls about links have.
+func notOfTokens(*TokenQuery, string) error { return UnknownParameter([]byte("domain")) }
+
+// A cursor of tokens is the number of a user and the id of a token, with - between them.
+func readTokenCursor(q *TokenQuery, value string) error {
+	user, id, _ := strings.Cut(value, "-")
+	n, err := strconv.ParseUint(user, 10, 32)
+	if value != "" && (err != nil || id == "") {
+		return errCursor
+	}
+	q.After = account.TokenPlace{User: uint32(n), ID: id}
+	return nil
+}
+
+// ParseTokens reads the parameters of a list of tokens: the caller's own, or, for admins, those of another user, or of
+// all.
+func (c *Calls) ParseTokens(caller account.Caller, p Parameters) (TokenQuery, error) {
+	return c.parseTokens(caller, p, tokenParameters)
+}
+
+// ParseToken reads the parameters of a call about one token, whose owner admins may name.
+func (c *Calls) ParseToken(caller account.Caller, p Parameters) (TokenQuery, error) {
+	return c.parseTokens(caller, p, map[string]parameterReader[TokenQuery]{"domain": notOfTokens})
+}
+
+func (c *Calls) parseTokens(caller account.Caller, p Parameters, readers map[string]parameterReader[TokenQuery]) (q TokenQuery, err error) {
+	w, err := readParameters(c, caller, p, &q, readers, maxTokenValueBytes)
+	q.User, q.All = w.User, w.Anybody
+	switch {
+	case err != nil:
+		return q, err
+	case (q.All || q.User != caller.User.ID) && !caller.Has(account.Admin): // a viewer sees links of others, and no tokens
+		return q, errOwnerNeedsAdmin
+	case !q.All && q != TokenQuery{User: q.User}:
+		return q, jsonbody.FieldError("owner", codeConflict, "must be all, if there are other parameters: the tokens of one user are one page")
+	}
+	return q, nil
+}
+
+// Tokens returns the tokens that q asks for, and the cursor of the next page of those of all users; empty: there is none.
+func (c *Calls) Tokens(caller account.Caller, q TokenQuery) (tokens []account.Token, next string, err error) {
+	switch {
+	case (q.All || q.User != caller.User.ID) && !caller.Has(account.Admin):
+		return nil, "", errOwnerNeedsAdmin
+	case q.User == caller.User.ID && !q.All:
+		tokens, err = c.o.Accounts.TokensOf(caller)
+		return tokens, "", err
+	case !q.All:
+		tokens, err = c.o.Accounts.ListTokens(q.User)
+		return tokens, "", err
+	}
+	tokens, at, more, err := c.o.Accounts.AllTokens(q.After, q.Begins, cmp.Or(q.Limit, defaultListed))
+	if more {
+		next = strconv.FormatUint(uint64(at.User), 10) + "-" + at.ID
+	}
+	return tokens, next, err
+}
+
+// RevokeToken ends a token of the users that q names, at once.
+func (c *Calls) RevokeToken(caller account.Caller, q TokenQuery, id string) error {
+	if (q.All || q.User != caller.User.ID) && !caller.Has(account.Admin) {
+		return errOwnerNeedsAdmin
+	}
+	if q.All {
+		t, err := c.o.Accounts.TokenOfAnybody(id)
+		if err != nil {
+			return err
+		}
+		q.User = t.UserID
+	}
+	return c.o.Accounts.RevokeToken(caller, q.User, id)
 }
 
 // BeginIssue takes a place for a request for a token, until end is called. IssueToken takes its

@@ -30,6 +30,7 @@ func (r *Row) ChangesAccounts() bool {
 		return false
 	}
 	return r.Path == "/_/account/password" || r.Path == "/_/setup" || strings.HasPrefix(r.Path, "/_/users") || strings.HasPrefix(r.Path, "/_/tokens") ||
+		strings.HasPrefix(r.Path, "/_/all-tokens") ||
 		strings.HasPrefix(r.Path, "/_/system/edges") || strings.HasPrefix(r.Path, "/_/domains")
 }
 

@@ -44,7 +44,7 @@ var navigation = []navItem{
 // administration are the pages of admins alone. They stand behind one entry of the menu, which leads to the first of
 // them.
 var administration = []navItem{
-	{Path: Root + "users", Name: "Users"}, {Path: Root + "domains", Name: "Domains"}, {Path: Root + "misses", Name: "Broken links"},
+	{Path: Root + "users", Name: "Users"}, {Path: Root + "all-tokens", Name: "All tokens"}, {Path: Root + "domains", Name: "Domains"}, {Path: Root + "misses", Name: "Broken links"},
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
 }
 
@@ -101,7 +101,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 // large are the pages that can keep a core busy for more than a millisecond while they are drawn: 50
 // links took 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
-	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "users": true, "misses": true, "transfer": true,
+	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "all-tokens": true, "users": true, "misses": true, "transfer": true,
 	"system": true, "audit": true, "go": true,
 }
 
