@@ -71,7 +71,7 @@ func TestABadInvitationChangesNothing(t *testing.T) {
 	for _, c := range []struct{ email, role, at, want string }{
 		{"OWNER@example.com", "member", "email-error", "A user with this address exists already."},
 		{`<script>"@x`, "admin", "email-error", "Must have at most 64 letters, digits and .!#$%&'*+/=?^_`{|}~- before the @."},
-		{"x@example.com", "king", "role-error", "Must be admin or member."},
+		{"x@example.com", "king", "role-error", "Must be admin, member or viewer."},
 	} {
 		p := b.fill(b.open("/_/users"), "/_/users", "email", c.email, "role", c.role)
 		expect.That(t, p.status == 422 && p.at(c.at) == c.want && p.form("/_/users").values.Get("email") == c.email, "%+v: got %d %q", c, p.status, p.at(c.at))

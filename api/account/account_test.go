@@ -184,8 +184,8 @@ func TestATokenCanDoNoMoreThanItsMaker(t *testing.T) {
 			CallerOf(f.add(t, "joe@example.com", RoleMember)), TokenDraft{Name: "n", Scopes: []Scope{Edge}}, "exceeds",
 		},
 		"an edge by a token without admin": {weak, TokenDraft{Name: "n", Scopes: []Scope{Edge}}, "exceeds"},
-		"an edge that may do more":         {admin, TokenDraft{Name: "n", Scopes: []Scope{LinksRead, Edge}}, "alone"},
-		"an edge twice":                    {admin, TokenDraft{Name: "n", Scopes: []Scope{Edge, Edge}}, "alone"},
+		"an edge that may do more":         {admin, TokenDraft{Name: "n", Scopes: []Scope{LinksRead, Edge}}, "conflict"},
+		"an edge twice":                    {admin, TokenDraft{Name: "n", Scopes: []Scope{Edge, Edge}}, "conflict"},
 		"an edge without a good name":      {admin, TokenDraft{Name: "My edge", Scopes: []Scope{Edge}}, "invalid"},
 	} {
 		var invalid engine.InvalidError

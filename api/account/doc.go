@@ -6,10 +6,10 @@
 //
 // A user owns links; the owner of a link is a user's number. The role of a user says which scopes the user can hold. A
 // viewer reads the links and figures of all, and owns none, except those of the time before; a viewer's tokens only
-// read. A token is a secret that acts for its user, within its scopes. A session is a user's login in a browser: a secret in a cookie, with
-// every scope of the user's role. A setup code is a secret in an address, with which a user sets a
-// password: the first one, or another for a lost one. A caller is the sender of a request: a user,
-// the scopes that the token allows, and the credential, so that Recheck can check it again later.
+// read. A token is a secret that acts for its user, within its scopes. A session is a user's login in a browser: a
+// secret in a cookie, with every scope of the user's role. A setup code is a secret in an address, with which a user
+// sets a password: the first one, or another for a lost one. A caller is the sender of a request: a user, the scopes
+// that the token allows, and the credential, so that Recheck can check it again later.
 //
 // # Domains
 //

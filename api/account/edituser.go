@@ -19,11 +19,11 @@ type UserEdit struct {
 	Domains  *Domains
 }
 
-// EditUser changes a user for the caller by: it makes all changes or none. A new password ends the
-// user's sessions, except the one that asked for it, and setup codes. The tokens of a user who gets another role lose
-// the scopes that it does not allow; those without another scope are revoked. Sessions have the scopes of the new role
-// at once. A limit to domains is in force for the user's tokens and sessions, too. Errors: ErrNoUser, those of AddUser, and an engine.FieldError of "role" if there
-// would be no admin.
+// EditUser changes a user for the caller by: it makes all changes or none. A new password ends the user's sessions,
+// except the one that asked for it, and setup codes. The tokens of a user who gets another role lose the scopes that it
+// does not allow; those without another scope are revoked. Sessions have the scopes of the new role at once. A limit to
+// domains is in force for the user's tokens and sessions, too. Errors: ErrNoUser, those of AddUser, and an
+// engine.FieldError of "role" if there would be no admin.
 func (a *Accounts) EditUser(by Caller, id uint32, e UserEdit) (User, error) {
 	if _, err := a.readUser(id); err != nil {
 		return User{}, err

@@ -184,8 +184,8 @@ type TokenPlace struct {
 const maxTokensRead = 1000
 
 // AllTokens returns the tokens of all users, expired ones too, after a place, at most limit: those whose text begins
-// with begins, by user and id. more: next is the place where the list goes on. It reads at most maxTokensRead tokens, so
-// a page may have fewer than there are.
+// with begins, by user and id. more: next is the place where the list goes on. It reads at most maxTokensRead tokens,
+// so a page may have fewer than there are.
 func (a *Accounts) AllTokens(after TokenPlace, begins string, limit int) (tokens []Token, next TokenPlace, more bool, err error) {
 	type found struct {
 		at   TokenPlace
@@ -235,7 +235,8 @@ func (a *Accounts) listedToken(hash [sha256.Size]byte) (t Token, err error) {
 	return t, err
 }
 
-// TokenOfAnybody returns the token with that id, whoever's it is, or ErrNoToken. It looks through the ids of all tokens.
+// TokenOfAnybody returns the token with that id, whoever's it is, or ErrNoToken. It looks through the ids of all
+// tokens.
 func (a *Accounts) TokenOfAnybody(id string) (t Token, err error) {
 	var hash []byte
 	err = a.table.Scan(tokensOf(0)[:1], func(key, value []byte) (bool, error) {

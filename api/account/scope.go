@@ -127,7 +127,7 @@ func chooseScopes(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 func edgeScope(maker Caller, asked []Scope) ([]Scope, engine.InvalidError) {
 	switch {
 	case len(asked) > 1:
-		return nil, engine.InvalidError{fieldError("scopes", "alone", "the scope edge stands alone: a token of an edge opens nothing else")}
+		return nil, engine.InvalidError{fieldError("scopes", "conflict", "the scope edge stands alone: a token of an edge opens nothing else")}
 	case !maker.Has(Admin):
 		return nil, engine.InvalidError{fieldError("scopes", "exceeds", "only admins make tokens for edges, with the scope admin")}
 	}

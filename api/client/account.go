@@ -81,8 +81,8 @@ func (t *IssuedToken) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// Tokens lists the caller's tokens, the oldest first. With Owner, they are those of another user, with AnyOwner those of
-// all users, by user: these make a call for each thousand.
+// Tokens lists the caller's tokens, the oldest first. With Owner, they are those of another user, with AnyOwner those
+// of all users, by user: these make a call for each thousand.
 func (c *Client) Tokens(ctx context.Context, options ...Option) (tokens []Token, err error) {
 	query := make(url.Values)
 	if slices.Contains(options, AnyOwner()) {

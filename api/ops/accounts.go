@@ -137,7 +137,8 @@ func (c *Calls) parseTokens(caller account.Caller, p Parameters, readers map[str
 	return q, nil
 }
 
-// Tokens returns the tokens that q asks for, and the cursor of the next page of those of all users; empty: there is none.
+// Tokens returns the tokens that q asks for, and the cursor of the next page of those of all users; empty: there is
+// none.
 func (c *Calls) Tokens(caller account.Caller, q TokenQuery) (tokens []account.Token, next string, err error) {
 	switch {
 	case (q.All || q.User != caller.User.ID) && !caller.Has(account.Admin):

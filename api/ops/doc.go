@@ -19,8 +19,9 @@
 // # Who may call
 //
 // A Whose says whose links a call is about, and of which domain. ParseWhose makes it from parameters. Every call
-// that takes one refuses it for links of others unless the caller is an admin, wherever it came from. An admin sees
-// other people's links only by saying owner=all or owner=ID; without it a foreign link is missing for admins, too.
+// that takes one refuses it for links of others unless the caller is an admin or, to read, a viewer, wherever it came
+// from. They see other people's links only by saying owner=all or owner=ID; without it a foreign link is missing for
+// them, too.
 // A caller who is limited to domains (account.Caller.Domains) uses links of these alone: to name another domain is
 // forbidden, and without a name a list is of all that the caller may use, and a link or a tag of the one that Home
 // returns. A link that is made must name its domain if there are several. mayUse and mayName check calls, linkOwners

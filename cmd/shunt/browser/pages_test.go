@@ -81,6 +81,8 @@ var pages = []row{
 	{name: "users", path: "/_/users", as: admin},
 	{name: "user", path: "/_/users/2", as: admin},
 	{name: "user-delete", path: "/_/users/3/delete", as: admin},
+	{name: "all-tokens", path: "/_/all-tokens", as: admin},
+	{name: "all-tokens-none", path: "/_/all-tokens?begins_with=nothing", as: admin},
 	{name: "domains", path: "/_/domains", as: admin},
 	{name: "domain", path: "/_/domains/" + demoDomain, as: admin},
 	{name: "domain-delete", path: "/_/domains/" + demoDomain + "/delete", as: admin},

@@ -180,6 +180,7 @@ var (
 	anID    = regexp.MustCompile(`\b[0-9A-Za-z]{16}\b`)
 	drawn   = regexp.MustCompile(`((?:\$PUBLIC|127\.0\.0\.1:8080|sho\.rt)/)[0-9A-Za-z]{8}\b`)
 	secret  = regexp.MustCompile(`shunt_[0-9A-Za-z]{36}\b`)
+	begins  = regexp.MustCompile(`shunt_[0-9A-Za-z]{4}\b`) // of a token in a list
 	setup   = regexp.MustCompile(`/_/setup\?code=[\w-]{22}`)
 	clock   = regexp.MustCompile(`\b\d\d:\d\d UTC`)
 	ring    = regexp.MustCompile(`ring-[0-9A-Za-z]{16}-\d+`)
@@ -199,6 +200,7 @@ func (c *caseFolder) named(seen string) string {
 		return text
 	})
 	seen = secret.ReplaceAllString(seen, "$$TOKEN")
+	seen = begins.ReplaceAllString(seen, "$$BEGINS")
 	seen = setup.ReplaceAllString(seen, "/_/setup?code=$$CODE")
 	seen = ring.ReplaceAllString(seen, "ring-$$RING")
 	seen = rings.ReplaceAllString(seen, "files=$$N of=$$N")

@@ -94,6 +94,8 @@ func firstTokenScopes(ctx context.Context, c *reach.Connection, draft *client.To
 		return err
 	}
 	me, err := c.Me(ctx)
-	draft.Scopes = me.Scopes
+	if me.Role != client.RoleViewer { // whose tokens have fewer scopes than the user
+		draft.Scopes = me.Scopes
+	}
 	return err
 }
