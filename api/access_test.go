@@ -9,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -57,6 +58,13 @@ GET /stats/{code}/live                    200   404   404   200    401     401  
 GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403  200    200
 GET /stats                                200   200   200   200    401     401     401  401       200  200   403  200    200
 GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /folders                              200 200 200 200 401 401 401 401 200 200 403 200 200
+GET /folders?owner=all                    403 403 200 403 401 401 401 401 403 403 403 200 200
+POST /folders                             201 201 201 403 401 401 401 401 201 201 403 403 403
+GET /folders/{folder}                     200 404 200 200 401 401 401 401 200 404 403 200 200
+PATCH /folders/{folder}                   200 404 200 403 401 401 401 401 200 404 403 403 403
+DELETE /folders/{folder}                  204 404 204 403 401 401 401 401 204 404 403 403 403
+GET /links?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
 GET /domains                              200   200   200   200    401     401     401  401       200  200   403  200    200
 POST /domains                             403   403   201   403    401     401     401  401       403  403   403  403    403
 GET /domains/{host}                       200   200   200   200    401     401     401  401       200  200   403  200    200
@@ -95,7 +103,8 @@ var accessBodies = map[string]string{
 	"POST /shorten":      `{"url":"https://a.example/"}`,
 	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
 	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
-	"POST /tokens":        `{"name":"n"}`,
+	"POST /tokens":  `{"name":"n"}`,
+	"POST /folders": `{"name":"nN"}`, "PATCH /folders/{folder}": `{"name":"renamedN"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
 	"PATCH /users/{user}": `{"role":"member"}`,
 	"POST /session":       `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
@@ -199,6 +208,11 @@ func (a *access) fresh(path string) (there, missing string) {
 	if strings.Contains(path, "{host}") {
 		expect.NoError(a.t, expect.Err(a.domains.Add(account.CallerOf(a.admin), domain.Domain{Host: "secret" + n + ".test"}, engine.TargetPolicy{})))
 		replace("{host}", "secret"+n+".test", "none"+n+".test")
+	}
+	if strings.Contains(path, "{folder}") {
+		f, err := a.folders.Add(account.CallerOf(a.owner), folder.Folder{Name: "secret" + n, Owner: a.owner.ID})
+		expect.NoError(a.t, err)
+		replace("{folder}", strconv.Itoa(int(f.Number)), strconv.Itoa(int(f.Number)+1000))
 	}
 	replace("{name}", "frankfurt", "none")
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))

@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/engine/expect"
 )
 
@@ -146,6 +147,14 @@ func (st *site) prepare(line string) string {
 	}
 	if strings.Contains(line, "/tags/news") {
 		st.shorten(`{"url":"https://example.org/","tags":["news"]}`)
+	}
+	if strings.Contains(line, "/folders") {
+		for _, name := range []string{"ann", "ben", "cid", "dan"} {
+			st.person(name+"@example.com", account.RoleMember)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			expect.OK(st.t, expect.Err(st.folders.Add(account.Caller{}, folder.Folder{Name: name, Owner: 1})))
+		}
 	}
 	if strings.Contains(line, "/session") || strings.Contains(line, "/users/2") {
 		st.person("ann@example.com", account.RoleMember)

@@ -52,13 +52,14 @@ func (e endpoint) kind() shed.Kind {
 	return shed.Other
 }
 
-// changesAccounts reports whether e changes users, passwords, tokens or domains. Sessions are begun and ended by
-// the password and the cookie that the client has, as each request is made by its token.
+// changesAccounts reports whether e changes users, passwords, tokens, folders or domains. Sessions are begun and ended
+// by the password and the cookie that the client has, as each request is made by its token.
 func (e endpoint) changesAccounts() bool {
 	if e.method == fasthttp.MethodGet {
 		return false
 	}
-	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links") || strings.HasPrefix(e.path, "/edges") || strings.HasPrefix(e.path, "/domains")
+	return strings.HasPrefix(e.path, "/users") || strings.HasPrefix(e.path, "/tokens") || strings.HasPrefix(e.path, "/setup-links") || strings.HasPrefix(e.path, "/edges") || strings.HasPrefix(e.path, "/domains") ||
+		strings.HasPrefix(e.path, "/folders")
 }
 
 // withoutSlash returns a path of the API as the endpoints have it: many clients put a slash at its end.

@@ -25,6 +25,7 @@ import (
 	"shunt/api/domain"
 	"shunt/api/domains"
 	"shunt/api/exchange"
+	"shunt/api/folder"
 	"shunt/api/problem"
 	"shunt/api/table"
 	"shunt/engine"
@@ -158,9 +159,10 @@ func unloadedSiteOn(t testing.TB, kept storage.Options, tune func(*engine.Option
 	t.Cleanup(func() { expect.NoError(t, st.engine.Close()) })
 	st.table = store.Accounts()
 	st.accounts, st.domains = account.New(st.table, clock), domain.New(store.Domains(), clock)
+	folders := folder.New(store.Folders(), clock)
 	st.run(func(ctx context.Context) error { return st.accounts.Run(ctx, logger) })
 	o := Options{
-		Engine: st.engine, Accounts: st.accounts, Domains: st.domains, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
+		Engine: st.engine, Accounts: st.accounts, Domains: st.domains, Folders: folders, BaseURL: "http://127.0.0.1:8080", Logger: logger, Now: clock, Version: "test",
 		AdminHosts: []string{"any.example"}, // the Host of requestText
 		Certificates: domains.Certificates{ // cmd/shunt/orders has the tests of certificates
 			Check: func(_ context.Context, host string) (domains.HostCheck, error) {

@@ -16,6 +16,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/dashboard"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/engine/expect"
 )
 
@@ -57,6 +58,12 @@ func newLeakSite(t *testing.T) *leakSite {
 	expect.OK(t, err)
 	ann, bob := st.person("ann@example.com", account.RoleMember), st.person("bob@example.com", account.RoleMember)
 	st.admin = []string{bearer(st.token)}
+	var shared folder.Folder // who may read it is limited to one domain all the same
+	for _, id := range []uint32{bob.ID, admin.ID} {
+		shared.Members = append(shared.Members, folder.Member{User: id, May: folder.Edit})
+	}
+	shared.Name, shared.Owner = "shared", ann.ID
+	expect.OK(t, expect.Err(st.folders.Add(account.Caller{}, shared)))
 	var ids []string
 	for name, u := range map[string]account.User{"ann": ann, "bob": bob, "boss": admin} {
 		token := st.issue(account.CallerOf(u), everyMemberScope...)
@@ -86,7 +93,7 @@ func newLeakSite(t *testing.T) *leakSite {
 	}
 	st.values = map[string][]string{
 		"code": {"guessed-ann", "guessed-bob", "guessed-boss", "mine-ann", "mine-bob", "mine-boss"},
-		"tag":  {"guessed-tag", "mine-tag"}, "id": append(ids, "1", "2", "3", "none"), "host": {"guessed.test", "b.test", "127.0.0.1"}, "name": {"frankfurt"},
+		"tag":  {"guessed-tag", "mine-tag"}, "id": append(ids, "1", "2", "3", "none"), "host": {"guessed.test", "b.test", "127.0.0.1"}, "name": {"frankfurt"}, "folder": {"1", "99"},
 	}
 	st.before = st.secretsNow()
 	for _, want := range []string{"guessed-ann", "guessed-boss", marker + "-imported-bob", "http://" + marker + ".test:8080/guessed-ann"} {
@@ -101,7 +108,7 @@ func (st *leakSite) links(name, token string) {
 	for _, host := range []string{"guessed.test", "127.0.0.1"} {
 		for _, code := range []string{"guessed-" + name, marker + "-" + name, "deleted-" + marker + name} {
 			st.callAs(token, "POST", "/shorten", fmt.Sprintf(`{"url":"https://%[1]s.example/%[1]s","alias":%[2]q,"domain":%[3]q,"title":%[1]q,"note":%[1]q,
-				"tags":["guessed-tag","%[1]s"],"expired_url":"https://%[1]s.example/over"}`, marker, code, host)).need(st.t, code, 201)
+				"folder":1,"tags":["guessed-tag","%[1]s"],"expired_url":"https://%[1]s.example/over"}`, marker, code, host)).need(st.t, code, 201)
 		}
 		st.callAs(token, "DELETE", "/links/deleted-"+marker+name+"?domain="+host, "").need(st.t, "", 204)
 		u, err := st.accounts.Authenticate(token)
@@ -178,7 +185,7 @@ var leakValues = map[string][]string{
 	"include": {"unique", "referrers,countries,devices,browsers", "targets"}, "state": {"active"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
 	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "target": {"1"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
-	"begins_with": {"shunt_"},
+	"begins_with": {"shunt_"}, "folder": {"1", "99"},
 }
 
 // leakBodies are the bodies of calls that write.
@@ -192,6 +199,7 @@ var leakBodies = map[string][]string{
 	"POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
+	"POST /folders": {`{"name":"n"}`, `{"name":"n","members":[{"email":"bob@example.com","may":"edit"}]}`}, "PATCH /folders/{folder}": {`{"name":"n"}`}, "DELETE /folders/{folder}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},
 	"POST /session": {`{"email":"ann@example.com","password":"` + goodPassword + `"}`}, "DELETE /session": {``},
 }

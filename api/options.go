@@ -25,6 +25,7 @@ import (
 	"shunt/api/domain"
 	"shunt/api/domains"
 	foreign "shunt/api/doors"
+	"shunt/api/folder"
 	"shunt/api/limit"
 	"shunt/api/lock"
 	"shunt/api/page"
@@ -38,6 +39,7 @@ type Options struct {
 	Engine   *engine.Engine    // required
 	Accounts *account.Accounts // required
 	Domains  *domain.Domains   // required
+	Folders  *folder.Folders   // nil: there are none, and none can be made
 	BaseURL  string            // required: an origin without path, such as https://sho.rt; the beginning of short addresses
 	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 

@@ -22,6 +22,8 @@ import (
 	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/failures"
+	"shunt/api/folder"
+	"shunt/api/folders"
 	"shunt/api/limit"
 	"shunt/api/links"
 	"shunt/api/ops"
@@ -45,6 +47,7 @@ type Server struct {
 	engine   *engine.Engine
 	accounts *account.Accounts
 	domains  *domain.Domains
+	folders  *folder.Folders
 	baseURL  string
 	targets  engine.TargetPolicy
 	proxies  http1.Proxies
@@ -61,6 +64,7 @@ type Server struct {
 	calls        *ops.Calls
 	linkCalls    *links.Calls
 	domainCalls  domains.Calls
+	folderCalls  folders.Calls
 	live         *links.Live
 	panics       exchange.PanicLog
 
@@ -97,7 +101,7 @@ func NewServer(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		engine: o.Engine, accounts: o.Accounts, domains: o.Domains, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
+		engine: o.Engine, accounts: o.Accounts, domains: o.Domains, folders: o.Folders, baseURL: strings.TrimSuffix(o.BaseURL, "/"), targets: checked.targets,
 		proxies: http1.Proxies{
 			Trusted: o.TrustedProxies, CountryHeader: o.CountryHeader, HostHeader: o.HostHeader,
 			Header: cmp.Or(o.ClientIPHeader, fasthttp.HeaderXForwardedFor),
@@ -107,6 +111,11 @@ func NewServer(o Options) (*Server, error) {
 	}
 	if err := o.Domains.Begin(s.baseURL); err != nil {
 		return nil, err
+	}
+	if o.Folders != nil {
+		if err := o.Folders.Changed(); err != nil {
+			return nil, err
+		}
 	}
 	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
@@ -142,7 +151,7 @@ func (s *Server) buildBounds() {
 // newCalls returns the calls on links and their figures.
 func (s *Server) newCalls() *ops.Calls {
 	return ops.New(ops.Options{
-		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Targets: s.targets, Cores: s.cores,
+		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Folders: s.folders, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
 		Passwords: s.linkWords, Now: s.now.Time, Countries: s.proxies.CountryHeader != "" || s.redirects.KnowsCountries(), Logger: s.log,
 	})
@@ -194,6 +203,7 @@ func (s *Server) buildCalls(o Options) {
 	}
 	s.live = links.NewLive(s.calls, stale, s.ending, s.log)
 	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets, Certificates: o.Certificates, Places: domains.NewPlaces()}
+	s.folderCalls = folders.Calls{Folders: s.folders, Accounts: o.Accounts, Ops: s.calls}
 	s.linkCalls = &links.Calls{Ops: s.calls, Heavy: &s.heavy, Limiter: s.limiter, Ending: s.ending, Log: s.log}
 }
 

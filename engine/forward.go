@@ -167,6 +167,9 @@ const (
 	DomainEdited     = link.DomainEdited
 	DomainDeleted    = link.DomainDeleted
 	CertificateTried = link.CertificateTried
+	FolderAdded      = link.FolderAdded
+	FolderEdited     = link.FolderEdited
+	FolderDeleted    = link.FolderDeleted
 )
 
 // States is link.States.

@@ -140,3 +140,90 @@ func TestAListReadByPagesHasEveryLastingLinkOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAFolderHasItsLinksWhoeverOwnsThem lists two folders, in each order and by words, and compares them with the links
+// that were put there; some are taken out, moved, given away, reset or deleted.
+func TestAFolderHasItsLinksWhoeverOwnsThem(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	base := uint32(1)
+	rapid.Check(t, func(rt *rapid.T) {
+		base += 2 // folders of its own
+		want := map[string]uint32{}
+		owners := rapid.SampledFrom([]uint32{1, 2, engine.OwnerIn(3, 1)})
+		folders := rapid.SampledFrom([]uint32{0, base, base + 1})
+		domainOf := map[string]engine.Domain{}
+		for i := range rapid.IntRange(0, 20).Draw(rt, "links") {
+			owner, folder := owners.Draw(rt, "owner"), folders.Draw(rt, "in")
+			d := e.make(t, engine.Draft{Owner: owner, Domain: engine.DomainOf(owner), Folder: folder, Title: fmt.Sprint("word", i%2)})
+			want[d.Code], domainOf[d.Code] = folder, d.Domain
+			k := engine.Key{Domain: d.Domain, Code: d.Code}
+			var err error
+			switch rapid.IntRange(0, 6).Draw(rt, "then") {
+			case 0:
+				folder = folders.Draw(rt, "to")
+				_, err = e.Update(context.Background(), k, engine.Guard{AnyOwner: true}, func(r *engine.Record) error { r.Cold.Folder = folder; return nil })
+				want[d.Code] = folder
+			case 1:
+				_, err = e.Give(context.Background(), k, engine.Guard{AnyOwner: true}, engine.OwnerIn(d.Domain, 9), func(*engine.Record) error { return nil })
+			case 2:
+				_, err = e.Reset(context.Background(), k, engine.Guard{AnyOwner: true})
+			case 3:
+				err = e.Delete(context.Background(), k, engine.Guard{AnyOwner: true})
+				delete(want, d.Code)
+			}
+			expect.OK(rt, err)
+		}
+		for _, folder := range []uint32{base, base + 1} {
+			for name, q := range map[string]engine.LinkQuery{
+				"all": {}, "oldest first": {Ascending: true}, "by hits": {Order: engine.ByHits}, "by visitors": {Order: engine.ByVisitors}, "counted": {Total: true},
+				"by words": {ListRange: engine.ListRange{Words: wordsOf("word1")}}, "of one domain": {ListRange: engine.ListRange{Owners: []engine.OwnerRange{engine.AllIn(3)}}},
+				"of one domain, by hits": {ListRange: engine.ListRange{Owners: []engine.OwnerRange{engine.AllIn(3)}}, Order: engine.ByHits},
+			} {
+				q.Folder, q.AnyOwner, q.Limit = folder, q.Owners == nil, rapid.IntRange(1, 9).Draw(rt, "limit")
+				got, _ := e.codes(t, q)
+				var expected []string
+				for code, in := range want {
+					if in == folder && (q.AnyOwner || domainOf[code] == 3) {
+						expected = append(expected, code)
+					}
+				}
+				if name == "by words" {
+					expected = slices.DeleteFunc(expected, func(code string) bool {
+						d, err := e.Read(engine.Key{Domain: domainOf[code], Code: code})
+						return err != nil || d.Title != "word1"
+					})
+				}
+				slices.Sort(got)
+				slices.Sort(expected)
+				expect.MustThat(rt, slices.Equal(got, expected), "%s: got %q, want %q", name, got, expected)
+			}
+		}
+	})
+}
+
+// TestAFolderAdmitsTheChangesOfItsMembers tries to change a link of somebody else.
+func TestAFolderAdmitsTheChangesOfItsMembers(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	d := e.make(t, engine.Draft{Owner: 1, Folder: 7})
+	nothing := func(*engine.Record) error { return nil }
+	in := func(folder uint32) func(uint32) bool { return func(of uint32) bool { return of == folder } }
+	for name, c := range map[string]struct {
+		guard engine.Guard
+		want  error
+	}{
+		"a stranger":                 {engine.Guard{Owner: 2}, engine.ErrNotFound},
+		"a member of another folder": {engine.Guard{Owner: 2, InFolder: in(8)}, engine.ErrNotFound},
+		"a member":                   {engine.Guard{Owner: 2, InFolder: in(7)}, nil},
+		"a member, of its version":   {engine.Guard{Owner: 2, InFolder: in(7), Version: 9}, engine.ErrVersion},
+		"the owner":                  {engine.Guard{Owner: 1, InFolder: in(8)}, nil},
+	} {
+		_, err := e.Update(context.Background(), keyOf(d.Code), c.guard, nothing)
+		expect.Error(t, err, c.want, name)
+	}
+	owner, folder, err := e.FolderOf(keyOf(d.Code))
+	expect.That(t, err == nil && owner == 1 && folder == 7, "got %d, %d, %v", owner, folder, err)
+	_, err = e.Update(context.Background(), keyOf(d.Code), engine.Guard{Owner: 1}, func(r *engine.Record) error { r.Cold.Folder = 0; return nil })
+	expect.OK(t, err)
+	anything := engine.Guard{Owner: 2, InFolder: func(uint32) bool { return true }}
+	expect.Error(t, e.Delete(context.Background(), keyOf(d.Code), anything), engine.ErrNotFound, "of no folder")
+}

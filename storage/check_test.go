@@ -51,6 +51,10 @@ func fillForCheck(t testing.TB, s *Store) {
 		}
 		apply(t, s, rowtest.Creation(r))
 	}
+	for id, code := range map[uint64]string{70: "folder1", 71: "folder2", 72: "folder3"} {
+		apply(t, s, rowtest.Creation(inFolder(code, id)))
+	}
+	apply(t, s, rowtest.Deletion(inFolder("folder3", 72)))
 	for id, code := range map[uint64]string{60: "reuse1", 61: "reuse2"} {
 		apply(t, s, rowtest.Creation(toReuse(code, id)))
 	}
@@ -91,6 +95,13 @@ func fillForCheck(t testing.TB, s *Store) {
 func toReuse(code string, id uint64) engine.Record {
 	r := rowtest.Link(code, id, checkedOwner)
 	r.Cold.Reuse = true
+	return r
+}
+
+// inFolder returns a link in folder 5.
+func inFolder(code string, id uint64) engine.Record {
+	r := rowtest.Link(code, id, checkedOwner)
+	r.Cold.Folder = 5
 	return r
 }
 
@@ -145,7 +156,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	report, faults, total := checkAll(t, live)
 	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
-		Links: 21, Tombstones: 1, DeletedRecords: 2, ByOwner: 21, ByTag: 9, ByDeletion: 2, Reuse: 2, LinkHours: 48, OwnerHours: 4,
+		Links: 23, Tombstones: 2, DeletedRecords: 3, ByOwner: 23, ByTag: 9, ByFolder: 2, ByDeletion: 3, Reuse: 2, LinkHours: 48, OwnerHours: 4,
 		LinkDays: 14, OwnerDays: 3, LinkLives: 18, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
@@ -210,6 +221,12 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"a row to reuse a link of another target":      {putRow(row.AppendReuseKey(nil, 7, 1, 60), nil), "there is no such link to reuse: id 60"},
 		"a row to reuse a link, with a value":          {putRow(reuseKey(toReuse("reuse1", 60)), []byte{1}), "it has a value"},
 		"a row to reuse a link with a wrong length":    {putRow([]byte{row.TableReuse, 1}, nil), "in the table of links to reuse"},
+		"a missing row by folder":                      {delRow(row.AppendByFolderKey(nil, 5, 70)), `by folder, key 2700000005ffffffffffffffb9: the row of code "folder1" is missing`},
+		"a row by folder of another text":              {putRow(row.AppendByFolderKey(nil, 5, 70), indexValue(keyOf("folder1"), "old")), "is not what the link is"},
+		"a row of a link in no folder":                 {putRow(row.AppendByFolderKey(nil, 5, 4), indexValue(keyOf("code04"), "")), `by folder, key 2700000005fffffffffffffffb: there is no such link: code "code04"`},
+		"a row of a link in another folder":            {putRow(row.AppendByFolderKey(nil, 6, 70), indexValue(keyOf("folder1"), "")), "there is no such link"},
+		"a row of a deleted link in its folder":        {putRow(row.AppendByFolderKey(nil, 5, 72), indexValue(keyOf("folder3"), "")), "there is no such link"},
+		"a row by folder with a wrong length":          {putRow([]byte{row.TableByFolder, 0, 0, 0, 5, 9, 1, 2, 3, 4, 5, 6, 7, 8}, indexValue(keyOf("folder1"), "")), "its length is wrong"},
 		"a tally without a link":                       {putRow(row.AppendLinkLifeKey(nil, 77), rowOf(rowtest.Hit(1))), "no link, not even a deleted one, has id 77"},
 		"a tally of an id that was not given":          {putRow(row.AppendLinkDayKey(nil, 5000, checkedHour/24), rowOf(rowtest.Hit(1))), "id 5000 was never given"},
 		"a link without a summary":                     {delRow(row.AppendSummaryKey(nil, 4)), "link 4 has none, and 2 visitors"},

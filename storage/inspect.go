@@ -114,6 +114,9 @@ func (v *Inspection) Certificates() *tables.Table {
 	return tables.New(row.TableCertificates, v.r, nil)
 }
 
+// Folders returns the table of folders, read-only.
+func (v *Inspection) Folders() *tables.Table { return tables.New(row.TableFolders, v.r, nil) }
+
 // ReadRecord returns the record of a link, also of a tombstone: see engine.Store. The error is engine.ErrNotFound if
 // there is none.
 func (v *Inspection) ReadRecord(k engine.Key) (engine.Record, error) {

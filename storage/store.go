@@ -142,6 +142,9 @@ func (s *Store) Domains() *tables.Table { return s.table(row.TableDomains) }
 // Certificates returns the table of certificates.
 func (s *Store) Certificates() *tables.Table { return s.table(row.TableCertificates) }
 
+// Folders returns the table of folders.
+func (s *Store) Folders() *tables.Table { return s.table(row.TableFolders) }
+
 func (s *Store) table(table byte) *tables.Table {
 	if s.reads != nil {
 		return tables.New(table, s.db, nil)

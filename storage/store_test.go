@@ -139,10 +139,15 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 		if r.Cold.Reuse {
 			want[string(reuseKey(r))] = ""
 		}
+		if r.Cold.Folder != 0 {
+			e.TextByOwner = false
+			want[string(row.AppendByFolderKey(nil, r.Cold.Folder, r.Hot.ID))] = string(row.AppendIndexValue(nil, &e))
+		}
 	}
 	got := rows(t, s, row.TableByOwner)
 	maps.Copy(got, rows(t, s, row.TableByTag))
 	maps.Copy(got, rows(t, s, row.TableReuse))
+	maps.Copy(got, rows(t, s, row.TableByFolder))
 	expect.MustThat(t, maps.Equal(got, want), "index rows: got %q, want %q", got, want)
 }
 
@@ -154,6 +159,7 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 		stop := start(t, s)
 		defer func() { stop(); closeStore(t, s) }()
 		live := map[string]engine.Record{}
+		folders := rapid.SampledFrom([]uint32{0, 0, 1, 300})
 		tags := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "A", ""}), 0, 4)
 		for id := range uint64(rapid.IntRange(1, 30).Draw(rt, "steps")) {
 			code := rapid.SampledFrom([]string{"x", "y", "X"}).Draw(rt, "code")
@@ -166,6 +172,10 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 				next := rowtest.Link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
 				next.Hot.Target = rapid.SampledFrom([]string{"https://a.b/1", "https://c.d/"}).Draw(rt, "target")
 				next.Cold.Version, next.Cold.Reuse = old.Cold.Version+1, old.Cold.Reuse
+				next.Cold.Folder = folders.Draw(rt, "folder")
+				if rapid.Bool().Draw(rt, "long") { // its row by tag has no text
+					next.Cold.Note = strings.Repeat("n", row.MaxTagTextBytes)
+				}
 				if rapid.Bool().Draw(rt, "give") {
 					next.Hot.Owner++
 				}
@@ -173,7 +183,7 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 				live[code] = next
 			default:
 				next := rowtest.Link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
-				next.Cold.Reuse = rapid.Bool().Draw(rt, "reuse")
+				next.Cold.Reuse, next.Cold.Folder = rapid.Bool().Draw(rt, "reuse"), folders.Draw(rt, "folder")
 				apply(t, s, rowtest.Creation(next))
 				live[code] = next
 			}

@@ -194,6 +194,12 @@ func (a *Accounts) DomainsOf(id uint32) (Domains, error) {
 	return u.Domains, err
 }
 
+// UserNumbered returns the user with that number, or ErrNoUser.
+func (a *Accounts) UserNumbered(id uint32) (User, error) {
+	u, err := a.readUser(id)
+	return u.User, err
+}
+
 // UserByName returns the user with that e-mail address, in any case, or AdminName; or ErrNoUser.
 func (a *Accounts) UserByName(name string) (User, error) {
 	u, err := a.userByName(name)

@@ -128,7 +128,8 @@ type Link struct {
 	Title          string    `json:"title"`
 	Note           string    `json:"note"` // for its owner
 	Tags           []string  `json:"tags"`
-	ForwardQuery   bool      `json:"forward_query"` // Query is not QueryNone
+	Folder         uint32    `json:"folder,omitempty"` // the id of the folder that it is in; 0: none
+	ForwardQuery   bool      `json:"forward_query"`    // Query is not QueryNone
 	Query          Query     `json:"query"`
 	ForwardPath    bool      `json:"forward_path"` // what follows the code in the path is passed on
 	Disabled       bool      `json:"disabled"`
@@ -177,6 +178,7 @@ type Draft struct {
 	Title          string    `json:"title,omitempty"`
 	Note           string    `json:"note,omitempty"`
 	Tags           []string  `json:"tags,omitempty"`
+	Folder         uint32    `json:"folder,omitempty"`        // the id of a folder that the caller may edit
 	ForwardQuery   bool      `json:"forward_query,omitempty"` // the same as QueryAppend
 	Query          Query     `json:"query,omitempty"`         // empty: as ForwardQuery says
 	ForwardPath    bool      `json:"forward_path,omitempty"`  // what follows the code in the path is passed on
@@ -201,6 +203,7 @@ type Edit struct {
 	Title          Field[string]    `json:"title,omitzero"`
 	Note           Field[string]    `json:"note,omitzero"`
 	Tags           Field[[]string]  `json:"tags,omitzero"` // all of them
+	Folder         Field[uint32]    `json:"folder,omitzero"`
 	ForwardQuery   Field[bool]      `json:"forward_query,omitzero"`
 	Query          Field[Query]     `json:"query,omitzero"` // with ForwardQuery, both must agree
 	ForwardPath    Field[bool]      `json:"forward_path,omitzero"`

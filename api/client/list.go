@@ -17,6 +17,7 @@ import (
 type LinksQuery struct {
 	Q           string // words, each anywhere in code, title, note, target or a tag, without case and accents; or an address
 	Tag         string
+	Folder      uint32    // the id of a folder: all links in it, without a Tag or Owner; 0: any
 	State       State     // at the moment; empty: any
 	CreatedFrom time.Time // only links created from then on; the zero time: all
 	CreatedTo   time.Time // only links created before then
@@ -73,6 +74,9 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	query := make(url.Values)
 	setGiven(query, "q", q.Q)
 	setGiven(query, "tag", q.Tag)
+	if q.Folder != 0 {
+		query.Set("folder", strconv.FormatUint(uint64(q.Folder), 10))
+	}
 	setGiven(query, "state", string(q.State))
 	setGiven(query, "cursor", cursor)
 	setGiven(query, "sort", q.Sort)

@@ -27,6 +27,7 @@ const (
 	ErrAliasTaken           Kind = "alias_taken"         //
 	ErrHostTaken            Kind = "host_taken"          // it is another domain already
 	ErrDomainInUse          Kind = "domain_in_use"       // the domain has links
+	ErrFolderInUse          Kind = "folder_in_use"       // the folder has links
 	ErrBusy                 Kind = "busy"                // another operation is under way
 	ErrGone                 Kind = "gone"                // in a repeated bulk: the link has been deleted since
 	ErrPreconditionFailed   Kind = "precondition_failed" // the link has another version

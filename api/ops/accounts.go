@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -224,11 +225,22 @@ func (c *Calls) RemoveUser(caller account.Caller, id uint32, links LinksOfRemove
 		}
 	}
 	err := c.removeUser(caller, id, links.Keep)
+	if err == nil {
+		c.leaveFolders(caller, id, links.MoveTo)
+	}
 	if p, known := problem.Of(err); err != nil && moved > 0 && known {
 		p.Detail = movedSoFar(moved, p.Detail)
 		return p
 	}
 	return err
+}
+
+// leaveFolders takes a user who was deleted out of folders, whose owner heir becomes, if that is not 0. What is left if
+// it fails opens nothing: nobody gets the number of the user.
+func (c *Calls) leaveFolders(caller account.Caller, user, heir uint32) {
+	if err := c.o.Folders.DropUser(caller, user, heir); err != nil {
+		c.o.Logger.Warn("a user was deleted, and is still named in folders, which admins can change", slog.Any("cause", err))
+	}
 }
 
 // ParseLinksOfRemoved reads the query parameters of DELETE /users/{id}.

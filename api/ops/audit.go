@@ -97,6 +97,7 @@ var auditActions = map[engine.AuditAction]string{
 	engine.CopyGiven: "copy.given", engine.LinkReset: "link.reset",
 	engine.DomainAdded: "domain.added", engine.DomainEdited: "domain.edited", engine.DomainDeleted: "domain.deleted",
 	engine.CertificateTried: "domain.certificate",
+	engine.FolderAdded:      "folder.added", engine.FolderEdited: "folder.edited", engine.FolderDeleted: "folder.deleted",
 }
 
 var auditParameters = map[string]parameterReader[AuditQuery]{

@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/card"
+	"shunt/api/folder"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -64,7 +65,7 @@ func (c *Calls) Read(caller account.Caller, code string, w Whose) (Link, error) 
 	if err != nil {
 		return Link{}, err
 	}
-	if !w.has(d.Owner) {
+	if !w.has(d.Owner) && c.sharedRight(caller, w, d.Folder) == folder.None {
 		return Link{}, engine.ErrNotFound
 	}
 	return c.counted(d), nil
@@ -91,8 +92,9 @@ func (c *Calls) Update(
 	if err != nil {
 		return Link{}, err
 	}
-	g := w.guard()
-	if g.Version, err = c.demanded(code, w, versions); err != nil {
+	p.mayPut = func(n uint32) bool { return c.mayPut(caller.User.ID, caller.Scopes, n) }
+	g := c.guardOfMember(caller, w)
+	if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
 		return Link{}, err
 	}
 	owner, err := c.givenTo(caller, code, w, &p)
@@ -123,10 +125,14 @@ func (c *Calls) givenTo(caller account.Caller, code string, w Whose, p *patch) (
 	switch {
 	case to == 0 || !w.Anybody && to == w.User:
 		return 0, nil
+	}
+	l, err := c.Read(caller, code, w)
+	switch {
+	case err == nil && l.Owner == to: // as a member of its folder reads it
+		return 0, nil
 	case !caller.Has(account.Admin):
 		return 0, errOwnerNeedsAdmin
-	}
-	if l, err := c.Read(caller, code, w); err != nil || l.Owner == to {
+	case err != nil:
 		return 0, err
 	}
 	may, err := c.ownersDomains(to)
@@ -156,7 +162,7 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 		return Link{}, err
 	}
 	g := w.guard()
-	if g.Version, err = c.demanded(code, w, versions); err != nil {
+	if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
 		return Link{}, err
 	}
 	g.By = c.by(caller)
@@ -174,8 +180,8 @@ func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []u
 	if err != nil {
 		return err
 	}
-	g := w.guard()
-	if g.Version, err = c.demanded(code, w, versions); err != nil {
+	g := c.guardOfMember(caller, w)
+	if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
 		return err
 	}
 	g.By = c.by(caller)
@@ -187,7 +193,7 @@ func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []u
 // demanded returns the version that a link must have, 0 if any version will do. If there are
 // several versions, it returns the one that the link has now; the engine compares it again while
 // the code is reserved.
-func (c *Calls) demanded(code string, w Whose, versions []uint64) (uint64, error) {
+func (c *Calls) demanded(caller account.Caller, code string, w Whose, versions []uint64) (uint64, error) {
 	switch len(versions) {
 	case 0:
 		return 0, nil
@@ -198,7 +204,7 @@ func (c *Calls) demanded(code string, w Whose, versions []uint64) (uint64, error
 	if err != nil {
 		return 0, err
 	}
-	if w.has(d.Owner) && slices.Contains(versions, d.Version) {
+	if (w.has(d.Owner) || c.sharedRight(caller, w, d.Folder) != folder.None) && slices.Contains(versions, d.Version) {
 		return d.Version, nil
 	}
 	return NoVersion, nil
@@ -222,6 +228,7 @@ type patch struct {
 	fields []string
 	draft  engine.Draft
 	card   card.Patch
+	mayPut func(folder uint32) bool // the caller may put links there
 }
 
 // parsePatch reads a patch. It leaves out the fields that link has already; nil: it reads all.
@@ -274,6 +281,9 @@ func changing(members []jsonbody.Member, link *Link, a *askedLink) []jsonbody.Me
 // apply applies p to a link's record.
 func (p *patch) apply(rec *engine.Record) error {
 	before := rec.Cold.Card
+	if n := p.draft.Folder; n != 0 && n != rec.Cold.Folder && !p.mayPut(n) {
+		return engine.InvalidError{errUnknownFolder}
+	}
 	for _, name := range p.fields {
 		fieldNamed[name].set(rec, &p.draft)
 	}

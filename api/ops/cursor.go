@@ -72,7 +72,7 @@ func (c *cursors) mac(q *ListQuery, head []byte) []byte {
 	if w.Anybody {
 		w.User = 0
 	}
-	list := binary.BigEndian.AppendUint32(nil, w.owner())
+	list := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, w.owner()), q.Folder)
 	for _, on := range []bool{w.Anybody, w.Every, q.Ascending, q.NeverHit, !q.From.IsZero(), !q.To.IsZero()} {
 		list = strconv.AppendBool(list, on) // "true" is no beginning of "false"
 	}

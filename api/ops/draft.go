@@ -37,6 +37,8 @@ type linkReader struct {
 	which   error                                     // why a link must have one; nil: it need not
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
 	days    keptDays                                  // for hits by day of an import
+	calls   *Calls                                    // of the sender, with the scopes
+	scopes  []account.Scope
 
 	asked   askedLink
 	members [28]jsonbody.Member // as many as a line of an export has; more need memory
@@ -52,6 +54,7 @@ func (r *linkReader) release() {
 // begin makes r, which is empty, a reader of links of a user, which the caller sends.
 func (r *linkReader) begin(c *Calls, caller account.Caller, user uint32, now time.Time) {
 	r.policy, r.domains, r.user, r.now, r.may, r.state = c.o.Targets, c.o.Domains, user, now, caller.Domains, c.o.State
+	r.calls, r.scopes = c, caller.Scopes
 	if !r.may.Limited() {
 		return
 	}
@@ -110,6 +113,9 @@ func (r *linkReader) read(text []byte, fields jsonbody.Fields[askedLink]) error 
 	}
 	if err := r.checkDomain(); err != nil {
 		return err
+	}
+	if n := r.asked.Folder; n != 0 && !r.calls.mayPut(r.user, r.scopes, n) {
+		return engine.InvalidError{errUnknownFolder}
 	}
 	return r.checkCode(fields)
 }

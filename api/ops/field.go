@@ -166,6 +166,13 @@ var table = withKeys([]row{
 		same:  func(d *engine.Draft, l *engine.Detail) bool { return slices.Equal(d.Tags, l.Tags) },
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendStrings(dst, l.Tags) },
 	},
+	{
+		name: "folder", read: readFolder, imported: skip,
+		set:     func(rec *engine.Record, d *engine.Draft) { rec.Cold.Folder = d.Folder },
+		same:    func(d *engine.Draft, l *engine.Detail) bool { return d.Folder == l.Folder },
+		write:   func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, uint64(l.Folder), 10) },
+		omitted: func(l *Link) bool { return l.Folder == 0 },
+	},
 	flagField("forward_query", (*engine.Record).SetForwardQuery,
 		func(d *engine.Draft) *bool { return &d.ForwardQuery },
 		func(l *engine.Detail) bool { return l.ForwardQuery }),

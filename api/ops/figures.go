@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/folder"
 	"shunt/api/jsonbody"
 	"shunt/engine"
 )
@@ -94,12 +95,27 @@ func (c *Calls) Find(caller account.Caller, code string, w Whose) (id uint64, er
 		return 0, engine.ErrLoading
 	}
 	l, ok := c.o.Engine.Resolve(w.key(code).View())
-	if !ok || !w.has(l.Owner()) {
+	if !ok {
 		return 0, engine.ErrNotFound
 	}
-	id = l.ID()
+	id, owner := l.ID(), l.Owner()
 	l.Release()
-	return id, nil
+	return id, c.mayFind(caller, w, w.key(code), owner)
+}
+
+// mayFind returns engine.ErrNotFound for the link of an owner that neither w admits nor a folder.
+func (c *Calls) mayFind(caller account.Caller, w Whose, k engine.Key, owner uint32) error {
+	if w.has(owner) {
+		return nil
+	}
+	if !c.isMember(caller, w) {
+		return engine.ErrNotFound
+	}
+	_, in, err := c.o.Engine.FolderOf(k)
+	if err == nil && c.sharedRight(caller, w, in) == folder.None {
+		err = engine.ErrNotFound
+	}
+	return err
 }
 
 // Figures returns the figures of a link. For the two counts alone it does not read the cold record.
@@ -284,7 +300,7 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 			queries[i].Pause = pause
 			queries[i].useDays(c.o.Engine)
 		}
-		several, err = c.ownerFigures(caller.Domains, queries)
+		several, err = c.ownerFigures(caller, queries)
 		return err
 	})
 	return several, err
@@ -308,15 +324,15 @@ func errNoLink(code string) error {
 }
 
 // ownerFigures returns the figures of queries, which are of the same links.
-func (c *Calls) ownerFigures(may account.Domains, queries []FiguresQuery) (several []Figures, err error) {
+func (c *Calls) ownerFigures(caller account.Caller, queries []FiguresQuery) (several []Figures, err error) {
 	several = make([]Figures, len(queries))
 	if len(queries[0].codes) > 0 {
 		for i := 0; i < len(queries) && err == nil; i++ {
-			several[i], err = c.compared(&queries[i])
+			several[i], err = c.compared(caller, &queries[i])
 		}
 		return several, err
 	}
-	reports, owners, err := c.ownerReports(may, queries)
+	reports, owners, err := c.ownerReports(caller.Domains, queries)
 	for i := 0; i < len(queries) && err == nil; i++ {
 		q := &queries[i]
 		several[i] = q.answer(&reports[i])
@@ -329,17 +345,20 @@ func (c *Calls) ownerFigures(may account.Domains, queries []FiguresQuery) (sever
 
 // compared returns the figures of several links over one window, together and each. A code that names no link of the
 // caller is an error.
-func (c *Calls) compared(q *FiguresQuery) (f Figures, err error) {
+func (c *Calls) compared(caller account.Caller, q *FiguresQuery) (f Figures, err error) {
 	keys := make([]engine.Key, len(q.codes))
 	for i, code := range q.codes {
 		keys[i] = q.Whose.key(code)
 		l, ok := c.o.Engine.Resolve(keys[i].View())
-		if ok {
-			ok = q.Whose.has(l.Owner())
-			l.Release()
-		}
 		if !ok {
 			return f, errNoLink(code)
+		}
+		owner := l.Owner()
+		l.Release()
+		if err := c.mayFind(caller, q.Whose, keys[i], owner); errors.Is(err, engine.ErrNotFound) {
+			return f, errNoLink(code)
+		} else if err != nil {
+			return f, err
 		}
 	}
 	whole, each, err := c.o.Engine.CompareLinks(context.Background(), keys, q.Query)

@@ -45,6 +45,9 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
 	l.Owner = engine.UserOf(d.Owner)
+	if l.Folder != 0 && c.o.Folders.Numbered(l.Folder) == nil { // it was removed while the link came into it
+		l.Folder = 0
+	}
 	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
 }
 

@@ -43,6 +43,7 @@ type ListQuery struct {
 type Listed struct {
 	Q         string       // words, or an address; empty: all
 	Tag       string       // empty: any
+	Folder    uint32       // 0: any, or none; else all links in it, whoever's they are
 	State     engine.State // block list included; empty: any
 	From, To  time.Time    // only those that were created from From on and before To; the zero time: no bound
 	NeverHit  bool         // only those without a hit
@@ -93,6 +94,7 @@ var (
 			q.Tag = value
 			return checkTextParameter(value, engine.MaxTagBytes)
 		},
+		"folder":       readListFolder,
 		"created_from": func(q *ListQuery, value string) error { return readListMoment(&q.From, value, when.Begin) },
 		"created_to":   func(q *ListQuery, value string) error { return readListMoment(&q.To, value, when.End) },
 		"never_hit":    func(q *ListQuery, value string) error { return readYes(&q.NeverHit, value) },
@@ -117,6 +119,19 @@ func readYes(to *bool, value string) error {
 	if *to = value == "true"; !*to && value != "" && value != "false" {
 		return jsonbody.FieldError("", "range", "must be true or false")
 	}
+	return nil
+}
+
+// readListFolder reads the folder whose links a list has.
+func readListFolder(q *ListQuery, value string) error {
+	if value == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(value, 10, 32)
+	if err != nil || n == 0 {
+		return jsonbody.FieldError("", "range", "must be the number of a folder")
+	}
+	q.Folder = uint32(n)
 	return nil
 }
 
@@ -209,10 +224,16 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 	}
 	asked.Limit, asked.Unique, asked.Total, asked.Ascending = cmp.Or(q.Limit, defaultListed), q.Unique, q.Total, q.Ascending
 	asked.Summed = q.Summed
-	if asked.Owners, asked.AnyOwner, err = c.linkOwners(caller.Domains, q.Whose); err != nil {
+	whose := q.Whose
+	if asked.Folder, asked.Tag = q.Folder, q.Tag; q.Folder != 0 {
+		if err := c.mayList(caller, q); err != nil {
+			return asked, err
+		}
+		whose.Anybody = true
+	}
+	if asked.Owners, asked.AnyOwner, err = c.linkOwners(caller.Domains, whose); err != nil {
 		return asked, err
 	}
-	asked.Tag = q.Tag
 	if i := slices.IndexFunc(orders, func(o order) bool { return o.name == q.Order }); i >= 0 {
 		asked.Order = orders[i].by
 	}

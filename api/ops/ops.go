@@ -7,17 +7,19 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/api/password"
 	"shunt/api/turnstile"
 	"shunt/engine"
 	"shunt/engine/index"
 )
 
-// Options are what Calls need. All but Countries and Logger are required.
+// Options are what Calls need. All but Folders, Countries and Logger are required.
 type Options struct {
 	Engine    *engine.Engine
 	Accounts  *account.Accounts
 	Domains   *domain.Domains
+	Folders   *folder.Folders // nil: there are none
 	Targets   engine.TargetPolicy
 	Passwords *password.Hasher     // of links
 	Cores     *turnstile.Turnstile // shared with all other work that keeps a core busy

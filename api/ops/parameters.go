@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -348,4 +350,83 @@ func (c *Calls) figureOwners(may account.Domains, w Whose) (owners []uint32, err
 		return nil, jsonbody.FieldError("owner", "too_many", "more than 2,000 users have or had links; ask for one of them, or for one domain")
 	}
 	return slices.Clip(owners), err
+}
+
+// mayPut reports whether a user with those scopes may put links into a folder.
+func (c *Calls) mayPut(user uint32, scopes []account.Scope, n uint32) bool {
+	f := c.o.Folders.Numbered(n)
+	return f != nil && (f.Right(user) == folder.Edit || slices.Contains(scopes, account.Admin))
+}
+
+// isMember reports whether folders count for what the caller asks for: who asks for the links of a user, or of all,
+// gets no others.
+func (c *Calls) isMember(caller account.Caller, w Whose) bool {
+	return c.o.Folders != nil && !w.Anybody && w.User == caller.User.ID
+}
+
+// sharedRight returns what the caller may do with a link of somebody else because it is in a folder.
+func (c *Calls) sharedRight(caller account.Caller, w Whose, in uint32) folder.Right {
+	if in == 0 || !c.isMember(caller, w) {
+		return folder.None
+	}
+	return c.o.Folders.Right(in, caller.User.ID)
+}
+
+// guardOfMember is Whose.guard, which admits the links of folders, too, that the caller may edit.
+func (c *Calls) guardOfMember(caller account.Caller, w Whose) engine.Guard {
+	g := w.guard()
+	if c.isMember(caller, w) {
+		g.InFolder = func(in uint32) bool { return c.o.Folders.Right(in, caller.User.ID) == folder.Edit }
+	}
+	return g
+}
+
+// MayEdit reports whether the caller may change a link that Read has returned.
+func (c *Calls) MayEdit(caller account.Caller, w Whose, l *Link) bool {
+	if mayChange(caller) != nil {
+		return false
+	}
+	return w.Anybody || w.User == l.Owner || c.sharedRight(caller, w, l.Folder) == folder.Edit
+}
+
+// FolderFor returns a folder whose links the caller may list: of members, and of all for those who may read the links
+// of all. For others it is not there.
+func (c *Calls) FolderFor(caller account.Caller, n uint32) (*folder.Folder, error) {
+	f := c.o.Folders.Numbered(n)
+	if f == nil || f.Right(caller.User.ID) == folder.None && !caller.ReadsAll() {
+		return nil, folder.ErrNoFolder
+	}
+	return f, nil
+}
+
+// mayList refuses a list of a folder that the caller may not read, or with what its rows cannot be chosen by.
+func (c *Calls) mayList(caller account.Caller, q *ListQuery) error {
+	switch {
+	case q.Tag != "":
+		return jsonbody.FieldError("tag", codeConflict, "cannot be combined with folder")
+	case !q.Whose.Anybody && q.Whose.User != caller.User.ID:
+		return jsonbody.FieldError("owner", codeConflict, "cannot be combined with folder, whose links are those of all")
+	}
+	_, err := c.FolderFor(caller, q.Folder)
+	return err
+}
+
+// CountInFolder counts the links in a folder, for those who manage it.
+func (c *Calls) CountInFolder(caller account.Caller, n uint32) (uint64, error) {
+	asked := engine.LinkQuery{Limit: 1, Total: true}
+	asked.AnyOwner, asked.Folder = true, n
+	page, err := c.o.Engine.ListLinksInTurns(context.Background(), asked, c.turns(caller))
+	return page.Total, err
+}
+
+// Folders returns the folders in which the caller has a right, by name; all: every one, for those who may read the
+// links of all.
+func (c *Calls) Folders(caller account.Caller, all bool) ([]*folder.Folder, error) {
+	if all && !caller.ReadsAll() {
+		return nil, errOwnerNeedsAdmin
+	}
+	if all {
+		return c.o.Folders.All(), nil
+	}
+	return c.o.Folders.Of(caller.User.ID), nil
 }

@@ -218,7 +218,7 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 	guard := func(k engine.Key) engine.Guard {
 		w := s.Whose
 		w.Domain = k.Domain
-		g := w.guard()
+		g := c.guardOfMember(caller, w)
 		g.By = by
 		return g
 	}
@@ -251,6 +251,7 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 			return nil, err
 		}
 	}
+	p.mayPut = func(n uint32) bool { return c.mayPut(caller.User.ID, caller.Scopes, n) }
 	apply := p.apply
 	switch tags := p.draft.Tags; {
 	case s.Tags.Text != nil:

@@ -3,6 +3,7 @@ package ops
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,6 +365,23 @@ func readGiven(a *askedLink, value json.RawMessage) error {
 
 // errUnknownOwner is the error of a parameter or a field owner.
 var errUnknownOwner = jsonbody.FieldError("owner", "unknown", "is not the id of a user")
+
+// readFolder reads the folder that a link is put into. Who may put it there is checked later.
+func readFolder(a *askedLink, value json.RawMessage) (err error) {
+	a.Folder, err = folderNumber(value)
+	return err
+}
+
+func folderNumber(value json.RawMessage) (uint32, error) {
+	n, err := jsonbody.Int(value)
+	if err == nil && (n < 1 || n > math.MaxUint32) {
+		err = errUnknownFolder
+	}
+	return uint32(n), err
+}
+
+// errUnknownFolder is the error of a folder into which the caller may put no links, whether it is there or not.
+var errUnknownFolder = jsonbody.FieldError("folder", "unknown", "is not the number of a folder into which you may put links")
 
 func readTags(a *askedLink, value json.RawMessage) (err error) {
 	if a.Tags, err = jsonbody.Strings(value); err != nil {

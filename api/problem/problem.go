@@ -7,6 +7,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/api/jsontext"
 	"shunt/api/shed"
 	"shunt/api/turnstile"
@@ -35,6 +36,7 @@ var (
 	AliasTaken      = &Kind{409, "alias_taken", "The alias is taken", ""}
 	HostTaken       = &Kind{409, "host_taken", "The host is another domain already", ""}
 	DomainInUse     = &Kind{409, "domain_in_use", "The domain has links", ""}
+	FolderInUse     = &Kind{409, "folder_in_use", "The folder has links", ""}
 	Busy            = &Kind{409, "busy", "Another operation is under way", ""}
 	Gone            = &Kind{410, "gone", "The link is no longer active", ""}
 	Precondition    = &Kind{412, "precondition_failed", "The link has another version", ""}
@@ -85,6 +87,8 @@ var table = []struct {
 	{account.ErrNoToken, NotFound},
 	{domain.ErrNoDomain, NotFound},
 	{domain.ErrInUse, DomainInUse},
+	{folder.ErrNoFolder, NotFound},
+	{folder.ErrInUse, FolderInUse},
 	{account.ErrNoUser, NotFound},
 	{account.ErrNoSetupCode, NotFound},
 	{account.ErrOverloaded, Overloaded},

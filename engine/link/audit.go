@@ -31,6 +31,9 @@ const (
 	DomainEdited
 	DomainDeleted
 	CertificateTried // of a host: it was got, or not
+	FolderAdded
+	FolderEdited
+	FolderDeleted
 	numAuditActions
 )
 

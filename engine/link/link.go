@@ -115,6 +115,7 @@ type Cold struct {
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
 	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
 	Card         Card   // zero: it has none; the extras say whether it has one, too
+	Folder       uint32 // the number of the folder that it is in; 0: in none
 	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
 
@@ -233,6 +234,7 @@ type Detail struct {
 	Password       string         // its hash; empty in the audit log
 	LastTarget     uint8          // the greatest number that a target of it ever had; 0: it had one target all along
 	Card           Card           // zero: none
+	Folder         uint32         // the number of the folder that it is in; 0: in none
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }
@@ -259,6 +261,7 @@ type Draft struct {
 	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
 	Split          []extras.Share // the same
 	Card           Card           // whose Image must come from a TargetPolicy; zero: none
+	Folder         uint32         // the number of the folder that it is put into; 0: into none
 
 	// Password is the hash of the password that visitors must type, in the form of argon2 ($argon2id$v=19$…);
 	// empty: none.
@@ -299,6 +302,15 @@ type Guard struct {
 	AnyOwner bool   // an admin: Owner is not looked at
 	Version  uint64 // If-Match; 0: any; else ErrVersion if it differs
 	By       *By    // who asks, for the audit log; nil: a change leaves no entry
+
+	// InFolder reports whether a link of another owner is admitted, too, because it is in a folder; nil: none is. It
+	// must be fast and call nothing that waits.
+	InFolder func(folder uint32) bool
+}
+
+// admits reports whether a link is one that g is for, whatever its version.
+func (g *Guard) admits(r *Record) bool {
+	return g.AnyOwner || r.Hot.Owner == g.Owner || r.Cold.Folder != 0 && g.InFolder != nil && g.InFolder(r.Cold.Folder)
 }
 
 // By is who makes a change, for the audit log. A mutation without one leaves no entry.

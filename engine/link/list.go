@@ -121,7 +121,7 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 // scan is Listing.Scan for any number of single owners. Of each it reads as many rows as the page has, because all may
 // be one owner's.
 func (l *LinkList) scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error) {
-	if r.AnyOwner || len(r.Owners) == 1 {
+	if r.AnyOwner || r.Folder != 0 || len(r.Owners) == 1 {
 		return l.listing.Scan(r, limit, fn)
 	}
 	type row struct {

@@ -202,7 +202,7 @@ func (s *searching) readFirst() error {
 // inRange reports whether a link that was found by its code is one of those that are asked for.
 func (s *searching) inRange(r *Record) bool {
 	q := s.q
-	return r.Hot.Flags&index.FlagTombstone == 0 && q.has(r.Hot.Owner) && (q.Tag == "" || HasTag(r.Cold.Tags, q.Tag))
+	return r.Hot.Flags&index.FlagTombstone == 0 && q.has(r.Hot.Owner) && (q.Folder == 0 || r.Cold.Folder == q.Folder) && (q.Tag == "" || HasTag(r.Cold.Tags, q.Tag))
 }
 
 // entryOf returns the entry of a record, without its text.
@@ -225,7 +225,7 @@ func (s *searching) add(i int, parts []Part) {
 // enough reports whether the page is found: all rows were read, or enough of the newest.
 func (s *searching) enough() bool {
 	_, one := s.q.one() // whose rows are newest first
-	newestFirst := one && s.q.Order == ByID && !s.q.Ascending && !s.q.Total
+	newestFirst := (one || s.q.Folder != 0) && s.q.Order == ByID && !s.q.Ascending && !s.q.Total
 	return len(s.parts) == 0 || newestFirst && s.found > uint64(s.limit)
 }
 
@@ -300,6 +300,9 @@ func (s *searching) split(p *searched, n int) error {
 
 // take counts the link of a row if it is wanted.
 func (s *searching) take(p *searched, e *LinkEntry) {
+	if s.q.Folder != 0 && !s.q.mayHave(e.Domain) { // its rows are of all owners
+		return
+	}
 	if !s.q.Words.Matches(e.Text) || !s.wants(e) || s.first != nil && s.first.Hot.ID == e.ID {
 		return
 	}

@@ -117,9 +117,9 @@ type ReceiptSweep struct {
 // Listing is the store's links at one moment. One goroutine at a time may use it. As long as it is
 // open, the store keeps rows that were deleted or replaced since.
 type Listing interface {
-	// Scan reads at most limit rows of the links of r, which is of one owner, or of any without a tag, newest first,
-	// and calls fn for those that are live, until fn returns false. It returns the id of the last row that it read, and
-	// whether there are more.
+	// Scan reads at most limit rows of the links of r, which is of one owner, of any without a tag, or of a folder,
+	// newest first, and calls fn for those that are live, until fn returns false. It returns the id of the last row
+	// that it read, and whether there are more.
 	Scan(r ListRange, limit int, fn func(id uint64, k index.KeyView) bool) (last uint64, more bool, err error)
 
 	// Parts returns the rows of the links of r, to be read in parts, each of which the caller closes.
@@ -169,6 +169,7 @@ type ListRange struct {
 	Owners   []OwnerRange // in order, without common ones
 	AnyOwner bool         // Owners is ignored
 	Tag      string       // only those that have it, in any case; empty: all
+	Folder   uint32       // only those in it, which has no Tag beside it; 0: all
 	Below    uint64       // only those with a smaller id; 0: all
 	Figures  bool         // each LinkEntry of a part has its figures
 
@@ -211,7 +212,7 @@ func (r *ListRange) mayHave(d index.Domain) bool {
 	})
 }
 
-// has reports whether r has the links of an owner.
+// has reports whether r has the links of an owner, as far as the folder allows.
 func (r *ListRange) has(owner uint32) bool {
 	return r.AnyOwner || slices.ContainsFunc(r.Owners, func(o OwnerRange) bool { return o.First <= owner && owner <= o.Last })
 }

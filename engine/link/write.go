@@ -325,7 +325,7 @@ func (ls *Links) change(k index.Key, g Guard, change func(old Record) (Mutation,
 	switch {
 	case err != nil:
 		return Mutation{}, err
-	case !g.AnyOwner && old.Hot.Owner != g.Owner:
+	case !g.admits(&old):
 		return Mutation{}, errs.ErrNotFound
 	case g.Version != 0 && old.Cold.Version != g.Version:
 		return Mutation{}, errs.ErrVersion
@@ -387,6 +387,13 @@ func (ls *Links) Read(k index.Key) (Detail, error) {
 func (ls *Links) Made(k index.Key) (id uint64, created time.Time, err error) {
 	rec, err := ls.readLive(k)
 	return rec.Hot.ID, time.UnixMilli(rec.Cold.CreatedAtMs).UTC(), err
+}
+
+// FolderOf returns the owner of a link, and the folder that it is in; 0: none. It takes no lock, as Made. Error:
+// ErrNotFound.
+func (ls *Links) FolderOf(k index.Key) (owner, folder uint32, err error) {
+	rec, err := ls.readLive(k)
+	return rec.Hot.Owner, rec.Cold.Folder, err
 }
 
 // Password returns the id of a link, and the hash of the password that its visitors must type; empty: none. It takes no

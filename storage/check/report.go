@@ -22,6 +22,7 @@ type Report struct {
 	DeletedRecords uint64 `json:"deleted_records"` // cold records of deleted links
 	ByOwner        uint64 `json:"by_owner"`
 	ByTag          uint64 `json:"by_tag"`
+	ByFolder       uint64 `json:"by_folder,omitempty"`
 	ByDeletion     uint64 `json:"by_deletion"`
 	Reuse          uint64 `json:"reuse,omitempty"` // links that were made to be reused
 	Receipts       uint64 `json:"receipts"`
@@ -36,6 +37,7 @@ type Report struct {
 	Accounts       uint64 `json:"accounts"`
 	Domains        uint64 `json:"domains"`
 	Certificates   uint64 `json:"certificates,omitempty"`
+	Folders        uint64 `json:"folders,omitempty"`
 	Audit          uint64 `json:"audit"`
 	Outbox         uint64 `json:"outbox,omitempty"` // records that other nodes of the cluster have not pulled yet
 	Pulled         uint64 `json:"pulled,omitempty"` // positions in the outboxes of other nodes

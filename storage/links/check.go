@@ -20,6 +20,7 @@ type checks struct {
 	live, tombstones     atomic.Uint64 // hot records
 	matched, matchedTags atomic.Uint64 // cold records of live links, and their tags
 	matchedReuse         atomic.Uint64 // of these, those that were made to be reused
+	matchedFolders       atomic.Uint64 // of these, those in a folder
 	deleted              atomic.Uint64 // cold records of deleted links
 }
 
@@ -32,6 +33,7 @@ func Check(run *check.Run) check.Subject {
 			{Table: row.TableCold, Name: "cold", Edge: true, Begin: func() (check.Part, error) { return &coldPart{c: c}, nil }},
 			{Table: row.TableByOwner, Name: "by owner", Begin: c.Alone("by owner", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByOwner }},
 			{Table: row.TableByTag, Name: "by tag", Begin: c.Alone("by tag", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByTag }},
+			{Table: row.TableByFolder, Name: "by folder", Begin: c.Alone("by folder", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByFolder }},
 			{Table: row.TableByDeletion, Name: "by deletion", Begin: c.Alone("by deletion", c.deletion), Rows: func(r *check.Report) *uint64 { return &r.ByDeletion }},
 			{Table: row.TableReuse, Name: "reuse", Begin: c.Alone("reuse", checkReuse), Rows: func(r *check.Report) *uint64 { return &r.Reuse }},
 			{Table: row.TableReceipts, Name: "receipts", Begin: c.Alone("receipts", checkReceipt), Rows: func(r *check.Report) *uint64 { return &r.Receipts }},
@@ -124,8 +126,8 @@ func (p *coldPart) Row(key, value []byte) error {
 		if !c.Edge {
 			p.wantIndexRows(&hot, &cold)
 			p.wantLock(key, &hot, &cold)
-		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.ImportedHits > 0 || cold.Reuse || cold.Password != "" {
-			c.Fault(check.Where("cold", key), "an edge has no title, tags, figures, reuse or password, and this one has some of code %q", cold.Code)
+		} else if cold.Title != "" || len(cold.Tags) > 0 || cold.Folder != 0 || cold.ImportedHits > 0 || cold.Reuse || cold.Password != "" {
+			c.Fault(check.Where("cold", key), "an edge has no title, tags, folder, figures, reuse or password, and this one has some of code %q", cold.Code)
 		}
 	}
 	return nil
@@ -150,6 +152,11 @@ func (p *coldPart) wantIndexRows(hot *engine.HotView, cold *engine.Cold) {
 	p.value = row.AppendIndexValue(p.value[:0], &e)
 	p.key = row.AppendByOwnerKey(p.key[:0], hot.Owner, hot.ID)
 	p.wantIndexRow("by owner", cold.Code)
+	if cold.Folder != 0 {
+		p.c.matchedFolders.Add(1)
+		p.key = row.AppendByFolderKey(p.key[:0], cold.Folder, hot.ID)
+		p.wantIndexRow("by folder", cold.Code)
+	}
 	e.TextByOwner = len(e.Text) > row.MaxTagTextBytes
 	p.value = row.AppendIndexValue(p.value[:0], &e)
 	for i, tag := range cold.Tags {
@@ -187,8 +194,11 @@ func (c *checks) index(key, value []byte) error {
 }
 
 func indexName(key []byte) string {
-	if key[0] == row.TableByTag {
+	switch key[0] {
+	case row.TableByTag:
 		return "by tag"
+	case row.TableByFolder:
+		return "by folder"
 	}
 	return "by owner"
 }
@@ -205,6 +215,7 @@ func (c *checks) nameStrays() error {
 		{row.TableHot, "hot, looking for strays", c.live.Load(), c.matched.Load(), check.Each(c.strayHot)},
 		{row.TableByOwner, "by owner, looking for strays", c.Report.ByOwner, c.matched.Load(), check.Each(c.strayIndex)},
 		{row.TableByTag, "by tag, looking for strays", c.Report.ByTag, c.matchedTags.Load(), check.Each(c.strayIndex)},
+		{row.TableByFolder, "by folder, looking for strays", c.Report.ByFolder, c.matchedFolders.Load(), check.Each(c.strayIndex)},
 		{row.TableReuse, "reuse, looking for strays", c.Report.Reuse, c.matchedReuse.Load(), check.Each(c.strayReuse)},
 	} {
 		if x.got == x.want || c.Edge && x.table != row.TableHot { // an edge has no index rows
@@ -243,14 +254,21 @@ func (c *checks) strayIndex(key, value []byte) error {
 		return nil // reported before
 	}
 	rec, err := ReadRecord(c.Reader, k.Own())
-	switch owner := binary.BigEndian.Uint32(key[1:]); {
-	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && rec.Hot.Owner == owner &&
-		(key[0] == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag)):
+	switch of := binary.BigEndian.Uint32(key[1:]); {
+	case err == nil && rec.Hot.Flags&engine.FlagTombstone == 0 && rec.Hot.ID == id && indexes(key[0], &rec, of, tag):
 	case pebble.ExtractDataCorruptionInfo(err) != nil: // reported when the link's own records are checked
 	default:
-		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, owner %d, tag %q", k.Code, id, owner, tag)
+		c.Fault(check.Where(indexName(key), key), "there is no such link: code %q, id %d, of %d, tag %q", k.Code, id, of, tag)
 	}
 	return nil
+}
+
+// indexes reports whether a link has a row in the index of a table, under the owner or folder of that number.
+func indexes(table byte, rec *engine.Record, of uint32, tag string) bool {
+	if table == row.TableByFolder {
+		return rec.Cold.Folder == of
+	}
+	return rec.Hot.Owner == of && (table == row.TableByOwner || engine.HasTag(rec.Cold.Tags, tag))
 }
 
 // checkReuse checks a row of a link to reuse alone.

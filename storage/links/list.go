@@ -78,16 +78,19 @@ func ReadRecordOf(r pebble.Reader, id uint64) (engine.Record, error) {
 	return rec, err
 }
 
-// Scan implements engine.Listing. The links of one owner have an index. All owners together have none in the order of
-// ids, so for those Scan reads the cold records, newest first, and the hot record of each. It does not look at their
-// tags.
+// Scan implements engine.Listing. The links of one owner have an index, and those in a folder. All owners together have
+// none in the order of ids, so for those Scan reads the cold records, newest first, and the hot record of each. It does
+// not look at their tags.
 func (l *listing) Scan(r engine.ListRange, limit int, fn func(id uint64, k engine.KeyView) bool) (last uint64, more bool, err error) {
 	if len(r.Tag) > engine.MaxTagBytes { // no link has it
 		return 0, false, nil
 	}
 	s := l.coldScan(&r)
-	if !r.AnyOwner {
-		s = l.ownerScan(&r)
+	switch {
+	case r.Folder != 0:
+		s = indexScan(folderKeys(r.Folder, r.Below))
+	case !r.AnyOwner:
+		s = indexScan(indexKeys(r.Owners[0].First, r.Tag, r.Below))
 	}
 	if last, more, err = s.run(l.snapshot, limit, fn); err != nil {
 		return 0, false, fmt.Errorf("storage: listing links: %w", err)
@@ -129,11 +132,11 @@ func (s *rowScan) run(r pebble.Reader, limit int, fn func(id uint64, k engine.Ke
 	return last, more, it.Error()
 }
 
-// ownerScan returns a scan of the index by owner or by tag.
-func (l *listing) ownerScan(r *engine.ListRange) rowScan {
+// indexScan returns a scan of rows of an index.
+func indexScan(keys row.Range) rowScan {
 	var entry engine.LinkEntry
 	return rowScan{
-		keys: indexKeys(r.Owners[0].First, r.Tag, r.Below), first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
+		keys: keys, first: (*pebble.Iterator).First, next: (*pebble.Iterator).Next,
 		read: func(key, value []byte) (uint64, engine.KeyView, bool, error) {
 			err := readIndexRow(&entry, key, value)
 			return entry.ID, entry.KeyView, err == nil, err

@@ -193,6 +193,9 @@ func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, delet
 		kv.Remove(b.batch, b.key)
 	}
 	b.removeReuse(before, m, stays)
+	if folder := before.Cold.Folder; folder != 0 && (deleted || old.ID != m.Hot.ID || folder != m.Cold.Folder) {
+		b.remove(row.AppendByFolderKey(b.key[:0], folder, old.ID))
+	}
 	for _, tag := range before.Cold.Tags {
 		if !stays || !engine.HasTag(m.Cold.Tags, tag) {
 			b.key = row.AppendByTagKey(b.key[:0], old.Owner, tag, old.ID)
@@ -201,10 +204,12 @@ func (b *Batch) removeIndexRows(before *engine.Record, m *engine.Mutation, delet
 	}
 }
 
-// addIndexRows writes the rows of a link by its owner, by its tags and for reuse; text is what is searched of it.
+// addIndexRows writes the rows of a link by its owner, by its tags, by its folder and for reuse; text is what is
+// searched of it.
 func (b *Batch) addIndexRows(m *engine.Mutation, text []byte) {
 	b.addByOwner(m, text)
 	b.addByTag(m, text)
+	b.addByFolder(m, text)
 	b.addReuse(m)
 }
 
@@ -226,6 +231,18 @@ func (b *Batch) addByTag(m *engine.Mutation, text []byte) {
 		b.key = row.AppendByTagKey(b.key[:0], m.Hot.Owner, tag, m.Hot.ID)
 		kv.Set(b.batch, b.key, b.value)
 	}
+}
+
+// addByFolder writes the row of a link in a folder. It has the whole text, because its key does not say whose row by
+// owner has it.
+func (b *Batch) addByFolder(m *engine.Mutation, text []byte) {
+	if m.Cold.Folder == 0 {
+		return
+	}
+	b.key = row.AppendByFolderKey(b.key[:0], m.Cold.Folder, m.Hot.ID)
+	e := entryOf(&m.Hot, &m.Cold, text)
+	b.value = row.AppendIndexValue(b.value[:0], &e)
+	kv.Set(b.batch, b.key, b.value)
 }
 
 // entryOf returns the entry of a link in the indexes.
@@ -276,6 +293,9 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 	code, target := len(m.Hot.Code), len(m.Hot.Target)+len(m.Hot.Extras)
 	indexed := rowHeadBytes + code + textBytes
 	total := 2*rowHeadBytes + 2*code + target + m.Cold.TextBytes() + indexed // hot, cold, by owner
+	if m.Cold.Folder != 0 {
+		total += indexed
+	}
 	if textBytes > row.MaxTagTextBytes {
 		textBytes = 0
 	}
@@ -306,6 +326,7 @@ func (b *Batch) writeCreations() {
 	}
 	for i, m := range all { // few have any of these
 		b.addByTag(m, b.textOf(i))
+		b.addByFolder(m, b.textOf(i))
 		b.addReuse(m)
 		b.addImportedHits(m)
 		if m.Cap != nil {

@@ -30,7 +30,17 @@ func indexKeys(owner uint32, tag string, below uint64) row.Range {
 	return keys
 }
 
-// readIndexRow reads a row of the index by owner or by tag. e aliases the value.
+// folderKeys returns the rows of the links in a folder, whose ids are below one; 0: all.
+func folderKeys(folder uint32, below uint64) row.Range {
+	key := row.AppendByFolderKey(nil, folder, 0)
+	keys := row.PrefixRange(key[:len(key)-8])
+	if below != 0 {
+		keys.Lower = row.AppendByFolderKey(nil, folder, below-1)
+	}
+	return keys
+}
+
+// readIndexRow reads a row of the index by owner, by tag or by folder. e aliases the value.
 func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
 	if _, id, ok := row.SplitIndexKey(key); ok {
 		e.ID = id
@@ -39,11 +49,13 @@ func readIndexRow(e *engine.LinkEntry, key, value []byte) error {
 	return fmt.Errorf("%w: key of an index", row.ErrCorrupt)
 }
 
-// Parts implements engine.Listing. The links of a range of owners are one part, their rows by owner. The rows by tag
-// have the owner before the tag, so there each owner is a part.
+// Parts implements engine.Listing. The links of a folder are one part, and those of a range of owners, their rows by
+// owner. The rows by tag have the owner before the tag, so there each owner is a part.
 func (l *listing) Parts(r engine.ListRange) (parts []engine.Part, err error) {
 	ranges := r.Owners
 	switch {
+	case r.Folder != 0:
+		return []engine.Part{&part{listing: l, keys: folderKeys(r.Folder, r.Below), words: r.Words, figures: r.Figures}}, nil
 	case len(r.Tag) > engine.MaxTagBytes: // no link has it
 		return nil, nil
 	case r.AnyOwner:
@@ -136,12 +148,12 @@ func (p *part) read(rows int, fn func(*engine.LinkEntry)) (read int, more bool, 
 	return read, more, p.it.Error()
 }
 
-// take calls fn with the entry of the row that the iterator is at. A row by owner ends with the whole text, so one
-// without the words is left out before it is decoded, which takes a third of the time of a search.
+// take calls fn with the entry of the row that the iterator is at. A row by owner or by folder ends with the whole
+// text, so one without the words is left out before it is decoded, which takes a third of the time of a search.
 func (p *part) take(fn func(*engine.LinkEntry)) error {
 	key := p.it.Key()
 	value, err := p.it.ValueAndErr()
-	if err != nil || key[0] == row.TableByOwner && !p.words.Matches(value) {
+	if err != nil || key[0] != row.TableByTag && !p.words.Matches(value) {
 		return err
 	}
 	if err = p.readRow(key, value); err == nil && p.figures {

@@ -43,8 +43,8 @@ const (
 func (k copyKind) tables() []byte {
 	if k == copyOfAll {
 		return []byte{
-			row.TableDomains, row.TableCertificates, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps,
-			row.TableReuse, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
+			row.TableDomains, row.TableCertificates, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByFolder, row.TableByDeletion, row.TableHot, row.TableCaps,
+			row.TableReuse, row.TableFolders, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
 		}
 	}
 	return []byte{row.TableDomains, row.TableCertificates, row.TableCold, row.TableHot, row.TableCaps}

@@ -21,7 +21,7 @@ type own struct {
 type learned struct {
 	own
 	engine.Learned
-	accounts, domains bool // rows of theirs have changed; certificates are those of domains
+	accounts, domains bool // rows of theirs have changed; folders are those of accounts, certificates those of domains
 }
 
 func (l *learned) reset() { *l = learned{} }
@@ -66,7 +66,7 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 			return err
 		}
 		l.Receipts = append(l.Receipts, k)
-	case row.TableAccounts:
+	case row.TableAccounts, row.TableFolders:
 		l.accounts = true
 	case row.TableDomains, row.TableCertificates:
 		l.domains = true
@@ -117,7 +117,7 @@ func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) e
 			return err
 		}
 		l.ReceiptsGone = append(l.ReceiptsGone, k)
-	case row.TableAccounts:
+	case row.TableAccounts, row.TableFolders:
 		l.accounts = true
 	case row.TableDomains, row.TableCertificates:
 		l.domains = true

@@ -26,7 +26,7 @@ func (s *Rows) BecomeEdge() error {
 	if s.shared.exists {
 		return errors.New("storage: the store is of a cluster, or that of an edge already")
 	}
-	for _, table := range []byte{row.TableHot, row.TableCold, row.TableAccounts, row.TableDomains, row.TableCertificates, row.TableAudit, row.TableOwnerHours, row.TableOwnerDays} {
+	for _, table := range []byte{row.TableHot, row.TableCold, row.TableAccounts, row.TableFolders, row.TableDomains, row.TableCertificates, row.TableAudit, row.TableOwnerHours, row.TableOwnerDays} {
 		if found, err := kv.HasRows(s.db, row.TableRange(table)); err != nil || found {
 			return errors.Join(err, fmt.Errorf("storage: becoming an edge: %w", ErrNotEmpty))
 		}
@@ -208,7 +208,7 @@ func (m *mirror) remove(key, value []byte) error {
 			l.Links = append(l.Links, h)
 		}
 		l.Freed = append(l.Freed, engine.Freed{Key: k.Own(), ID: h.ID})
-	case row.TableCaps, row.TableReceipts, row.TableAccounts, row.TableDomains, row.TableCertificates:
+	case row.TableCaps, row.TableReceipts, row.TableAccounts, row.TableFolders, row.TableDomains, row.TableCertificates:
 		return l.noteDelete(key, m.rows.writer.Known)
 	}
 	return nil

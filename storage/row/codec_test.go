@@ -175,6 +175,7 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold":                {AppendCold(nil, &goldenCold), "01 04636f6465 02 8080f4f6905d 01 01028101 0202d804 03025469 04050178 02797a 63026162 800100"},
 		"cold, with days":     {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 300, Daily: daily.Pack([]daily.Hits{{Day: 300, Hits: 1}, {Day: 301, Hits: 200}}), DailyOwner: 129}), "01 04636f6465 02 00 00 0102ac02 0b08 8101 ac0201 01c801"},
 		"cold, not imported":  {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, ImportedHits: 1}), "01 04636f6465 02 00 00 010101"},
+		"cold, in a folder":   {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42, Folder: 300, Newer: "\x63\x01a"}), "01 04636f6465 02 00 00 07012a 0c02ac02 630161"},
 		"cold, to reuse":      {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, LastTarget: 42, Reuse: true, Newer: "\x63\x01a"}), "01 04636f6465 02 00 00 07012a 080101 630161"},
 		"cold, locked":        {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, Password: aHash}), "01 04636f6465 02 00 00 0912246172676f6e32696424763d313924786162"},
 		"cold, with a card":   {AppendCold(nil, &engine.Cold{Key: keyOf("code"), Version: 2, Reuse: true, Card: engine.Card{Title: "T", Description: "d", Image: "http://i/"}}), "01 04636f6465 02 00 00 080101 0a0e 0154 0164 09687474703a2f2f692f"},
@@ -276,7 +277,8 @@ func genCold() *rapid.Generator[engine.Cold] {
 			Version:     rapid.Uint64().Draw(t, "version"),
 			CreatedAtMs: rapid.Int64().Draw(t, "created"), UpdatedAtMs: rapid.Int64().Draw(t, "updated"),
 			ImportedHits: rapid.Uint64().Draw(t, "imported"), LastTarget: rapid.Uint8().Draw(t, "last target"),
-			Reuse: rapid.Bool().Draw(t, "reuse"), Password: rapid.SampledFrom([]string{"", aHash}).Draw(t, "password"),
+			Folder: rapid.Uint32Range(0, 300).Draw(t, "folder"),
+			Reuse:  rapid.Bool().Draw(t, "reuse"), Password: rapid.SampledFrom([]string{"", aHash}).Draw(t, "password"),
 		}
 		if title := genText(engine.MaxCardTitleBytes).Draw(t, "card"); title != "" {
 			c.Card = engine.Card{Title: title, Description: genText(300).Draw(t, "description"), Image: genText(300).Draw(t, "image")}

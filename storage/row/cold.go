@@ -28,6 +28,7 @@ const (
 	coldPassword   // a hash
 	coldCard       // strings: title, description, image
 	coldDaily      // the owner whose days they are, a number, and daily.Packed
+	coldFolder     // a number
 
 	coldKnown // fields from this number on are those of newer programs
 )
@@ -78,6 +79,9 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	}
 	if c.Daily != "" {
 		dst = appendField(dst, coldDaily, append(binary.AppendUvarint(number[:0], uint64(c.DailyOwner)), c.Daily...))
+	}
+	if c.Folder != 0 {
+		dst = appendField(dst, coldFolder, binary.AppendUvarint(number[:0], uint64(c.Folder)))
 	}
 	return append(dst, c.Newer...)
 }
@@ -192,6 +196,9 @@ func (r *reader) readField(c *engine.Cold, field uint64, value []byte) {
 		in.require(owner <= math.MaxUint32)
 		c.DailyOwner, c.Daily = uint32(owner), daily.Packed(in.remaining(len(in.rest)))
 		in.require(c.Daily != "" && checkDaily(c) == nil)
+	case coldFolder:
+		c.Folder = in.uint32()
+		in.require(c.Folder != 0)
 	default:
 		text := coldTexts[field]
 		if in.require(text.Name != ""); text.Name != "" {
@@ -211,7 +218,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, and its card, which
-// visitors see, but no title, no note, no tags, no figures, no row to reuse it, no hash of a
+// visitors see, but no title, no note, no tags, no folder, no figures, no row to reuse it, no hash of a
 // password, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)

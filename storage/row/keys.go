@@ -29,6 +29,7 @@ const LayoutVersion = 3
 //	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the key        │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	│ 26 │ reuse       │ owner 4 · hash of the target 8 · ^link id 8   │ nothing                  │
+//	│ 27 │ by folder   │ folder 4 · ^link id 8                         │ index value              │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
 //	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
@@ -44,6 +45,7 @@ const LayoutVersion = 3
 //	│    │             │ tokens, sessions, last uses                   │                          │
 //	│ 51 │ domains     │ what api/domain lays out                      │ what api/domain encodes  │
 //	│ 52 │ certificates│ what api/certificate lays out: hosts, …       │ … encodes, with keys     │
+//	│ 53 │ folders     │ what api/folder lays out                      │ what api/folder encodes  │
 //	│ 60 │ audit       │ stamp 8                                       │ audit entry              │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 70 │ outbox      │ position 8: 1, 2, 3 …                         │ outbox record            │
@@ -90,6 +92,7 @@ const (
 	TableByDeletion   = 0x24
 	TableCaps         = 0x25
 	TableReuse        = 0x26
+	TableByFolder     = 0x27
 	TableLinkHours    = 0x30
 	TableOwnerHours   = 0x31
 	TableLinkDays     = 0x32
@@ -101,6 +104,7 @@ const (
 	TableReceipts     = 0x40
 	TableAccounts     = 0x50
 	TableDomains      = 0x51
+	TableFolders      = 0x53
 	TableCertificates = 0x52
 	TableAudit        = 0x60
 	TableOutbox       = 0x70
@@ -171,8 +175,8 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReuse, TableReceipts, TableAccounts, TableDomains, TableCertificates,
-		TableAudit, TableLinkLives, TableLinkDays, TableOwnerDays, TableImports, TableSummaries:
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByFolder, TableByDeletion, TableCaps, TableReuse, TableReceipts, TableAccounts, TableDomains, TableCertificates,
+		TableFolders, TableAudit, TableLinkLives, TableLinkDays, TableOwnerDays, TableImports, TableSummaries:
 		return true
 	case TableMeta:
 		return len(key) == 2 && key[1] == MetaIDBound
@@ -237,6 +241,13 @@ func splitID(key []byte, table byte) (id uint64, err error) {
 // bytes is the prefix of all links of the owner.
 func AppendByOwnerKey(dst []byte, owner uint32, id uint64) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, TableByOwner), owner)
+	return binary.BigEndian.AppendUint64(dst, ^id)
+}
+
+// AppendByFolderKey appends the key of a link in the index by folder. The key without its last 8 bytes is the prefix of
+// all links in the folder.
+func AppendByFolderKey(dst []byte, folder uint32, id uint64) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableByFolder), folder)
 	return binary.BigEndian.AppendUint64(dst, ^id)
 }
 
@@ -460,8 +471,8 @@ func AppendSuffix(dst []byte, table byte, suffix uint64) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(suffix))
 }
 
-// SplitIndexKey returns the folded tag and the id of a key of an index. The tag is empty in the index by
-// owner.
+// SplitIndexKey returns the folded tag and the id of a key of an index. The tag is empty in the indexes by
+// owner and by folder.
 func SplitIndexKey(key []byte) (tag string, id uint64, ok bool) {
 	if len(key) < 1+4+8 {
 		return "", 0, false

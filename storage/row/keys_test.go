@@ -42,6 +42,7 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"by tag, folded": {AppendByTagKey(nil, 7, "StraẞE", 1), "23 00000007 73747261c39f65 00 fffffffffffffffe"},
 		"by deletion":    {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
 		"reuse":          {AppendReuseKey(nil, 0x0102, 0x0304, 5), "26 00000102 0000000000000304 fffffffffffffffa"},
+		"by folder":      {AppendByFolderKey(nil, 0x0102, 3), "27 00000102 fffffffffffffffc"},
 		"link hours":     {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
 		"owner hours":    {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
 		"link days":      {AppendLinkDayKey(nil, 3, 0x0102), "32 0000000000000003 00000102"},
@@ -268,6 +269,9 @@ var tableOrders = map[string]struct {
 	}},
 	"reuse": {func(x fields) []byte { return AppendReuseKey(nil, x.number, uint64(len(x.text)), x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(len(a.text), len(b.text)), cmp.Compare(b.id, a.id))
+	}},
+	"by folder": {func(x fields) []byte { return AppendByFolderKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.id, a.id))
 	}},
 	"link hours": {func(x fields) []byte { return AppendLinkHourKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))

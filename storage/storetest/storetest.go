@@ -205,6 +205,9 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 	for key := range Rows(t, from, row.TableByOwner) {
 		found[^binary.BigEndian.Uint64([]byte(key[5:]))]++
 	}
+	for key := range Rows(t, from, row.TableByFolder) {
+		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
+	}
 	for key := range Rows(t, from, row.TableByTag) {
 		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
 	}

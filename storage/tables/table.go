@@ -145,5 +145,6 @@ func Check(*check.Run) check.Subject {
 		counted(row.TableAccounts, "accounts", func(r *check.Report) *uint64 { return &r.Accounts }),
 		counted(row.TableDomains, "domains", func(r *check.Report) *uint64 { return &r.Domains }),
 		counted(row.TableCertificates, "certificates", func(r *check.Report) *uint64 { return &r.Certificates }),
+		counted(row.TableFolders, "folders", func(r *check.Report) *uint64 { return &r.Folders }),
 	}}
 }

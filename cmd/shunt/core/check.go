@@ -11,6 +11,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/cmd/shunt/console"
 	"shunt/engine"
 	"shunt/engine/plural"
@@ -104,6 +105,11 @@ func inspect(
 	}
 	if found.Records.Certificates > 0 {
 		if err = certificate.Check(v.Certificates(), faults); err != nil {
+			return found, err
+		}
+	}
+	if found.Records.Folders > 0 {
+		if err = folder.Check(v.Folders(), faults); err != nil {
 			return found, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/engine"
 	"shunt/storage"
 )
@@ -24,6 +25,7 @@ type Core struct {
 	Engine       *engine.Engine
 	Accounts     *account.Accounts
 	Domains      *domain.Domains
+	Folders      *folder.Folders
 	Certificates *certificate.Certificates
 	Created      bool // the folder was made by this process
 	Serves       bool // this is serve, which tells by itself what a user may not do
@@ -60,7 +62,7 @@ func (c *Core) OpenStore(parts *Stack, s *Data, create bool, log *slog.Logger) (
 	parts.OnStop(storePart, c.Store.Close)
 	parts.Run("store", c.Store.Run)
 	c.Accounts, c.Domains = account.New(c.Store.Accounts(), nil), domain.New(c.Store.Domains(), nil)
-	c.Certificates = certificate.New(c.Store.Certificates(), nil)
+	c.Certificates, c.Folders = certificate.New(c.Store.Certificates(), nil), folder.New(c.Store.Folders(), nil)
 	if c.Reads {
 		c.Accounts.ReadOnly()
 		return nil

@@ -131,7 +131,7 @@ func (m *machine) serve() {
 	o := api.Options{Engine: m.engine, Accounts: m.accounts, Domains: m.domains, BaseURL: "http://127.0.0.1:8080", Logger: m.logger(), Version: "test", NoDashboard: true}
 	expect.OK(m.t, m.certificates.Changed())
 	if m.node != nil {
-		m.node.Use(m.engine, m.accounts, m.domains, m.certificates)
+		m.node.Use(m.engine, m.accounts, nil, m.domains, m.certificates)
 		m.node.Answer(&o, nil)
 	} else {
 		m.writer = NewWriter(m.store, m.engine, m.accounts, m.logger())

@@ -19,6 +19,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/api/lock"
 	"shunt/cmd/shunt/core"
 	"shunt/engine"
@@ -178,7 +179,7 @@ func (*Node) Check(context.Context, *core.Core, *core.Data) (replaced bool, err 
 }
 
 // Use gives the edge the engine that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, _ *account.Accounts, d *domain.Domains, c *certificate.Certificates) {
+func (n *Node) Use(e *engine.Engine, _ *account.Accounts, _ *folder.Folders, d *domain.Domains, c *certificate.Certificates) {
 	n.domains, n.certificates = d, c
 	n.engine, n.source.began = e, n.rows.Metrics().OutboxNext
 }

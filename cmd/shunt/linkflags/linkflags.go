@@ -40,6 +40,8 @@ var Fields = []Field{
 		last(readText), func(l *client.Link) string { return cmp.Or(l.Note, "-") }},
 	{"tag", "tags", "TAG", "label; several have commas between them, or the flag is repeated", "", "'': none",
 		readTags, func(l *client.Link) string { return cmp.Or(tagtext.Join(l.Tags), "-") }},
+	{"folder", "folder", "ID", "the folder that it is in, whose members read or edit it; 'shunt folder ls' lists them", "default none", "or none",
+		last(readFolder), showFolder},
 	{"starts", "starts_at", "TIME", "when it begins; until then it looks unknown to visitors: 2h, 30d, 2030-12-31 (the beginning of that day here) or 2030-12-31T08:00:00Z", "default at once", "or now",
 		last(readStart), func(l *client.Link) string { return console.TimeOr(l.StartsAt, "-") }},
 	{"expires", "expires_at", "TIME", "when it ends: 30d, 2w, 1y, 12h, 2030-12-31 (the end of that day here) or 2030-12-31T23:59:59Z", "default never", "or never",
@@ -192,6 +194,24 @@ func readTags(texts []string) (any, error) {
 		return nil, nil
 	}
 	return tags, nil
+}
+
+func readFolder(text string) (any, error) {
+	if text == "none" || text == "" {
+		return nil, nil
+	}
+	id, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || id == 0 {
+		return nil, errors.New("must be the ID of a folder, or none")
+	}
+	return id, nil
+}
+
+func showFolder(l *client.Link) string {
+	if l.Folder == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(uint64(l.Folder), 10)
 }
 
 func readExpiry(text string) (any, error) {

@@ -119,6 +119,14 @@ address finds its link.
 	addQuery(cmd, &asked.LinksQuery, "tag")
 	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
 	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
+	settings.Var(fs, &asked.Folder, "folder", "ID", "", "links in this folder, whoever's they are", func(text string) (uint32, error) {
+		id, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || id == 0 {
+			return 0, errors.New("must be the ID of a folder, which 'shunt folder ls' lists")
+		}
+		return uint32(id), nil
+	})
+	settings.MarkArguments(fs, "folder")
 	asked.add(fs, "all links", "print link objects, one per line")
 	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
 	settings.MarkArguments(fs, "sort", "ascending")

@@ -16,6 +16,7 @@ import (
 	"shunt/api/certificate"
 	"shunt/api/cluster"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/cmd/shunt/certs"
 	"shunt/engine"
 	"shunt/storage"
@@ -39,6 +40,7 @@ type Node struct {
 	engine       *engine.Engine
 	accounts     *account.Accounts
 	domains      *domain.Domains
+	folders      *folder.Folders
 	certificates *certificate.Certificates
 	replica      atomic.Pointer[replica.Replica] // nil before Run
 	catchingUp   replica.CatchingUp
@@ -200,8 +202,8 @@ func (n *Node) Close() error {
 }
 
 // Use gives the node the parts that it keeps up to date. The hits of the last journal are in the outbox.
-func (n *Node) Use(e *engine.Engine, a *account.Accounts, d *domain.Domains, c *certificate.Certificates) {
-	n.engine, n.accounts, n.domains, n.certificates = e, a, d, c
+func (n *Node) Use(e *engine.Engine, a *account.Accounts, f *folder.Folders, d *domain.Domains, c *certificate.Certificates) {
+	n.engine, n.accounts, n.folders, n.domains, n.certificates = e, a, f, d, c
 	n.pulls.began = n.store.Metrics().OutboxNext
 	a.ShareUses(n.sendUses)
 }
@@ -223,7 +225,12 @@ func (n *Node) TLS() *tls.Config { return n.identity.client() }
 func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 
 // AccountsChanged implements replica.Node.
-func (n *Node) AccountsChanged() { n.accounts.Changed() }
+func (n *Node) AccountsChanged() {
+	n.accounts.Changed()
+	if err := n.folders.Changed(); err != nil { // those that are known go on
+		n.log.Error("a folder in the store cannot be read", "cause", err)
+	}
+}
 
 // DomainsChanged implements replica.Node.
 func (n *Node) DomainsChanged() error {
@@ -237,7 +244,9 @@ func (n *Node) DomainsChanged() error {
 func (n *Node) Lead(ctx context.Context, begin func()) error {
 	return n.accounts.Lead(ctx, func() error {
 		return n.domains.Lead(ctx, func() error {
-			return n.certificates.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+			return n.certificates.Lead(ctx, func() error {
+				return n.folders.Lead(ctx, func() error { return n.engine.Lead(ctx, begin) })
+			})
 		})
 	})
 }

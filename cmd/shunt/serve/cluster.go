@@ -13,6 +13,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/certificate"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/cmd/shunt/core"
 	"shunt/cmd/shunt/edge"
 	"shunt/cmd/shunt/settings"
@@ -47,7 +48,7 @@ type Node interface {
 	// again, because another one is in the place of it, and that Join comes next.
 	Check(ctx context.Context, c *core.Core, data *core.Data) (replaced bool, err error)
 	// Use gives the node the parts that it keeps up to date.
-	Use(e *engine.Engine, a *account.Accounts, d *domain.Domains, c *certificate.Certificates)
+	Use(e *engine.Engine, a *account.Accounts, f *folder.Folders, d *domain.Domains, c *certificate.Certificates)
 	// Answer adds to o what other nodes may ask for.
 	Answer(o *api.Options, c *core.Core)
 	// Leads reports whether this node leads the cluster. An edge never does.

@@ -251,7 +251,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 		return err
 	}
 	if s.node != nil {
-		s.node.Use(s.core.Engine, s.core.Accounts, s.core.Domains, s.core.Certificates)
+		s.node.Use(s.core.Engine, s.core.Accounts, s.core.Folders, s.core.Domains, s.core.Certificates)
 	}
 	s.parts.Run("memory limit", s.memory.Run)
 	return nil
