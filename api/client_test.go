@@ -103,7 +103,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, nil)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageFolders, manageDomains, manageEdges, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -117,6 +117,38 @@ func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 
 // inWords returns values as text, separated by spaces.
 func inWords(values ...any) string { return strings.TrimSuffix(fmt.Sprintln(values...), "\n") }
+
+func manageFolders(t *tour) {
+	ctx := t.Context()
+	ben, err := t.AddUser(ctx, client.UserDraft{Email: "ben@example.com"})
+	t.must(err)
+	made, err := t.AddFolder(ctx, client.FolderDraft{Name: "Spring", Members: []client.FolderMember{{Email: ben.Email, May: client.FolderRead}}})
+	t.must(err)
+	t.want("a folder", inWords(made.Name, made.Owner, made.May, made.Members), fmt.Sprintf("Spring 1 manage [{%d ben@example.com read}]", ben.ID))
+	_, err = t.Shorten(ctx, client.Draft{URL: "https://example.org/in", Alias: "in-it", Folder: made.ID})
+	t.must(err)
+	t.want("its links", codesOf(t, t.Links(ctx, client.LinksQuery{Folder: made.ID})), "in-it")
+	edited, err := t.EditFolder(ctx, made.ID, client.FolderPatch{Name: client.Set("Summer"), Members: client.Set([]client.FolderMember{{User: ben.ID, May: client.FolderEdit}})})
+	t.must(err)
+	t.want("its members", inWords(edited.Name, edited.Members[0].May), "Summer edit")
+	read, err := t.Folder(ctx, made.ID)
+	t.must(err)
+	t.want("read again", string(read.Raw), string(edited.Raw))
+	mine, err := t.Folders(ctx)
+	t.must(err)
+	all, err := t.Folders(ctx, client.AnyOwner())
+	t.must(err)
+	t.want("folders", inWords(len(mine), len(all)), "1 1")
+	t.wantError(t.RemoveFolder(ctx, made.ID), client.ErrFolderInUse)
+	link, err := t.Update(ctx, "in-it", client.Edit{Folder: client.Reset[uint32]()})
+	t.must(err)
+	t.want("the folder of a link that was taken out", link.Folder, 0)
+	t.must(t.Delete(ctx, "in-it"))
+	t.must(t.RemoveFolder(ctx, made.ID))
+	_, err = t.Folder(ctx, made.ID)
+	t.wantError(err, client.ErrNotFound)
+	t.must(t.RemoveUser(ctx, ben.ID))
+}
 
 func manageEdges(t *tour) {
 	edges, err := t.Edges(t.Context())
