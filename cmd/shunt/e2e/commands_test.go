@@ -65,7 +65,7 @@ func TestEveryCommandRefusesDataFromBeforeTheFirstRelease(t *testing.T) {
 
 // TestCommandsWorkAlikeWhereverTheServerIs runs the same cases alone, while a server runs, and against a remote server.
 func TestCommandsWorkAlikeWhereverTheServerIs(t *testing.T) {
-	for _, file := range []string{"anywhere-users", "anywhere-links", "anywhere-audit", "anywhere-import", "anywhere-addresses"} {
+	for _, file := range []string{"anywhere-users", "anywhere-links", "anywhere-audit", "anywhere-import", "anywhere-addresses", "anywhere-folders"} {
 		for name, begin := range map[string]func(c *caseFolder){
 			"alone": func(c *caseFolder) {
 				data := filepath.Join(c.dir, "data")
