@@ -135,8 +135,8 @@ func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
 		Sessions: webSessions{s.auth, s.limiter, s.accountCalls},
 		Stalled:  func() bool { return s.stall.stalled(s.now.Time()) },
 		Health:   s.Health,
-		Domains:  &s.domainCalls,
-		Edges:    s.edgeList.list, ForgetEdge: s.edgeList.forget,
+		Domains:  &s.domainCalls, Folders: &s.folderCalls,
+		Edges: s.edgeList.list, ForgetEdge: s.edgeList.forget,
 		Facts: s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {

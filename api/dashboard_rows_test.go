@@ -11,16 +11,18 @@ import (
 	"shunt/api/account"
 	"shunt/api/dashboard"
 	"shunt/api/domain"
+	"shunt/api/folder"
 	"shunt/engine/expect"
 )
 
-// pathOf returns a path of a page: of the link x, of its tag t, of user 2, of the token that is named, of b.test.
+// pathOf returns a path of a page: of the link x, of its tag t, of user 2, of the token that is named, of b.test, of
+// folder 1.
 func pathOf(p dashboard.Page, token string) string {
 	id := "2"
 	if strings.HasPrefix(p.Path, "/_/tokens/") || strings.HasPrefix(p.Path, "/_/all-tokens/") {
 		id = token
 	}
-	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt", "{host}", "b.test").Replace(p.Path)
+	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt", "{host}", "b.test", "{folder}", "1").Replace(p.Path)
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}
@@ -49,7 +51,7 @@ func streams(p dashboard.Page) bool { return p.Path == "/_/live" }
 var everyField = url.Values{
 	"url": {"https://example.com/"}, "addresses": {"https://example.com/"}, "email": {"new@example.com"}, "role": {"member"}, "links": {"keep"},
 	"password": {"another password"}, "current-password": {goodPassword}, "new-password": {"another password"}, "session": {"all"}, "name": {"n"},
-	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"},
+	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"}, "read": {"owner@example.com"},
 }.Encode()
 
 // state returns what forms could change.
@@ -65,11 +67,11 @@ func (st *site) state() string {
 		expect.NoError(st.t, err)
 		fmt.Fprint(&text, u, len(sessions), len(tokens))
 	}
-	return text.String() + fmt.Sprint(st.engine.Metrics().Links) + st.call("GET", "/links/x?owner=2", "").body + st.call("GET", "/domains", "").body
+	return text.String() + fmt.Sprint(st.engine.Metrics().Links) + st.call("GET", "/links/x?owner=2", "").body + st.call("GET", "/domains", "").body + st.call("GET", "/folders?owner=all", "").body
 }
 
 // everyRow calls do with each row of the table of pages, on a site with an admin, user 2, who has a
-// token and the link x, and with the domain b.test.
+// token, the link x and folder 1, and with the domain b.test.
 func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string)) {
 	t.Helper()
 	st := newSite(t, nil)
@@ -82,6 +84,8 @@ func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser,
 	expect.NoError(t, err)
 	st.issue(account.CallerOf(u), account.LinksRead)
 	tokens, err := st.accounts.ListTokens(u.ID)
+	expect.NoError(t, err)
+	_, err = st.folders.Add(account.Caller{}, folder.Folder{Name: "f", Owner: u.ID})
 	expect.NoError(t, err)
 	for _, p := range dashboard.Pages() {
 		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, tokens[0].ID)) })

@@ -210,7 +210,7 @@ func TestFoldersRefuseWhatTheyCannotKeep(t *testing.T) {
 		`{"name":"n","members":[{"user":3}]}`: "members[0].may required", `{"name":"n","members":[{"user":3,"may":"manage"}]}`: "members[0].may range",
 		`{"name":"n","members":[{"user":99,"may":"read"}]}`: "members[0] unknown", `{"name":"n","members":[{"user":0,"may":"read"}]}`: "members[0].user unknown", `{"name":"n","members":[{"user":-1,"may":"read"}]}`: "members[0].user unknown",
 		`{"name":"n","members":[{"email":"nobody@example.com","may":"read"}]}`: "members[0] unknown", `{"name":"n","members":[{"email":"red@example.com","user":4,"may":"read"}]}`: "members[0] unknown",
-		`{"name":"n","members":[{"user":3,"may":"read"},{"email":"red@example.com","may":"edit"}]}`: "members duplicate",
+		`{"name":"n","members":[{"user":3,"may":"read"},{"email":"red@example.com","may":"edit"}]}`:               "members duplicate",
 		`{"name":"n","members":[` + strings.Repeat(`{"user":3,"may":"read"},`, 100) + `{"user":3,"may":"read"}]}`: "members too_many",
 	} {
 		r := st.as1("ann", "POST", "/folders", body)

@@ -42,7 +42,7 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 	if err != nil {
 		return v, err
 	}
-	l, err := r.Calls.Read(r.Caller, code, guard)
+	l, err := r.readToEdit(code, guard)
 	if err != nil {
 		return v, err
 	}

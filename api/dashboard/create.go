@@ -32,6 +32,9 @@ func (r *request) newForm(action string, given map[string]string) (f linkForm, e
 		if name == "domain" { // of the list that one comes from
 			return r.HostOfLinks(r.Query("domain"))
 		}
+		if name == "folder" && r.MayPut(r.Query("folder")) { // the same
+			return r.Query("folder")
+		}
 		return defaultShown[name]
 	})
 	if err == nil {
@@ -93,6 +96,9 @@ func (r *request) given() (map[string]string, error) {
 	}
 	if l.ExpiresAt.Before(r.Now()) {
 		l.ExpiresAt = time.Time{} // a new link cannot have it
+	}
+	if !r.MayPut(shownFolder(&l)) {
+		l.Folder = 0
 	}
 	given, shown := map[string]string{"domain": l.Host}, textsOf(&l)
 	for _, of := range linkFields {

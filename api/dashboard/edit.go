@@ -36,6 +36,15 @@ func (r *request) whoseLink() (code string, g ops.Whose, whose visit.Whose, err 
 	return code, g, whose, err
 }
 
+// readToEdit reads a link for a page that changes it. For somebody who may only read it there is no such page.
+func (r *request) readToEdit(code string, g ops.Whose) (ops.Link, error) {
+	l, err := r.Calls.Read(r.Caller, code, g)
+	if err == nil && !r.Calls.MayEdit(r.Caller, g, &l) {
+		err = r.Missing()
+	}
+	return l, err
+}
+
 // textsOf returns a function that returns the texts of a link's fields by their names.
 func textsOf(l *ops.Link) func(name string) string {
 	texts := make(map[string]string)
@@ -59,7 +68,7 @@ func (r *request) editLink() error {
 	if err != nil {
 		return err
 	}
-	l, err := r.Calls.Read(r.Caller, code, guard)
+	l, err := r.readToEdit(code, guard)
 	if err != nil {
 		return err
 	}
@@ -181,6 +190,8 @@ func inWords(name, text string) string {
 		return "yes"
 	case text == "":
 		return "empty"
+	case name == "folder":
+		return "folder " + text
 	case name == "starts_at" || name == "expires_at":
 		return strings.Replace(text, "T", " ", 1) + " UTC"
 	}

@@ -20,8 +20,10 @@ type linkView struct {
 	Link ops.Link
 	visit.Whose
 	shareView
-	Edits     bool // the visitor may change the link
-	Works     bool // the link redirects, so it has a QR code and a preview
+	Edits     bool          // the visitor may change the link
+	Resets    bool          // and reset its figures
+	Folder    *visit.Option // it leads to its links; nil: none
+	Works     bool          // the link redirects, so it has a QR code and a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
 	Live      string
@@ -107,7 +109,11 @@ func (r *request) link() error {
 		return err
 	}
 	whose := r.Whose().In(l.Host)
-	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Edits: r.Edits(), Works: l.State == engine.StateActive}
+	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Edits: r.Calls.MayEdit(r.Caller, guard, &l), Works: l.State == engine.StateActive}
+	view.Resets = view.Edits && (guard.Anybody || guard.User == l.Owner)
+	if number := shownFolder(&l); number != "" {
+		view.Folder = &visit.Option{Name: r.FolderName(number), Path: (&find.Search{Folder: number}).Address()}
+	}
 	if r.Admin() {
 		view.Changes = (&auditSearch{Code: l.Code, Domain: l.Host}).address("")
 	}

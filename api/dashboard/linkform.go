@@ -35,6 +35,7 @@ var linkFields = []linkField{
 	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
 	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
+	{"folder", false, shownFolder, numberValue},
 	{"starts_at", false, func(l *ops.Link) string { return shownTime(l.StartsAt) }, timeValue},
 	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
 	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
@@ -54,6 +55,13 @@ var linkFields = []linkField{
 
 // defaultShown are the texts of the fields of a new link that are not empty.
 var defaultShown = map[string]string{"redirect_status": "302", "query": string(engine.ForwardNone)}
+
+func shownFolder(l *ops.Link) string {
+	if l.Folder == 0 {
+		return ""
+	}
+	return strconv.FormatUint(uint64(l.Folder), 10)
+}
 
 func shownMaxHits(l *ops.Link) string {
 	if l.MaxHits == 0 {
@@ -165,6 +173,7 @@ var hints = map[string]string{
 	"title":      "Visitors do not see it.",
 	"note":       "For you: why the link exists. Visitors do not see it.",
 	"tags":       "With commas between them.",
+	"folder":     "Its members see the link and its figures, or edit it.",
 	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
 	"expires_at": "Empty: never.",
 	"max_hits":   "Empty: no limit.",
@@ -263,6 +272,7 @@ type linkForm struct {
 
 	Domains *visit.DomainChoice // of a form that creates; nil: there is only one
 
+	Folders  visit.FolderChoice
 	Campaign campaignForm
 	UsedTags []string // suggestions
 
@@ -314,6 +324,9 @@ func (f *linkForm) fill(r *request, shown func(name string) string) (err error) 
 	if at := f.Fields["url"]; r.Posts() {
 		at.Value = f.Campaign.mark(at.Value)
 	}
+	if f.Folders, err = r.FoldersOfForm(f.Fields["folder"].Value); err != nil {
+		return err
+	}
 	f.unfold()
 	if !r.Posts() { // a form that was sent needs them only if it is shown again
 		f.UsedTags, err = r.usedTags()
@@ -338,7 +351,8 @@ func (f *linkForm) unfold() {
 			continue
 		}
 		at := f.Fields[of.name]
-		f.Open = f.Open || at.Error != "" || at.Value != defaultShown[of.name]
+		ofList := of.name == "folder" && f.Key != "" // a new link is put into the folder whose list is shown
+		f.Open = f.Open || at.Error != "" || at.Value != defaultShown[of.name] && !ofList
 	}
 	f.Campaign.unfold()
 	f.Open = f.Open || f.Campaign.Open

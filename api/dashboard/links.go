@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"html/template"
 	"slices"
 	"strconv"
@@ -14,6 +15,8 @@ import (
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/visit"
+	"shunt/api/folder"
+	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -36,6 +39,7 @@ type linksView struct {
 	Edits   bool         // the visitor may change links
 	Owner   *ownerChoice // nil: the visitor has none
 	Domains *visit.DomainChoice
+	Folders visit.FolderChoice
 	Bulk    string // address of the form for several links
 	States  []engine.State
 	Sorts   []find.Order
@@ -72,6 +76,7 @@ type linkRow struct {
 	MoreTags   int
 	Host, Rest string // of the target, as far as a line has room
 	OwnerName  string
+	Edits      bool // the visitor may change the link
 
 	Mark  template.HTML // of the host
 	Line  template.HTML // of the hits by day; empty: there are none
@@ -114,7 +119,13 @@ func (r *request) links() error {
 	view := linksView{
 		Owner: choice, Form: form, Admin: r.Admin(), Edits: r.Edits(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
 	}
-	view.Search.Owner = owner
+	if view.Search.Owner = owner; owner == "" && view.Search.Folder != "" && r.Caller.ReadsAll() {
+		view.Search.Owner = "all" // whose links a folder has
+	}
+	if view.Folders, err = r.FoldersOfList(view.Search.Folder); err != nil {
+		return err
+	}
+	r.nameFolder(&view.Search)
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
 	view.Pager = find.NewPager(r.Request, &view.Search)
 	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
@@ -143,16 +154,20 @@ func (r *request) listLinks(view *linksView) (status int, err error) {
 	}
 	q, err := r.Calls.ParseList(r.Caller, parameters(append(s.Pairs(), "total", total, "cursor", view.Pager.Cursor, "limit", listed)...))
 	if err == nil {
-		q.Summed, view.Owners = true, q.Whose.Anybody
+		q.Summed, view.Owners = true, q.Whose.Anybody || q.Folder != 0
 		err = r.Heavily(func() error { return r.readPage(view, q) })
+	}
+	if errors.Is(err, folder.ErrNoFolder) {
+		err = jsonbody.FieldError("folder", "unknown", "is not there, or not for you")
 	}
 	if p, known := problem.Of(err); err == nil || !known || p.Kind != problem.Invalid {
 		return fasthttp.StatusOK, err
 	}
-	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "created_from", "created_to", "cursor", "domain")
+	at, general, _ := visit.FieldErrors(err, "q", "tag", "state", "created_from", "created_to", "cursor", "domain", "folder", "owner")
 	view.Error = visit.Sentence(cmp.Or(labelled("The search", at["q"]), labelled("The tag", at["tag"]), labelled("The state", at["state"]),
 		labelled("Created from", at["created_from"]), labelled("Created until", at["created_to"]),
-		labelled("The address of this page", at["cursor"]), labelled("The domain", at["domain"]), general))
+		labelled("The address of this page", at["cursor"]), labelled("The domain", at["domain"]), labelled("The folder", at["folder"]),
+		labelled("The owner", at["owner"]), general))
 	view.Pager = find.Pager{Page: 1}
 	return fasthttp.StatusUnprocessableEntity, nil
 }
@@ -168,13 +183,13 @@ func (r *request) readPage(view *linksView, q ops.ListQuery) error {
 		return err
 	}
 	if len(page.Links) == 0 {
-		return r.takePage(view, &page, nil)
+		return r.takePage(view, q.Whose, &page, nil)
 	}
 	days, err := r.Calls.HitsByDay(r.Caller, page.Links, monthDays)
 	if err != nil {
 		return err
 	}
-	return r.takePage(view, &page, days)
+	return r.takePage(view, q.Whose, &page, days)
 }
 
 // A line of a row is of monthDays days, and has lineValues values: each day would be a quarter of what a row is when it
@@ -185,7 +200,7 @@ const (
 )
 
 // takePage puts a page of links into the view, with the hits of each by day.
-func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) error {
+func (r *request) takePage(view *linksView, of ops.Whose, p *ops.Page, days [][]ops.Bucket) error {
 	names, err := r.ownerNames(view.Owners)
 	if err != nil {
 		return err
@@ -195,6 +210,7 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 		l := &p.Links[i]
 		whose := s.Whose().In(l.Host)
 		row := linkRow{Link: *l, Path: linkPath(l.Code, whose), Query: whose.Address(""), Like: whose.Address(newPath, "like", l.Code)}
+		row.Edits = view.Edits && r.Calls.MayEdit(r.Caller, of, l)
 		row.Value, row.QR = chosenOf(l).Value(), qrPath(l, whose, ".svg")
 		row.Host, row.Rest = splitTarget(shortened(l.Target))
 		row.Mark = glance.Mark(row.Host)
@@ -216,6 +232,13 @@ func (r *request) takePage(view *linksView, p *ops.Page, days [][]ops.Bucket) er
 	view.Total, view.AsOf = p.Total, p.AsOf
 	view.Pager.Turn(s, p.Next)
 	return nil
+}
+
+// nameFolder names the folder of a search, for people.
+func (r *request) nameFolder(s *find.Search) {
+	if s.Folder != "" {
+		s.FolderName = r.FolderName(s.Folder)
+	}
 }
 
 // ownerNames returns the names of all users, if they are wanted and the visitor may know them.
@@ -283,6 +306,7 @@ func (r *request) filters(query string) (rows []filterRow, err error) {
 		if _, err := r.Calls.DomainNamed(r.Caller, s.Domain); s.Domain != "" && err != nil && r.Caller.Domains.Limited() {
 			continue
 		}
+		r.nameFolder(&s)
 		rows = append(rows, filterRow{Filter: f, Path: s.Address(), Words: s.Words(), Current: s.Query() == query, Typed: f.Name})
 	}
 	return rows, err
@@ -317,6 +341,7 @@ func (r *request) showRefused(f account.Filter, was string, refused error) (err 
 		return err
 	}
 	s := find.Parse(f.Query)
+	r.nameFolder(&s)
 	row := &filterRow{Filter: f, Words: s.Words()}
 	if i := slices.IndexFunc(view.Rows, func(row filterRow) bool { return row.Name == was }); i >= 0 {
 		row = &view.Rows[i]

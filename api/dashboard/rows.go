@@ -5,6 +5,7 @@ import (
 
 	"shunt/api/dashboard/apps"
 	"shunt/api/dashboard/domains"
+	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/palette"
 	"shunt/api/dashboard/visit"
 )
@@ -67,6 +68,12 @@ func rowsOfAll() []row {
 		{"POST", "/_/tags/rename", visit.Changing, (*request).renameTag},
 		{"GET", "/_/tags/delete", visit.Changing, (*request).deleteTagPage},
 		{"POST", "/_/tags/delete", visit.Changing, (*request).deleteTag},
+		{"GET", "/_/folders", visit.SignedIn, onRequest(folders.List)},
+		{"POST", "/_/folders", visit.Changing, onRequest(folders.Add)},
+		{"GET", "/_/folders/{folder}", visit.Changing, onRequest(folders.One)},
+		{"POST", "/_/folders/{folder}", visit.Changing, onRequest(folders.Save)},
+		{"GET", "/_/folders/{folder}/delete", visit.Changing, onRequest(folders.AskToRemove)},
+		{"POST", "/_/folders/{folder}/delete", visit.Changing, onRequest(folders.Remove)},
 		{"GET", "/_/campaigns", visit.Changing, (*request).campaignsPage},
 		{"POST", "/_/campaigns", visit.Changing, (*request).makeCampaign},
 		{"POST", "/_/campaigns/delete", visit.Changing, (*request).deleteCampaign},

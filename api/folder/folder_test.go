@@ -51,7 +51,7 @@ func TestANameIsKeptInOneFormOrRefused(t *testing.T) {
 	rows := tabletest.New()
 	f := begun(t, rows)
 	for name, want := range map[string]string{
-		"":  "required", "  \u3000": "required", "a\x00b": "characters", "a\nb": "characters", "\x7f": "characters", "a\u0085b": "characters", "\xff": "characters",
+		"": "required", "  \u3000": "required", "a\x00b": "characters", "a\nb": "characters", "\x7f": "characters", "a\u0085b": "characters", "\xff": "characters",
 		"a\u202eb": "characters", strings.Repeat("x", 101): "too_long", strings.Repeat("é", 51): "too_long", strings.Repeat("e\u0301", 34): "too_long",
 	} {
 		_, err := f.Add(account.Caller{}, Folder{Name: name, Owner: 1})

@@ -1,6 +1,7 @@
 package find
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,9 +17,12 @@ type Search struct {
 	Q, Tag, State string
 	From, To      string // days of creation
 	NeverHit      string // "true", or empty
+	Folder        string // the number of one
 	Sort          string // the name of an Order
 	Owner         string // empty: the visitor
 	Domain        string // a host; empty: all domains
+
+	FolderName string // for people; it is no parameter
 }
 
 // fields are the parameters of an address, in the order of filters on the page. The last three are no filters.
@@ -31,6 +35,7 @@ var fields = []struct {
 	{"created_from", "created from ", func(s *Search) *string { return &s.From }},
 	{"created_to", "created until ", func(s *Search) *string { return &s.To }},
 	{"never_hit", "never hit", func(s *Search) *string { return &s.NeverHit }},
+	{"folder", "folder: ", func(s *Search) *string { return &s.Folder }},
 	{"sort", "", func(s *Search) *string { return &s.Sort }}, {"owner", "", func(s *Search) *string { return &s.Owner }},
 	{"domain", "", func(s *Search) *string { return &s.Domain }},
 }
@@ -104,8 +109,11 @@ func (s *Search) Chips() (all []Chip) {
 		}
 		without := *s
 		*f.of(&without) = ""
-		if f.name == "never_hit" {
+		switch f.name {
+		case "never_hit":
 			value = ""
+		case "folder":
+			value = cmp.Or(s.FolderName, value)
 		}
 		all = append(all, Chip{f.words + value, without.Address()})
 	}

@@ -53,14 +53,14 @@ func (v *view) Say() string {
 func Page(r *visit.Request) error {
 	v := view{Q: strings.TrimSpace(r.Query("q")), At: r.Query("at")}
 	if code, places := placesOf(v.At); code != "" {
-		v.add("This link", matching(places, v.Q))
+		v.add("This link", matching(places, v.Q, r.Edits()))
 	}
 	var pages []place
 	for _, p := range r.Places() {
-		pages = append(pages, place{p.Path, p.Name, ""})
+		pages = append(pages, place{path: p.Path, name: p.Name})
 	}
-	v.add("Pages", matching(pages, v.Q))
-	v.add("Actions", matching(actions, v.Q))
+	v.add("Pages", matching(pages, v.Q, r.Edits()))
+	v.add("Actions", matching(actions, v.Q, r.Edits()))
 	status := fasthttp.StatusOK
 	if v.Q != "" {
 		if err := v.findLinks(r); err != nil {

@@ -24,14 +24,14 @@ type Row struct {
 	Handle       func(*Request) error
 }
 
-// ChangesAccounts reports whether r changes users, passwords, tokens or domains. Signing in and out does not.
+// ChangesAccounts reports whether r changes users, passwords, tokens, domains or folders. Signing in and out does not.
 func (r *Row) ChangesAccounts() bool {
 	if r.Method != "POST" {
 		return false
 	}
 	return r.Path == "/_/account/password" || r.Path == "/_/setup" || strings.HasPrefix(r.Path, "/_/users") || strings.HasPrefix(r.Path, "/_/tokens") ||
 		strings.HasPrefix(r.Path, "/_/all-tokens") ||
-		strings.HasPrefix(r.Path, "/_/system/edges") || strings.HasPrefix(r.Path, "/_/domains")
+		strings.HasPrefix(r.Path, "/_/system/edges") || strings.HasPrefix(r.Path, "/_/domains") || strings.HasPrefix(r.Path, "/_/folders")
 }
 
 // A Content is the pages.

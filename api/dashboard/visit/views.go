@@ -37,7 +37,7 @@ func (n navItem) has(path string) bool {
 
 // navigation is the menu.
 var navigation = []navItem{
-	{Path: Root, Name: "Overview"}, {Path: Root + "links", Name: "Links"}, {Path: Root + "tags", Name: "Tags"},
+	{Path: Root, Name: "Overview"}, {Path: Root + "links", Name: "Links"}, {Path: Root + "tags", Name: "Tags"}, {Path: Root + "folders", Name: "Folders"},
 	{Path: Root + "tokens", Name: "Tokens"}, {Path: Root + "transfer", Name: "Move and export"},
 }
 
@@ -48,12 +48,20 @@ var administration = []navItem{
 	{Path: Root + "audit", Name: "Audit log"}, {Path: Root + "system", Name: "System"},
 }
 
+// pages are those of the menu without those of admins. Tags are of one user, and a viewer rarely has links.
+func (r *Request) pages() []navItem {
+	if r.Edits() {
+		return navigation
+	}
+	return slices.DeleteFunc(slices.Clone(navigation), func(n navItem) bool { return n.Path == Root+"tags" })
+}
+
 // A Place is a page of the menu.
 type Place struct{ Path, Name string }
 
 // Places returns all pages of the menu that the visitor may see.
 func (r *Request) Places() (all []Place) {
-	items := navigation
+	items := r.pages()
 	if r.Admin() {
 		items = slices.Concat(items, administration)
 	}
@@ -65,17 +73,18 @@ func (r *Request) Places() (all []Place) {
 
 // navigation returns the menu, and the pages of the group that the page belongs to.
 func (r *Request) navigation() (items, below []navItem) {
-	items, _ = marked(navigation, r.Path())
+	items, _ = marked(r.pages(), r.Path())
+	of := ""
 	switch by := r.Path() == Root+"by"; {
 	case strings.HasPrefix(r.Path(), Root+"link/"), r.Path() == Root+"compare", by && r.Query("code") != "":
-		items[1].Current = true
+		of = Root + "links"
 	case by && r.Query("tag") != "":
-		items[2].Current = true
+		of = Root + "tags"
 	case by:
-		items[0].Current = true
+		of = Root
 	}
-	if !r.Edits() { // tags are of one user, and a viewer rarely has links
-		items = slices.DeleteFunc(items, func(n navItem) bool { return n.Path == Root+"tags" })
+	if i := slices.IndexFunc(items, func(n navItem) bool { return n.Path == of }); i >= 0 {
+		items[i].Current = true
 	}
 	if !r.Admin() {
 		return items, nil
@@ -102,7 +111,7 @@ func marked(items []navItem, path string) (all []navItem, any bool) {
 // links took 3 ms, the lines of 1,000 addresses 20.
 var large = map[string]bool{
 	"overview": true, "links": true, "link": true, "compare": true, "tag-figures": true, "by": true, "link-bulk": true, "tokens": true, "all-tokens": true, "users": true, "misses": true, "transfer": true,
-	"system": true, "audit": true, "go": true,
+	"system": true, "audit": true, "go": true, "folders": true,
 }
 
 // Show answers with the page of that name: a file in templates. data is what it shows. It must not
