@@ -124,7 +124,7 @@ func (f *form) refuse(err error) (status int, ok bool) {
 	}
 	for i, m := range members {
 		if text := errors[ofMember(i)]; text != "" && errors[string(m.May)] == "" {
-			errors[string(m.May)] = m.Email + " " + text
+			errors[string(m.May)] = "“" + m.Email + "” " + text // which keeps the case of its first letter
 		}
 	}
 	if text := errors["members"]; text != "" && general == "" {

@@ -1,0 +1,103 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/api/account"
+	"shunt/engine/expect"
+)
+
+// TestFoldersOnThePages makes a folder, puts links there, shares it, and takes it away again, as people do it.
+func TestFoldersOnThePages(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.browseAs("ann@example.com", account.RoleMember)
+	bob := st.browseAs("bob@example.com", account.RoleMember)
+
+	list := ann.open("/_/folders")
+	list.want("There is no folder yet.")
+	again := ann.fill(list, "/_/folders", "name", " ", "read", "nobody@example.com")
+	expect.Equal(t, again.status, 422, "a folder without a name")
+	again = ann.fill(list, "/_/folders", "name", "Spring", "read", "nobody@example.com, bob@example.com")
+	expect.Equal(t, again.status, 422, "somebody who has no account")
+	again.want("“nobody@example.com” is nobody who has an account here.")
+	made := ann.follow(ann.open("/_/folders").form("/_/folders").with("name", "Spring", "read", "bob@example.com"))
+	made.want("The folder “Spring” is made.", "Spring", "manage", "1 user")
+
+	// A new link goes there from the list of the folder, or by the choice.
+	shared := made.link("Spring")
+	expect.Equal(t, shared, "/_/links?folder=1")
+	empty := ann.open(shared)
+	expect.Equal(t, empty.form("/_/links").values.Get("folder"), "1", "the folder of a new link")
+	ann.follow(empty.form("/_/links").with("url", "https://example.org/x", "alias", "x")).want("The link is ready.")
+	ann.follow(ann.open("/_/links/new").form("/_/links/new").with("url", "https://example.org/y", "alias", "y")).want("The link is ready.")
+	page := ann.open("/_/link/x")
+	page.want("Spring")
+	expect.Equal(t, page.link("Spring"), shared)
+
+	// Who may read sees it, and is shown nothing that changes it.
+	theirs := bob.open("/_/folders")
+	theirs.want("Spring", "user 2", "read")
+	expect.That(t, !strings.Contains(theirs.body, `href="/_/folders/1"`), "a reader is led to the page of the folder")
+	for _, path := range []string{"/_/folders/1", "/_/folders/1/delete", "/_/link/x/edit", "/_/link/x/delete", "/_/link/x/reset", "/_/link/y"} {
+		expect.Equal(t, bob.get(path).status, 404, "%s of a reader", path)
+	}
+	listed := bob.open(theirs.link("Spring"))
+	listed.want("/x", "folder: Spring")
+	expect.That(t, !strings.Contains(listed.body, "/_/link/x/edit") && !strings.Contains(listed.body, "/_/link/x/delete"), "a reader is shown a change")
+	read := bob.open("/_/link/x")
+	expect.That(t, !strings.Contains(read.body, "/_/link/x/"), "a reader is shown a change: %s", read.body)
+	expect.Equal(t, len(bob.open("/_/links").linksTo("/_/link/x")), 0, "the list without a folder")
+
+	// Who may edit is.
+	ann.follow(ann.open("/_/folders/1").form("/_/folders/1").with("read", "", "edit", "BOB@example.com")).want("The folder is saved.")
+	read = bob.open("/_/link/x")
+	expect.That(t, strings.Contains(read.body, "/_/link/x/edit") && !strings.Contains(read.body, "/_/link/x/reset"), "an editor: %s", read.body)
+	bob.follow(bob.open("/_/link/x/edit").form("/_/link/x/edit").with("title", "By Bob")).want("The link is saved.", "By Bob", "Spring")
+	bob.follow(bob.open("/_/link/x").form("/_/link/x/disabled")).want("The link is disabled")
+
+	// It is not deleted before it is empty.
+	asked := ann.open(ann.open("/_/folders/1").link("Delete this folder …"))
+	refused := ann.submit(asked.form("/_/folders/1/delete"))
+	expect.Equal(t, refused.status, 409)
+	refused.want("1 link is in the folder: take it out first.")
+	ann.follow(ann.open("/_/link/x/edit").form("/_/link/x/edit").with("folder", "")).want("The link is saved.")
+	expect.Equal(t, bob.get("/_/link/x").status, 404, "the link of a reader that was taken out")
+	expect.Equal(t, bob.open(shared).status, 200)
+	ann.follow(ann.open("/_/folders/1/delete").form("/_/folders/1/delete")).want("The folder “Spring” is deleted.", "There is no folder yet.")
+	gone := bob.get(shared)
+	expect.Equal(t, gone.status, 422)
+	gone.want("The folder: is not there, or not for you.")
+}
+
+// TestAnEditKeepsTheFolder edits a link whose owner may not put links into its folder any more.
+func TestAnEditKeepsTheFolder(t *testing.T) {
+	st := newSharing(t)
+	st.as1("ed", "POST", "/shorten", `{"url":"https://z.example/","alias":"z","folder":1}`).need(t, "z", 201)
+	st.as1("ann", "PATCH", "/folders/1", `{"members":[]}`).need(t, "nobody", 200)
+	ed := st.browse("ed@example.com")
+	form := ed.open("/_/link/z/edit").form("/_/link/z/edit")
+	expect.Equal(t, form.values.Get("folder"), "1")
+	ed.follow(form.with("title", "T")).want("The link is saved.")
+	l := st.as1("ed", "GET", "/links/z", "").body
+	expect.That(t, strings.Contains(l, `"folder":1`) && strings.Contains(l, `"title":"T"`), "%s", l)
+	like := ed.open("/_/links/new?like=z").form("/_/links/new")
+	expect.Equal(t, like.values.Get("folder"), "", "the folder of a copy")
+}
+
+// TestAnAdminSeesAllFolders opens a folder of somebody else, and its links.
+func TestAnAdminSeesAllFolders(t *testing.T) {
+	st := newSharing(t)
+	admin := st.browseAs("admin@example.com", account.RoleAdmin)
+	list := admin.open("/_/folders")
+	list.want("Spring", "ann@example.com", "2 users")
+	links := admin.open(list.link("Spring"))
+	links.want("shared", "folder: Spring")
+	admin.open(links.link("shared")).want("Spring", "Reset figures")
+	admin.follow(admin.open("/_/folders/1").form("/_/folders/1").with("name", "Summer")).want("The folder is saved.", "Summer")
+
+	viewer := st.browseAs("viewer@example.com", account.RoleViewer)
+	list = viewer.open("/_/folders")
+	list.want("Summer", "read")
+	viewer.open(viewer.open(list.link("Summer")).link("shared")).want("Summer")
+}
