@@ -27,6 +27,10 @@
 // returns. A link that is made must name its domain if there are several. mayUse and mayName check calls, linkOwners
 // and figureOwners keep lists and figures to those domains, and the reader of links checks what is made.
 //
+// A link may be in a folder (room folder), whose members read it, or edit it, as if it were theirs. That holds only for
+// what they ask without owner: sharedRight and guardOfMember say so, and what a link's owner alone does (to reset its
+// figures, to give it away) uses neither. Lists have such links with folder=ID.
+//
 // Scopes are not checked here: whoever serves the calls checks them before it makes a call.
 //
 // # Limits on costly work

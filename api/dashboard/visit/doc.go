@@ -26,5 +26,6 @@
 // identify nobody.
 //
 // Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, once.go, listcut.go, keptform.go,
-// next.go, assets.go, say.go, formwords.go, upload.go, viewer.go, views.go, whose.go, domains.go, failure.go, serve.go.
+// next.go, assets.go, say.go, formwords.go, upload.go, viewer.go, views.go, whose.go, folders.go, domains.go,
+// failure.go, serve.go.
 package visit

@@ -94,7 +94,10 @@ func (d *demo) fillDemo() {
 	d.run("", "token", "add", "--user", emails[admin], "--edge", "oslo")
 	d.run("", "domain", "add", demoDomain, "--alias", "www."+demoDomain, "--root-url", "https://www.example.org/", "--not-found-url", "https://www.example.org/find?q={path}")
 	ben := d.run("", "token", "add", "--user", emails[member], "--name", "phone")
-	d.create(ben, map[string]any{"url": "https://talks.example.com/2026/ben", "alias": memberCode, "title": "Ben's talk"})
+	answerOf[any](d.server, ben, http.MethodPost, "/folders", map[string]any{
+		"name": "Conferences", "members": []map[string]any{{"email": emails[leaver], "may": "read"}, {"email": emails[invited], "may": "edit"}},
+	})
+	d.create(ben, map[string]any{"url": "https://talks.example.com/2026/ben", "alias": memberCode, "title": "Ben's talk", "folder": 1})
 	d.fillLinks(ann)
 	for i := range 7 {
 		d.hit(missedCode, 7-i, demoVisitors[i])

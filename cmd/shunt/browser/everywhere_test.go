@@ -19,7 +19,7 @@ func TestAMemberSeesNothingOfTheAdmin(t *testing.T) {
 		"/_/": 200, "/_/links": 200, "/_/links?q=spring": 200, "/_/links?tag=shop": 200, "/_/tags": 200, "/_/tags/rename?tag=events": 404, "/_/tokens": 200, "/_/account": 200, "/_/transfer": 200,
 		"/_/links?owner=all": 0, "/_/links?owner=2": 0, "/_/?owner=all": 0, "/_/?owner=2": 0,
 		"/_/link/" + demoCode: 404, "/_/link/" + demoCode + "?owner=all": 0, "/_/link/" + demoCode + "/edit": 404, "/_/link/" + demoCode + "/delete": 404,
-		"/_/users": 404, "/_/users/2": 404, "/_/all-tokens": 404, "/_/misses": 404, "/_/audit": 404, "/_/system": 404, "/_/domains": 404, "/_/domains/" + demoDomain: 404, "/_/tokens/1/revoke": 404,
+		"/_/users": 404, "/_/users/2": 404, "/_/all-tokens": 404, "/_/misses": 404, "/_/audit": 404, "/_/system": 404, "/_/domains": 404, "/_/domains/" + demoDomain: 404, "/_/tokens/1/revoke": 404, "/_/folders/1": 200, "/_/folders/2": 404,
 	} {
 		if b.anyAnswer(path); status != 0 && b.watch.present().status != int64(status) {
 			t.Errorf("%s: got %d, want %d", path, b.watch.present().status, status)

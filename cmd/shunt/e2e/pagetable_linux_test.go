@@ -70,6 +70,7 @@ var timedPages = []timedPage{
 	longPage("/_/tags/figures?{own}tag=many"),
 	page("/_/link/{hot}/edit?{own}"),
 	page("/_/link/{hot}/delete?{own}"),
+	page("/_/folders"),
 	page("/_/tokens"),
 	page("/_/users"),
 	page("/_/users/1"),
