@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/folder"
 	"shunt/api/ops"
 	"shunt/engine"
 	"shunt/engine/expect"
@@ -38,6 +39,8 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 	ann := st.person("ann@example.com", account.RoleMember)
 	st.linksOf(st.issue(account.CallerOf(ann), memberScopes...), 6)
 	st.shorten(`{"url":"http://a/","alias":"foreign"}`)
+	_, err := st.folders.Add(account.CallerOf(ann), folder.Folder{Name: "f", Owner: ann.ID})
+	expect.NoError(t, err)
 	b := st.browse("ann@example.com")
 	for _, c := range []struct {
 		do, field, value, want string
@@ -48,6 +51,7 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 		{"expire", "expires_at", "2037-03-04T05:06", "will expire then.", func(o linkObject) bool { return o.ExpiresAt != nil }},
 		{"expire", "expires_at", "", "will expire then.", func(o linkObject) bool { return o.ExpiresAt == nil }},
 		{"disable", "", "", "will not redirect any more", func(o linkObject) bool { return o.State == "disabled" }},
+		{"folder", "into", "1", "will be in the folder", func(o linkObject) bool { return o.Folder == 1 }},
 		{"enable", "", "", "will redirect again", func(o linkObject) bool { return o.State == "active" }},
 	} {
 		page := b.chosen(b.open("/_/links"), c.do, "l1", "l3", "foreign")
@@ -68,7 +72,7 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 		again := b.submit(form)
 		expect.That(t, again.status == 303 && again.header.Get("Location") == "/_/links", "%s: the same form again: got %v", c.do, again.reply)
 	}
-	expect.Equal(t, st.version("l1"), `"7"`, "each change is one version")
+	expect.Equal(t, st.version("l1"), `"8"`, "each change is one version")
 	b.open("/_/links").want("This was done already.")
 	b.submit(b.chosen(b.open("/_/links"), "enable", "l1").form(changePath)).want("0 links were changed, 1 was so already.")
 	b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath)).want("2 links were deleted.")

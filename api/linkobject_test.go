@@ -25,6 +25,7 @@ type linkObject struct {
 	Title          string       `json:"title"`
 	Note           string       `json:"note"`
 	Tags           []string     `json:"tags"`
+	Folder         uint32       `json:"folder,omitempty"`
 	ForwardQuery   bool         `json:"forward_query"`
 	Query          string       `json:"query"`
 	StartsAt       *time.Time   `json:"starts_at"`

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A Field is a field of which one of the two objects has another value than the other.
+// A Field is a field of the two objects. One of which both have the same value has only After.
 type Field struct {
 	Name          string
 	Before, After string // as Text returns them; empty: the object does not have it
@@ -23,7 +23,9 @@ func Of(before, after json.RawMessage) []Field {
 	for _, m := range membersOf(after) {
 		m.Before, m.After = "", m.Before
 		if at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Name }); at >= 0 {
-			fields[at].After = m.After
+			if fields[at].After = m.After; m.After == fields[at].Before {
+				fields[at].Before = "" // it says which thing was changed, such as the number of a folder
+			}
 			continue
 		}
 		fields = append(fields, m)

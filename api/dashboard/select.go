@@ -49,6 +49,7 @@ var choices = []choice{
 	{Name: "expire", Title: "Set expiry", Says: "will expire then.", Field: "expires_at", asked: (*request).askExpiry},
 	{Name: "disable", Title: "Disable", Says: "will not redirect any more, until they are enabled.", asked: patchAs("disabled", true)},
 	{Name: "enable", Title: "Enable", Says: "will redirect again, unless they have expired or reached their limit.", asked: patchAs("disabled", false)},
+	{Name: "folder", Title: "Move to a folder", Says: "will be in the folder that you choose, and in no other.", Field: "into", asked: (*request).askFolder},
 	{Name: "move", Title: "Move to another owner", Says: "will belong to that user. Their figures go with them.", Field: "to", admins: true, asked: (*request).askOwner},
 	{
 		Name: "delete", Title: "Delete", Danger: true, asked: func(_ *request, s *ops.Several) error { s.Delete = true; return nil },
@@ -143,6 +144,7 @@ type selectedView struct {
 
 	Value, Error, FieldError string
 	UsedTags                 []string
+	Folders                  visit.FolderChoice
 
 	Done   *ops.SeveralDone // what became of it; nil: nothing was done
 	Failed string           // why it ended before the last link
@@ -230,6 +232,11 @@ func (r *request) showSelected(status int, view *selectedView) (err error) {
 	}
 	if view.Field == "tags" {
 		if view.UsedTags, err = r.usedTags(); err != nil {
+			return err
+		}
+	}
+	if view.Field == "into" {
+		if view.Folders, err = r.FoldersOfForm(view.Value); err != nil {
 			return err
 		}
 	}
@@ -374,6 +381,18 @@ func (r *request) askExpiry(s *ops.Several) error {
 		return patchAs("expires_at", nil)(r, s)
 	}
 	return patchAs("expires_at", timeValue(text))(r, s)
+}
+
+// askFolder reads the folder of a field that is not called folder: that is a filter of the list.
+func (r *request) askFolder(s *ops.Several) error {
+	text := strings.TrimSpace(r.Sent("into"))
+	switch {
+	case text == "":
+		return patchAs("folder", nil)(r, s)
+	case !r.MayPut(text):
+		return jsonbody.FieldError("into", "unknown", "is not the number of a folder into which you may put links")
+	}
+	return patchAs("folder", numberValue(text))(r, s)
 }
 
 func (r *request) askOwner(s *ops.Several) error {
