@@ -217,6 +217,9 @@ func (r *request) takePage(view *linksView, of ops.Whose, p *ops.Page, days [][]
 		row.Scheme, row.Site, _ = strings.Cut(strings.TrimSuffix(l.ShortURL, "/"+l.Code), "://")
 		row.Scheme += "://"
 		row.OwnerName = cmp.Or(names[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10))
+		if l.Owner == r.Caller.User.ID && !view.Admin {
+			row.OwnerName = "you"
+		}
 		row.MoreTags = max(0, len(l.Tags)-shownTags)
 		for _, tag := range l.Tags[:len(l.Tags)-row.MoreTags] {
 			row.Tags = append(row.Tags, visit.Option{Name: tag, Path: find.Of(s.Whose(), tag).Address()})
