@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/api/folder"
 	"shunt/engine/expect"
 )
@@ -226,4 +227,30 @@ func TestFoldersRefuseWhatTheyCannotKeep(t *testing.T) {
 	st.as1("ann", "GET", "/folders?owner=2", "").expect(t, "of one owner", problemOf("invalid"))
 	st.as1("ann", "GET", "/folders?limit=2", "").expect(t, "a page", problemOf("invalid"))
 	expect.Equal(t, len(st.folders.All()), 1, "folders")
+}
+
+// TestAMemberWhoIsLimitedToDomainsSeesTheirLinks has links of two domains in a folder.
+func TestAMemberWhoIsLimitedToDomainsSeesTheirLinks(t *testing.T) {
+	st := newSharing(t)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	st.as1("ann", "POST", "/shorten", `{"url":"https://w.example/","alias":"w","folder":1,"domain":"b.test"}`).need(t, "w", 201)
+	codes := func() string {
+		var page listAnswer
+		r := st.as1("ed", "GET", "/links?folder=1", "")
+		expect.OK(t, json.Unmarshal([]byte(r.body), &page), "%s", r.body)
+		var all []string
+		for _, l := range page.Data {
+			all = append(all, l.Code)
+		}
+		return strings.Join(all, " ")
+	}
+	expect.Equal(t, codes(), "w x")
+	st.limitTo(st.users["ed"].ID, "b.test")
+	expect.Equal(t, codes(), "w", "limited to b.test")
+	st.as1("ed", "PATCH", "/links/w", `{"title":"t"}`).need(t, "a link of the domain", 200)
+	for _, path := range []string{"/links/x", "/stats/x"} {
+		expect.Equal(t, st.as1("ed", "GET", path, "").status, 404, path)
+	}
+	expect.Equal(t, st.as1("ed", "PATCH", "/links/x?domain=127.0.0.1", `{"title":"t"}`).status, 403)
+	expect.Equal(t, st.as1("ed", "GET", "/links?folder=1&domain=127.0.0.1", "").status, 403)
 }
