@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,44 @@ func TestAnyNodeTakesDomainsAndEachHasThem(t *testing.T) {
 	s.nodes[1].call("DELETE", "/links/x?domain=www.go.test", nil).want(t, 204)
 	s.nodes[2].call("DELETE", "/domains/www.go.test", nil).want(t, 204)
 	leads("www.go.test", "https://example.com/default")
+	s.alike()
+}
+
+// TestEachNodeAndEdgeKnowsTheMembersOfFolders shares a folder at a node, and reads its link as a member at each. An edge
+// has the folder, but takes no change of it.
+func TestEachNodeAndEdgeKnowsTheMembersOfFolders(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	e := s.edge("edge-1", s.nodes[1])
+	s.leader().call("POST", "/users", map[string]any{"email": "bob@example.com", "role": "member"}).want(t, 201)
+	s.await(s.caughtUp, "all nodes have caught up")
+	bob := shunt(t, "", nil, "token", "add", "--name", "bob", "--user", "bob@example.com", "--data", s.leader().data)
+	bob.done(t)
+	as := []string{"Authorization", "Bearer " + strings.TrimSpace(bob.stdout)}
+	made := s.nodes[2].call("POST", "/folders", map[string]any{"name": "Spring"}).want(t, 201)
+	path := fmt.Sprintf("/folders/%v", made.body["id"])
+	s.await(func() bool {
+		return s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/", "alias": "x", "folder": made.body["id"]}).status == 201
+	}, "a node puts a link into a folder that another one has made")
+	everywhere := append([]*siteNode{e}, s.nodes...)
+	answers := func(status int, what string) {
+		t.Helper()
+		for _, n := range everywhere {
+			s.await(func() bool {
+				return n.call("GET", "/links/x", nil, as...).status == status && n.call("GET", path, nil, as...).status == status
+			}, what+" at "+n.name)
+		}
+	}
+	answers(404, "nobody is a member")
+	s.nodes[1].call("PATCH", path, map[string]any{"members": []any{map[string]any{"email": "bob@example.com", "may": "edit"}}}).want(t, 200)
+	answers(200, "a member reads the link")
+	s.await(func() bool { return e.call("GET", "/links?folder=1", nil, as...).status == 200 }, "the edge lists it")
+	s.nodes[2].call("PATCH", "/links/x", map[string]any{"title": "by bob"}, as...).want(t, 200)
+	e.call("PATCH", path, map[string]any{"name": "Summer"}).want(t, 403)
+	s.nodes[0].call("DELETE", path, nil).want(t, 409)
+	s.nodes[0].call("PATCH", path, map[string]any{"members": []any{}}).want(t, 200)
+	answers(404, "nobody is a member any more")
+	s.nodes[1].call("PATCH", "/links/x", map[string]any{"folder": nil}).want(t, 200)
+	s.nodes[0].call("DELETE", path, nil).want(t, 204)
 	s.alike()
 }
 
