@@ -60,8 +60,8 @@ func TestAnyNodeTakesDomainsAndEachHasThem(t *testing.T) {
 	s.alike()
 }
 
-// TestEachNodeAndEdgeKnowsTheMembersOfFolders shares a folder at a node, and reads its link as a member at each. An edge
-// has the folder, but takes no change of it.
+// TestEachNodeAndEdgeKnowsTheMembersOfFolders shares a folder at a node, and reads its link as a member at each. An
+// edge has the folder, but takes no change of it.
 func TestEachNodeAndEdgeKnowsTheMembersOfFolders(t *testing.T) {
 	s := newSite(t, "a", "b", "c")
 	e := s.edge("edge-1", s.nodes[1])
