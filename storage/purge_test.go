@@ -28,7 +28,7 @@ func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
 
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
-	found, err := s.Deletions(0, 0, beforeHour, limit)
+	found, err := s.Deletions(true, 0, 0, beforeHour, limit)
 	expect.OK(t, err)
 	return found
 }

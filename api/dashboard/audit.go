@@ -66,7 +66,7 @@ var auditWords = map[string]string{
 	"user.added": "added a user", "user.edited": "edited a user", "user.deleted": "deleted a user",
 	"token.issued": "made a token", "token.revoked": "revoked a token",
 	"setup_link.made": "made a setup link", "setup_link.used": "used a setup link", "sessions.ended": "ended sessions",
-	"copy.given": "gave a copy of the data to a node",
+	"copy.given": "gave a copy of the data to a node", "link.restored": "restored a link", "link.purged": "deleted a link for good",
 }
 
 // Say returns how many entries the page has, to be read aloud while somebody searches.

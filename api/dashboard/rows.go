@@ -6,6 +6,7 @@ import (
 	"shunt/api/dashboard/apps"
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/palette"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 )
 
@@ -42,6 +43,7 @@ func rowsOfAll() []row {
 		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},
+		{"POST", "/_/link/{code}/undo", visit.SignedIn, onRequest(undo.TakeBack)},
 		{"GET", "/_/link/{code}/reset", visit.SignedIn, (*request).confirmReset},
 		{"POST", "/_/link/{code}/reset", visit.SignedIn, (*request).resetLink},
 		{"GET", "/_/link/{code}/owner", visit.SignedIn, (*request).ownerPage},
@@ -61,6 +63,9 @@ func rowsOfAll() []row {
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
 		{"POST", "/_/links/selected/change", visit.SignedIn, (*request).changeSelected},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
+		{"GET", undo.TrashPath, visit.SignedIn, onRequest(undo.Trash)},
+		{"POST", undo.RestorePath, visit.SignedIn, onRequest(undo.Restore)},
+		{"POST", undo.PurgePath, visit.SignedIn, onRequest(undo.Purge)},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/figures", visit.SignedIn, (*request).tagFigures},
 		{"GET", "/_/tags/rename", visit.SignedIn, (*request).renameTagPage},

@@ -52,7 +52,7 @@ var choices = []choice{
 	{Name: "move", Title: "Move to another owner", Says: "will belong to that user. Their figures go with them.", Field: "to", admins: true, asked: (*request).askOwner},
 	{
 		Name: "delete", Title: "Delete", Danger: true, asked: func(_ *request, s *ops.Several) error { s.Delete = true; return nil },
-		Says: "will not redirect any more. Their codes stay taken for " + strconv.Itoa(engine.TombstoneDays) + " days. This cannot be undone.",
+		Says: "will not redirect any more. They are in the trash for " + strconv.Itoa(engine.TrashDays) + " days, and can be restored until then.",
 	},
 	{Name: "compare", Title: "Compare figures"},
 	{Name: "export", Title: "Export as CSV"},

@@ -57,6 +57,6 @@
 // at most 256 links a flush interval.
 //
 // Files, leaves first: tag.go, gate.go, link.go, record.go, audit.go, store.go, links.go, owners.go, codelock.go,
-// loading.go, ids.go, idempotency.go, caps.go, purge.go, claim.go, learn.go, write.go, list.go, search.go, edit.go,
-// retag.go, bulk.go, reuse.go, bulkrepeat.go.
+// loading.go, ids.go, idempotency.go, caps.go, purge.go, claim.go, learn.go, write.go, list.go, search.go, trash.go,
+// edit.go, bulk.go, reuse.go, bulkrepeat.go.
 package link

@@ -17,6 +17,13 @@ type notice struct {
 	Kind string // info, done, warning or error: a class of the style
 	Text string
 	Link Option // that is offered; empty: none
+	Undo Undo   // the same
+}
+
+// An Undo is a form that a notice offers, to take back what was done.
+type Undo struct {
+	Path   string
+	Fields []Parameter
 }
 
 // A form is what a visitor had typed when the session had ended.

@@ -1,0 +1,80 @@
+package undo
+
+import (
+	"errors"
+	"strconv"
+
+	"shunt/api/dashboard/visit"
+	"shunt/api/jsonbody"
+	"shunt/api/ops"
+	"shunt/api/problem"
+	"shunt/engine"
+)
+
+// maxPatchBytes bounds what a notice keeps of a link before its edit: a form has as much room. An edit of more can be
+// taken back in the history only.
+const maxPatchBytes = 32 << 10
+
+// OfDeletion is what a notice offers after a link was deleted.
+func OfDeletion(code string, whose visit.Whose) visit.Undo {
+	return visit.Undo{Path: RestorePath, Fields: append(whose.Given(), visit.Parameter{Name: "code", Value: code})}
+}
+
+// EditPath is where a form is sent that gives fields of a link the values that they had.
+func EditPath(code string) string { return linkPath(code, visit.Whose{}) + "/undo" }
+
+// Edit updates a link as ops.Calls.Update does, and returns what a notice offers: to give it the values back that it had.
+// There is none if nothing was changed, and if others have changed the link at the same time; a password cannot be
+// given back.
+func Edit(
+	r *visit.Request, code string, w ops.Whose, whose visit.Whose, versions []uint64, body jsonbody.Body,
+) (l ops.Link, u visit.Undo, err error) {
+	before, errBefore := r.Calls.Read(r.Caller, code, w)
+	if l, err = r.Calls.Update(r.Caller, code, w, versions, body); err != nil || errBefore != nil {
+		return l, u, err
+	}
+	if before.Version+1 != l.Version {
+		return l, u, nil
+	}
+	patch := ops.Undoing(&before, &l)
+	if patch == nil || len(patch) > maxPatchBytes {
+		return l, u, nil
+	}
+	u.Path = EditPath(code)
+	u.Fields = append(whose.Given(), visit.Parameter{Name: "version", Value: strconv.FormatUint(l.Version, 10)}, visit.Parameter{Name: "patch", Value: string(patch)})
+	return l, u, nil
+}
+
+// TakeBack is POST /_/link/{code}/undo: it gives fields of a link the values that they had. With a version, nobody must
+// have changed the link since.
+func TakeBack(r *visit.Request) error {
+	whose := r.SentWhose()
+	w, err := r.Asked(whose)
+	if err != nil {
+		return err
+	}
+	code, err := ops.ParseCode(r.Segment("code"))
+	if err != nil {
+		return err
+	}
+	var versions []uint64
+	if text := r.Sent("version"); text != "" {
+		versions = []uint64{versionOf(text)}
+	}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(r.Sent("patch"))}
+	_, u, err := Edit(r, code, w, whose, versions, body)
+	page := linkPath(code, whose)
+	switch p, known := problem.Of(err); {
+	case errors.Is(err, engine.ErrVersion):
+		r.Say("warning", "Nothing was undone, because the link was changed again meanwhile. Look at it first.")
+	case err != nil && (!known || errors.Is(err, engine.ErrNotFound) || len(p.Fields) == 0):
+		return err
+	case err != nil:
+		r.Say("error", "Nothing was undone: "+p.Fields[0].Field+" "+visit.Sentence(p.Fields[0].Message))
+	case u.Path == "":
+		r.Say("info", "Nothing was changed: the link is so already.")
+	default:
+		r.SayUndo("done", "The link has the former values again.", u)
+	}
+	return r.SeeOther(page)
+}
