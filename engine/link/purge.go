@@ -149,7 +149,7 @@ func (b *purgeBatch) prepare(d Deletion, figures bool) {
 	case holds(rec.Hot.DeletedAtMs): // at the next hour
 	case figures:
 		free := !b.links.TombstoneHolds(rec.Hot.DeletedAtMs) // it should have left the trash long ago
-		b.purges = append(b.purges, Purge{Deletion: d, Figures: true, Tombstone: &rec.Hot, FreesCode: free})
+		b.purges = append(b.purges, Purge{Deletion: d, Figures: true, Left: &rec, FreesCode: free})
 	default:
 		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}

@@ -44,7 +44,8 @@ type Store interface {
 	ReadHot(k index.Key) (Hot, error)
 
 	// ReadRecord returns the hot record of k and the cold record of its id, both of one
-	// snapshot; also a tombstone. ErrNotFound if there is no record.
+	// snapshot; also a tombstone. Of a deleted link without figures Cold has the version only. ErrNotFound if there is
+	// no record.
 	ReadRecord(k index.Key) (Record, error)
 
 	// LoadReceipts calls fn for every receipt, expired ones too, on several goroutines at once.
@@ -301,10 +302,10 @@ type Purge struct {
 	Deletion
 	FreesCode bool // the hot record of Key is the tombstone of ID, and is deleted too
 
-	// Figures says that the deletion is one of those with figures. Then Tombstone is the hot record of Key, if that is
-	// the tombstone of ID: unless FreesCode, the deletion is one of those without figures from then on.
-	Figures   bool
-	Tombstone *Hot
+	// Figures says that the deletion is one of those with figures. Then Left is the record of Key, if that has the
+	// tombstone of ID: unless FreesCode, the deletion is one of those without figures from then on, with the version.
+	Figures bool
+	Left    *Record
 }
 
 // RequestKey names a request that its sender may repeat: SHA-256 of the sender, and SHA-256 of the

@@ -1,7 +1,6 @@
 package link
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,8 +169,7 @@ func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 }
 
 // succeed gives rec its version if its code was deleted before, and returns what was: the deletion of the last link
-// counts as an edit, so that an If-Match of that link does not match the new one. Of a link that has left the trash
-// only the time of its deletion is known, which as a number is beyond all versions. After a purge
+// counts as an edit, so that an If-Match of that link does not match the new one. After a purge
 // nobody knows the last link, and versions begin at 1 again. The store says whose the code was,
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
@@ -189,7 +187,7 @@ func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) (*Record, error
 	if !deleted {
 		return nil, nil
 	}
-	rec.Cold.Version = cmp.Or(old.Cold.Version, uint64(max(old.Hot.DeletedAtMs, 0))) + 2
+	rec.Cold.Version = old.Cold.Version + 2
 	return &old, nil
 }
 

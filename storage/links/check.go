@@ -287,7 +287,7 @@ func (c *checks) deletion(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	k, err := row.DecodeDeletion(value)
+	k, _, err := row.DecodeDeletion(value)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (c *checks) leaving(key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	k, err := row.DecodeDeletion(value)
+	k, _, err := row.DecodeDeletion(value)
 	if err == nil {
 		_, err = c.wantDeleted(id, k)
 	}

@@ -48,7 +48,7 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	if err != nil {
 		return engine.Deletion{}, err
 	}
-	key, err := row.DecodeDeletion(value)
+	key, _, err := row.DecodeDeletion(value)
 	if err != nil {
 		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
 	}

@@ -45,11 +45,11 @@ func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 		return
 	}
 	b.remove(row.AppendLeavingKey(b.key[:0], p.Hour, p.ID))
-	if p.Tombstone != nil {
-		b.removeTrashed(p.Tombstone)
+	if p.Left != nil {
+		b.removeTrashed(&p.Left.Hot)
 	}
-	if p.Tombstone != nil && !p.FreesCode {
-		b.addDeletion(row.HourAt(p.Tombstone.DeletedAtMs), p.ID, p.Key)
+	if p.Left != nil && !p.FreesCode {
+		b.addDeletion(p.Left)
 	}
 }
 

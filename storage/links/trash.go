@@ -38,7 +38,7 @@ func (b *Batch) removeTrashed(tombstone *engine.Hot) {
 
 // addColdNumbers leaves nothing but numbers of the cold record of a deleted link, if it still has one.
 func (b *Batch) addColdNumbers(r *engine.Record) {
-	if r.Cold.Version == 0 {
+	if r.Cold.Code == "" {
 		return
 	}
 	b.key = row.AppendColdKey(b.key[:0], r.Hot.ID)
@@ -49,14 +49,14 @@ func (b *Batch) addColdNumbers(r *engine.Record) {
 // addLeaving writes the row by which a purge finds a link with figures.
 func (b *Batch) addLeaving(hour uint32, id uint64, k engine.Key) {
 	b.key = row.AppendLeavingKey(b.key[:0], hour, id)
-	b.value = row.AppendDeletion(b.value[:0], k)
+	b.value = row.AppendDeletion(b.value[:0], k, 0)
 	kv.Set(b.batch, b.key, b.value)
 }
 
-// addDeletion writes the row by which a purge finds a tombstone.
-func (b *Batch) addDeletion(hour uint32, id uint64, k engine.Key) {
-	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
-	b.value = row.AppendDeletion(b.value[:0], k)
+// addDeletion writes the row by which a purge finds a tombstone, and a new link with its code its version.
+func (b *Batch) addDeletion(r *engine.Record) {
+	b.key = row.AppendByDeletionKey(b.key[:0], row.HourAt(r.Hot.DeletedAtMs), r.Hot.ID)
+	b.value = row.AppendDeletion(b.value[:0], r.Hot.Key, r.Cold.Version)
 	kv.Set(b.batch, b.key, b.value)
 }
 

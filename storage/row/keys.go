@@ -26,7 +26,7 @@ const LayoutVersion = 3
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
 //	│ 23 │ by tag      │ owner 4 · folded tag · 0 · ^link id 8         │ index value              │
-//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the key        │
+//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: key, version   │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	│ 26 │ reuse       │ owner 4 · hash of the target 8 · ^link id 8   │ nothing                  │
 //	│ 27 │ trash       │ owner 4 · ^ms of deletion 8 · ^link id 8      │ hot record as it was     │

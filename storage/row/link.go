@@ -138,23 +138,32 @@ func OwnHot(h *engine.HotView) engine.Hot {
 	}
 }
 
-// AppendDeletion appends the value of a row of the index by deletion.
+// AppendDeletion appends the value of a row of the indexes by deletion. The version of the link is 0 if its cold record
+// is still there, which has it.
 //
-//	┌───────────┬────────┬───────────┐
-//	│ version 1 │ domain │ code      │
-//	└───────────┴────────┴───────────┘
-func AppendDeletion(dst []byte, k engine.Key) []byte {
-	return appendKey(append(dst, deletionVersion), k)
+//	┌───────────┬────────┬───────────┬───────────────────┐
+//	│ version 1 │ domain │ code      │ [version of link] │
+//	└───────────┴────────┴───────────┴───────────────────┘
+func AppendDeletion(dst []byte, k engine.Key, version uint64) []byte {
+	dst = appendKey(append(dst, deletionVersion), k)
+	if version == 0 {
+		return dst
+	}
+	return binary.AppendUvarint(dst, version)
 }
 
-// DecodeDeletion decodes the key of a row of the index by deletion.
-func DecodeDeletion(v []byte) (engine.Key, error) {
+// DecodeDeletion decodes a row of the indexes by deletion.
+func DecodeDeletion(v []byte) (k engine.Key, version uint64, err error) {
 	r := readValue("deletion", v, deletionVersion)
-	k := r.key().Own()
+	k = r.key().Own()
 	if k.Code == "" {
 		r.fail("no code")
 	}
-	return k, r.end()
+	if len(r.rest) > 0 {
+		version = r.uvarint()
+		r.require(version > 0)
+	}
+	return k, version, r.end()
 }
 
 // AppendTrashed appends the value of a row of the trash: what the link was.

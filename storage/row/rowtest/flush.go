@@ -40,6 +40,13 @@ func Deletion(r engine.Record) engine.Mutation {
 	}
 }
 
+// Again is a creation of r with the code of a link that was deleted by Deletion.
+func Again(r, before engine.Record) engine.Mutation {
+	m := Creation(r)
+	m.Replaced = &engine.Record{Hot: Deletion(before).Hot, Cold: before.Cold}
+	return m
+}
+
 // LinkHour is a key of a model of a flush: a link, or an owner, in an hour.
 type LinkHour struct {
 	Hour uint32
