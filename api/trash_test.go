@@ -157,9 +157,11 @@ func TestACodeThatIsTakenAgainPurgesTheLinkInTheTrash(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.member("ann@example.com")
 	for name, take := range map[string]func() reply{
-		"by its owner":  func() reply { return st.callAs(ann, "POST", "/shorten", `{"url":"http://b/","alias":"x"}`) },
-		"by an admin":   func() reply { return st.call("POST", "/shorten", `{"url":"http://b/","alias":"x"}`) },
-		"in a bulk":     func() reply { return itemOf(st.callAs(ann, "POST", "/shorten/bulk", `[{"url":"http://b/","alias":"x"}]`)) },
+		"by its owner": func() reply { return st.callAs(ann, "POST", "/shorten", `{"url":"http://b/","alias":"x"}`) },
+		"by an admin":  func() reply { return st.call("POST", "/shorten", `{"url":"http://b/","alias":"x"}`) },
+		"in a bulk": func() reply {
+			return itemOf(st.callAs(ann, "POST", "/shorten/bulk", `[{"url":"http://b/","alias":"x"}]`))
+		},
 		"by an import":  func() reply { return itemOf(st.call("POST", "/import?owner=2", `[{"url":"http://b/","code":"x"}]`)) },
 		"in other case": func() reply { return st.callAs(ann, "POST", "/shorten", `{"url":"http://b/","alias":"X"}`) },
 	} {

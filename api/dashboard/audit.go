@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/changes"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -29,6 +30,9 @@ type auditView struct {
 	Rows    []auditRow
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
+
+	GiveBack string // where patches of the rows are sent; empty: the list is not of a link that is there
+	Whose    visit.Whose
 }
 
 // An auditSearch is what the log is searched for, as it was typed.
@@ -50,7 +54,14 @@ type auditRow struct {
 	Via     string
 	ByActor string // address of the list of all that the actor did; empty: none
 	OfCode  string // address of the list of all that was done to the link; empty: none
-	Fields  []changes.Field
+	Fields  []auditField
+}
+
+// An auditField is a field that was changed, and the patch that gives the link the value back that it had; empty: none
+// is offered.
+type auditField struct {
+	changes.Field
+	Patch string
 }
 
 // Several reports whether the entry is of several links.
@@ -184,6 +195,8 @@ func (r *request) findSubject(view *auditView) error {
 		switch _, _, ok := visit.FieldErrors(err); {
 		case err == nil:
 			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, all)})
+			view.GiveBack, view.Whose = undo.EditPath(l.Code), all
+			view.offerValues(&l)
 		case !ok:
 			return err
 		}
@@ -201,8 +214,25 @@ func (r *request) findSubject(view *auditView) error {
 	return err
 }
 
+// offerValues offers the values back that a link had before its edits. Earlier entries are of other links that had its
+// code.
+func (v *auditView) offerValues(l *ops.Link) {
+	for i := range v.Rows {
+		row := &v.Rows[i]
+		if row.Action != "link.edited" || row.At.Before(l.CreatedAt) {
+			continue
+		}
+		for j := range row.Fields {
+			row.Fields[j].Patch = string(ops.Restorable(row.Before, row.Fields[j].Name))
+		}
+	}
+}
+
 func auditRowOf(e *ops.AuditEntry) auditRow {
-	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email, Fields: changes.Of(e.Before, e.After)}
+	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email}
+	for _, f := range changes.Of(e.Before, e.After) {
+		row.Fields = append(row.Fields, auditField{Field: f})
+	}
 	switch e.Actor.Via {
 	case "token":
 		row.Via = "with token " + e.Actor.TokenID

@@ -57,7 +57,7 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 func (r *request) deleteLink() error {
 	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (did, error) {
 		err := r.Calls.Delete(r.Caller, code, guard, versions)
-		return did{"The link " + code + " is in the trash.", find.Of(whose, "").Address(), undo.OfDeletion(code, whose)}, err
+		return did{"The link " + code + " is deleted. For 30 days it is in the trash.", find.Of(whose, "").Address(), undo.OfDeletion(code, r.Sent("version"), whose)}, err
 	})
 }
 

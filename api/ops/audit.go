@@ -349,6 +349,25 @@ func Undoing(was, is *Link) (patch json.RawMessage) {
 	return endObject(patch, len(patch) > 0)
 }
 
+// Restorable returns the patch that gives a link the value that a field had before an edit, as an entry shows it; nil:
+// a patch cannot, or the entry does not show all of it.
+func Restorable(before json.RawMessage, name string) (patch json.RawMessage) {
+	var members map[string]json.RawMessage
+	f := fieldNamed[name]
+	if json.Unmarshal(before, &members) != nil || f == nil || f.set == nil || f.write == nil || f.given != nil {
+		return nil
+	}
+	value := members[name]
+	none := Link{}
+	switch shown := f.write(nil, &none); {
+	case value == nil, shown[0] == '[' && value[0] != '[': // only how long it was
+		return nil
+	case f.omitted != nil && bytes.Equal(value, shown):
+		value = []byte("null")
+	}
+	return endObject(appendMember(nil, name, value), true)
+}
+
 // maxAuditedBytes bounds what an entry shows of rules and of a split, so that a page of entries is not much larger than
 // one of links. All tags of a link are shorter.
 const maxAuditedBytes = 4 << 10

@@ -214,9 +214,11 @@ func (c *Calls) Restore(caller account.Caller, code string, w Whose, versions []
 		}
 	}
 	c.o.Wrote("restore", 1, err)
-	switch {
+	switch taken := (engine.TakenError{}); {
 	case errors.Is(err, engine.ErrOwnerGone):
 		return Link{}, engine.ErrNotFound // the trash goes with its user
+	case errors.Is(err, engine.ErrTaken) && !errors.As(err, &taken):
+		return Link{}, problem.New(problem.AliasTaken, "a link that is not deleted has this code")
 	case err != nil:
 		return Link{}, err
 	}

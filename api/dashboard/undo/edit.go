@@ -15,9 +15,10 @@ import (
 // taken back in the history only.
 const maxPatchBytes = 32 << 10
 
-// OfDeletion is what a notice offers after a link was deleted.
-func OfDeletion(code string, whose visit.Whose) visit.Undo {
-	return visit.Undo{Path: RestorePath, Fields: append(whose.Given(), visit.Parameter{Name: "code", Value: code})}
+// OfDeletion is what a notice offers after a version of a link was deleted.
+func OfDeletion(code, version string, whose visit.Whose) visit.Undo {
+	fields := append(whose.Given(), visit.Parameter{Name: "code", Value: code}, visit.Parameter{Name: "version", Value: version})
+	return visit.Undo{Path: RestorePath, Fields: fields}
 }
 
 // EditPath is where a form is sent that gives fields of a link the values that they had.
@@ -29,12 +30,12 @@ func EditPath(code string) string { return linkPath(code, visit.Whose{}) + "/und
 func Edit(
 	r *visit.Request, code string, w ops.Whose, whose visit.Whose, versions []uint64, body jsonbody.Body,
 ) (l ops.Link, u visit.Undo, err error) {
-	before, errBefore := r.Calls.Read(r.Caller, code, w)
-	if l, err = r.Calls.Update(r.Caller, code, w, versions, body); err != nil || errBefore != nil {
-		return l, u, err
+	before, err := r.Calls.Read(r.Caller, code, w)
+	if err == nil {
+		l, err = r.Calls.Update(r.Caller, code, w, versions, body)
 	}
-	if before.Version+1 != l.Version {
-		return l, u, nil
+	if err != nil || before.Version+1 != l.Version {
+		return l, u, err
 	}
 	patch := ops.Undoing(&before, &l)
 	if patch == nil || len(patch) > maxPatchBytes {
@@ -70,7 +71,7 @@ func TakeBack(r *visit.Request) error {
 	case err != nil && (!known || errors.Is(err, engine.ErrNotFound) || len(p.Fields) == 0):
 		return err
 	case err != nil:
-		r.Say("error", "Nothing was undone: "+p.Fields[0].Field+" "+visit.Sentence(p.Fields[0].Message))
+		r.Say("error", "Nothing was undone: "+p.Fields[0].Field+" "+p.Fields[0].Message+".")
 	case u.Path == "":
 		r.Say("info", "Nothing was changed: the link is so already.")
 	default:

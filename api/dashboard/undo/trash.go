@@ -2,7 +2,6 @@ package undo
 
 import (
 	"cmp"
-	"errors"
 	"net/url"
 	"strconv"
 	"time"
@@ -104,23 +103,24 @@ func (v *view) take(r *visit.Request, w visit.Whose, links []ops.Link) error {
 	return nil
 }
 
-// asked returns the link that a form names, and whose it is.
-func asked(r *visit.Request) (code string, w ops.Whose, whose visit.Whose, err error) {
+// asked returns the link that a form names, whose it is, and the version that it had when it was deleted. Without the
+// version, a form about a later deletion would be the same form as one that was sent before.
+func asked(r *visit.Request) (code string, w ops.Whose, whose visit.Whose, versions []uint64, err error) {
 	whose = r.SentWhose()
 	if w, err = r.Asked(whose); err == nil {
 		code, err = ops.NamedCode(r.Sent("code"))
 	}
-	return code, w, whose, err
+	return code, w, whose, []uint64{versionOf(r.Sent("version"))}, err
 }
 
 // Restore is POST /_/links/trash/restore. It shows the link, or the trash again if it was sent from there.
 func Restore(r *visit.Request) error {
-	code, w, whose, err := asked(r)
+	code, w, whose, versions, err := asked(r)
 	if err != nil {
 		return err
 	}
 	return once(r, whose, func() (string, error) {
-		l, err := r.Calls.Restore(r.Caller, code, w, nil)
+		l, err := r.Calls.Restore(r.Caller, code, w, versions)
 		if err != nil {
 			return "", err
 		}
@@ -137,15 +137,15 @@ func Restore(r *visit.Request) error {
 	})
 }
 
-// Purge is POST /_/links/trash/purge: it deletes a link of the trash for good. One that was restored meanwhile has
-// another version.
+// Purge is POST /_/links/trash/purge: it deletes a link of the trash for good, and spares one that was restored
+// meanwhile, which has another version.
 func Purge(r *visit.Request) error {
-	code, w, whose, err := asked(r)
+	code, w, whose, versions, err := asked(r)
 	if err != nil {
 		return err
 	}
 	return once(r, whose, func() (string, error) {
-		err := r.Calls.Purge(r.Caller, code, w, []uint64{versionOf(r.Sent("version"))})
+		err := r.Calls.Purge(r.Caller, code, w, versions)
 		if err == nil {
 			r.Say("done", "The link "+code+" is deleted for good.")
 		}
@@ -169,12 +169,14 @@ func once(r *visit.Request, whose visit.Whose, do func() (page string, err error
 
 // refusal returns why a link of the trash was neither restored nor deleted, if the page should say that.
 func refusal(err error) string {
-	switch {
-	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrVersion):
+	if err == nil {
+		return ""
+	}
+	switch p, _ := problem.Of(err); p.Kind {
+	case problem.NotFound, problem.Precondition:
 		return "That link is not in the trash any more."
-	case errors.Is(err, engine.ErrTaken):
-		p, _ := problem.Of(err)
-		return "The link cannot be restored, because its code was taken again: " + visit.Sentence(p.Detail)
+	case problem.AliasTaken:
+		return "The link cannot be restored: " + p.Detail + "."
 	}
 	return ""
 }
