@@ -194,7 +194,7 @@ func TestHostileUndosChangeNothing(t *testing.T) {
 	expect.Equal(t, st.call("GET", "/links/x", "").body, before, "the link")
 }
 
-// TestAFormerValueIsRestoredInTheHistory restores a title, tags and an expiry, and nothing of an earlier link of the code.
+// TestAFormerValueIsRestoredInTheHistory restores what an edit has changed, and nothing of an earlier link of the code.
 func TestAFormerValueIsRestoredInTheHistory(t *testing.T) {
 	st := newSite(t, nil)
 	b := st.ownFigures()

@@ -148,7 +148,8 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	expect.MustThat(t, maps.Equal(got, want), "index rows: got %q, want %q", got, want)
 }
 
-// wantTrash checks that the trash has exactly those links, and that the cold record of no other deleted link has a text.
+// wantTrash checks that the trash has exactly those links, and that the cold record of no other deleted link has a
+// text.
 func wantTrash(t testing.TB, s *Store, live, trash map[string]engine.Record, deletedAtMs map[string]int64) {
 	t.Helper()
 	want, whole := map[string]string{}, map[uint64]bool{}

@@ -239,8 +239,8 @@ func (c *Client) ResetFigures(ctx context.Context, code string, options ...Optio
 	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/reset", takes: whose | takesVersion}, options)
 }
 
-// Delete moves a link to the trash of its owner, where it is for 30 days: see Restore. Its code stays taken for 90 days,
-// but its former owner may take it again, which purges the link in the trash.
+// Delete moves a link to the trash of its owner, where it is for 30 days: see Restore. Its code stays taken for 90
+// days, but its former owner may take it again, which purges the link in the trash.
 func (c *Client) Delete(ctx context.Context, code string, options ...Option) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: linkPath(code), takes: whose | takesVersion}, options, nil)
 	return err

@@ -168,7 +168,8 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 	return c.counted(c.withVisitors(d)), nil
 }
 
-// Delete moves a link that w admits to the trash of its owner. If versions is not empty, the link must have one of them.
+// Delete moves a link that w admits to the trash of its owner. If versions is not empty, the link must have one of
+// them.
 func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
 	return c.remove(caller, code, w, versions, c.o.Engine.Delete)
 }

@@ -60,8 +60,8 @@ func (ls *Links) tombstoneOf(h *Hot) Hot {
 	return Hot{Key: h.Key, ID: h.ID, Owner: h.Owner, Flags: index.FlagTombstone, DeletedAtMs: ls.now().UnixMilli()}
 }
 
-// Purge deletes a link, or one that is in the trash, such that it cannot be restored. Its code stays taken all the same.
-// Errors: those of Update.
+// Purge deletes a link, or one that is in the trash, such that it cannot be restored. Its code stays taken all the
+// same. Errors: those of Update.
 func (ls *Links) Purge(ctx context.Context, k index.Key, g Guard) error {
 	err := ls.rewrite(ctx, k, g, 0, func(old Record) (Mutation, error) {
 		return Mutation{Hot: ls.tombstoneOf(&old.Hot), Before: &old, Trash: TrashPurged}, nil
@@ -274,9 +274,9 @@ func (l *LinkList) trashPlaces(q *TrashQuery) (found []ownedPlace, more bool, er
 	return found, more, nil
 }
 
-// EmptyTrash purges everything in the trash of a user in all domains, or, with user 0, of all users in a domain, for by,
-// and returns how many links that were. It ends early when ctx is done: ErrOverloaded, and a repeat goes on. Errors:
-// those of Purge.
+// EmptyTrash purges everything in the trash of a user in all domains, or, with user 0, of all users in a domain, for
+// by, and returns how many links that were. It ends early when ctx is done: ErrOverloaded, and a repeat goes on.
+// Errors: those of Purge.
 func (ls *Links) EmptyTrash(ctx context.Context, user uint32, d index.Domain, by *By) (purged uint64, err error) {
 	q := TrashQuery{In: AllIn(d), Limit: moveAtOnce}
 	if user != 0 {

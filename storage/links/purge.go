@@ -67,9 +67,3 @@ func (b *Batch) purgeTally(t *purgedTally, hours []uint32) {
 		b.remove(row.AppendLinkHourKey(b.key[:0], hour, t.id))
 	}
 }
-
-// remove deletes a row whose key was made in b.key.
-func (b *Batch) remove(key []byte) {
-	b.key = key
-	kv.Remove(b.batch, key)
-}

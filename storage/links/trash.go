@@ -12,54 +12,6 @@ import (
 	"shunt/storage/row"
 )
 
-// addDeleted writes the rows of a link that is deleted, beside its tombstone.
-func (b *Batch) addDeleted(m *engine.Mutation) {
-	b.addLeaving(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Key)
-	switch {
-	case m.Trash == engine.TrashPurged:
-		b.removeTrashed(&m.Hot)
-		b.addColdNumbers(m.Before)
-	case m.Before != nil:
-		b.key = row.AppendTrashKey(b.key[:0], m.Hot.Owner, placeOf(&m.Hot))
-		b.value = row.AppendTrashed(b.value[:0], &m.Before.Hot)
-		kv.Set(b.batch, b.key, b.value)
-	}
-}
-
-// placeOf returns the place in the trash of the link that has a tombstone.
-func placeOf(tombstone *engine.Hot) engine.TrashPlace {
-	return engine.TrashPlace{DeletedAtMs: tombstone.DeletedAtMs, ID: tombstone.ID}
-}
-
-// removeTrashed takes the link that has a tombstone out of the trash, if it is there.
-func (b *Batch) removeTrashed(tombstone *engine.Hot) {
-	b.remove(row.AppendTrashKey(b.key[:0], tombstone.Owner, placeOf(tombstone)))
-}
-
-// addColdNumbers leaves nothing but numbers of the cold record of a deleted link, if it still has one.
-func (b *Batch) addColdNumbers(r *engine.Record) {
-	if r.Cold.Code == "" {
-		return
-	}
-	b.key = row.AppendColdKey(b.key[:0], r.Hot.ID)
-	b.value = row.AppendColdNumbers(b.value[:0], &r.Cold)
-	kv.Set(b.batch, b.key, b.value)
-}
-
-// addLeaving writes the row by which a purge finds a link with figures.
-func (b *Batch) addLeaving(hour uint32, id uint64, k engine.Key) {
-	b.key = row.AppendLeavingKey(b.key[:0], hour, id)
-	b.value = row.AppendDeletion(b.value[:0], k, 0)
-	kv.Set(b.batch, b.key, b.value)
-}
-
-// addDeletion writes the row by which a purge finds a tombstone, and a new link with its code its version.
-func (b *Batch) addDeletion(r *engine.Record) {
-	b.key = row.AppendByDeletionKey(b.key[:0], row.HourAt(r.Hot.DeletedAtMs), r.Hot.ID)
-	b.value = row.AppendDeletion(b.value[:0], r.Hot.Key, r.Cold.Version)
-	kv.Set(b.batch, b.key, b.value)
-}
-
 // ReadTrashed implements engine.Store.
 func (l *Links) ReadTrashed(owner uint32, at engine.TrashPlace) (engine.Record, error) {
 	snapshot := l.db.NewSnapshot()

@@ -89,8 +89,8 @@ func appendShown(dst []byte, c engine.Cold) []byte {
 	return AppendCold(dst, &c)
 }
 
-// AppendColdNumbers appends what is left of a cold record whose link cannot be restored any more, until its figures go: no
-// text.
+// AppendColdNumbers appends what is left of a cold record whose link cannot be restored any more, until its figures
+// go: no text.
 func AppendColdNumbers(dst []byte, c *engine.Cold) []byte {
 	return AppendCold(dst, &engine.Cold{
 		Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, ImportedHits: c.ImportedHits,

@@ -24,8 +24,8 @@ func OfDeletion(code, version string, whose visit.Whose) visit.Undo {
 // EditPath is where a form is sent that gives fields of a link the values that they had.
 func EditPath(code string) string { return linkPath(code, visit.Whose{}) + "/undo" }
 
-// Edit updates a link as ops.Calls.Update does, and returns what a notice offers: to give it the values back that it had.
-// There is none if nothing was changed, and if others have changed the link at the same time; a password cannot be
+// Edit updates a link as ops.Calls.Update does, and returns what a notice offers: to give it the values back that it
+// had. There is none if nothing was changed, and if others have changed the link at the same time; a password cannot be
 // given back.
 func Edit(
 	r *visit.Request, code string, w ops.Whose, whose visit.Whose, versions []uint64, body jsonbody.Body,
