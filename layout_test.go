@@ -171,7 +171,7 @@ var rooms = map[string]room{
 	},
 	"api/dashboard/apps":    {knows: []string{"api/account", "api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
-	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
+	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard", "api/dashboard/undo"}},
 	"api/dashboard/palette": {knows: []string{"api/dashboard/visit", "api/ops"}, users: []string{"api/dashboard"}},
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},

@@ -23,9 +23,9 @@ import (
 //
 // The flush goroutine purges, after flush and roll-up, in two stages. TrashDays after its deletion a link loses all
 // that is its own, figures included, and leaves the trash if it is still there (trash.go): its tombstone is left.
-// TombstoneDays after its deletion that goes, too. Once an hour the goroutine goes through the store's deletions of each
-// stage that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock
-// that was ahead has left. It takes the code's lock like any writer: so it and a create have one order, and
+// TombstoneDays after its deletion that goes, too. Once an hour the goroutine goes through the store's deletions of
+// each stage that are old enough by the wall clock, the oldest first, and then through those of the future, which a
+// clock that was ahead has left. It takes the code's lock like any writer: so it and a create have one order, and
 // it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
 // deletions too: to a purge, its code is another link's. The invariants:
 //
