@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/ops"
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -300,4 +302,28 @@ func TestAfter30DaysNothingOfALinkIsLeftButItsCode(t *testing.T) {
 	r := st.callAs(ann, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`)
 	r.need(t, "by the former owner", 201)
 	expect.Equal(t, field(t, r.body, "hits"), "0", "hits")
+}
+
+// TestAStreamEndsAtOnceWhenItsLinkIsGone watches a link that is deleted and restored, and one that is given away.
+func TestAStreamEndsAtOnceWhenItsLinkIsGone(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	token := st.issue(account.CallerOf(ann), everyMemberScope...)
+	st.callAs(token, "POST", "/shorten", `{"url":"http://a/","alias":"x"}`).need(t, "", 201)
+	st.get("/x", browser)
+	caller := account.CallerOf(ann)
+	w, err := st.calls.Watch(caller, "x", ops.Whose{User: ann.ID, Every: true})
+	expect.NoError(t, err)
+	want := func(what, want string) {
+		t.Helper()
+		hits, err := st.calls.Hits(caller, w)
+		expect.Equal(t, fmt.Sprint(hits, " ", err), want, what)
+	}
+	want("at first", "1 <nil>")
+	st.callAs(token, "DELETE", "/links/x", "").need(t, "", 204)
+	want("deleted", "0 "+engine.ErrNotFound.Error())
+	st.callAs(token, "POST", "/links/x/restore", "").need(t, "", 200)
+	want("restored", "1 <nil>")
+	st.call("PATCH", fmt.Sprintf("/links/x?owner=%d", ann.ID), `{"owner":1}`).need(t, "", 200)
+	want("given away", "0 "+engine.ErrNotFound.Error())
 }
