@@ -121,6 +121,22 @@ func TestTheTrashIsItsOwners(t *testing.T) {
 	expect.Slices(t, st.trashOf(ann, ""), []string{"code2"}, "after a purge")
 }
 
+// A line of the trash is no line of an export: it would be imported as a link that works.
+func TestALineOfTheTrashIsNotImported(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"http://a/","alias":"x"}`)
+	st.call("DELETE", "/links/x", "").need(t, "", 204)
+	var page struct{ Data []json.RawMessage }
+	expect.OK(t, json.Unmarshal([]byte(st.call("GET", "/links?state=deleted", "").body), &page))
+	itemOf(st.call("POST", "/import", "["+string(page.Data[0])+"]")).expect(t, "the line", fieldsOf("deleted_at:unknown"))
+	for _, method := range []string{"POST /shorten", "PATCH /links/y"} {
+		st.call("POST", "/shorten", `{"url":"http://a/","alias":"y"}`)
+		m, path, _ := strings.Cut(method, " ")
+		st.call(m, path, `{"url":"http://a/","deleted_at":"2026-01-01T00:00:00Z"}`).expect(t, method, 422, fieldsOf("deleted_at:unknown"))
+	}
+	expect.Slices(t, st.trashOf(st.token, ""), []string{"x"}, "the trash")
+}
+
 // TestTheTrashIsListedInPages has deletions come between two pages.
 func TestTheTrashIsListedInPages(t *testing.T) {
 	st := newSite(t, nil)
