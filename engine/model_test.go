@@ -519,7 +519,7 @@ func (m *model) checkTrash(rt *rapid.T) {
 				want[code] = fmt.Sprintf("%q %q %v v%d %d hits deleted at %d", l.target, l.title, l.tags, l.version, l.hits, l.deletedAtMs)
 			}
 		}
-		page, err := m.e.ListTrash(context.Background(), engine.TrashQuery{In: engine.OwnerRange{First: owner, Last: owner}, Limit: engine.MaxListed})
+		page, err := m.e.ListTrash(context.Background(), engine.TrashQuery{In: engine.OwnerRange{First: owner, Last: owner}, Limit: engine.MaxListed}, atOnce)
 		expect.MustThat(rt, err == nil && page.Next == nil, "trash of %d: %v, and goes on at %v", owner, err, page.Next)
 		last := time.Time{}
 		got := map[string]string{}

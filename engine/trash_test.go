@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,9 @@ func restored(e *testEngine, code string, owner uint32) error {
 	return expect.Err(e.Restore(context.Background(), keyOf(code), engine.Guard{Owner: owner}))
 }
 
+// atOnce does a step at once.
+func atOnce(step func() error) error { return step() }
+
 // wantSound checks the store, whose mutations must all have ended.
 func (e *testEngine) wantSound(t *testing.T) {
 	t.Helper()
@@ -36,7 +40,7 @@ func (e *testEngine) wantSound(t *testing.T) {
 func (e *testEngine) trashed(t *testing.T, q engine.TrashQuery) (codes []string) {
 	t.Helper()
 	for q.Limit = 2; ; {
-		page, err := e.ListTrash(context.Background(), q)
+		page, err := e.ListTrash(context.Background(), q, atOnce)
 		expect.OK(t, err)
 		expect.That(t, len(page.Links) <= 2, "a page of %d", len(page.Links))
 		for _, d := range page.Links {
@@ -351,4 +355,32 @@ func TestALinkInTheTrashTakesNoMoreMemoryThanATombstone(t *testing.T) {
 	kept, purged := sizes[false], sizes[true]
 	expect.That(t, kept.Tombstones == 2000 && kept.GarbageBytes == purged.GarbageBytes && kept.IndexBytes == purged.IndexBytes,
 		"got %+v, and after purges %+v", kept, purged)
+}
+
+// TestAPageOfTheTrashEndsWhenItIsLarge has targets of 8 KiB: a page of all would have 2.4 MB.
+func TestAPageOfTheTrashEndsWhenItIsLarge(t *testing.T) {
+	e, _ := atClock(t, -1)
+	const links = 300
+	target := "https://x.example/" + strings.Repeat("x", engine.MaxTargetBytes-18)
+	for i := range links {
+		code := fmt.Sprintf("code%03d", i)
+		e.make(t, engine.Draft{Alias: code, Owner: 1, Target: target})
+		e.delete(t, code)
+	}
+	seen, pages := map[string]bool{}, 0
+	for q := (engine.TrashQuery{In: engine.AllOwners, Limit: engine.MaxListed}); ; pages++ {
+		page, err := e.ListTrash(context.Background(), q, atOnce)
+		expect.MustThat(t, err == nil && len(page.Links)*len(target) < 2<<20, "a page of %d links, %v", len(page.Links), err)
+		for _, d := range page.Links {
+			expect.That(t, !seen[d.Code], "%s comes twice", d.Code)
+			seen[d.Code] = true
+		}
+		if q.After = page.Next; q.After == nil {
+			break
+		}
+	}
+	expect.That(t, len(seen) == links && pages >= 1, "%d links on %d pages", len(seen), pages+1)
+	refused := errors.New("no turn")
+	_, err := e.ListTrash(context.Background(), engine.TrashQuery{In: engine.AllOwners, Limit: 9}, func(func() error) error { return refused })
+	expect.Error(t, err, refused, "without a turn")
 }

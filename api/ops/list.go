@@ -394,13 +394,12 @@ func (c *Calls) listTrash(caller account.Caller, q ListQuery, write func(Page) e
 		}
 		asked.After = &after
 	}
-	return c.InTurn(caller, func() error {
-		page, err := c.o.Engine.ListTrash(context.Background(), asked)
-		if err != nil {
-			return err
-		}
-		return write(c.page(&q, page))
-	})
+	turn := c.turns(caller)
+	page, err := c.o.Engine.ListTrash(context.Background(), asked, turn)
+	if err != nil {
+		return err
+	}
+	return turn(func() error { return write(c.page(&q, page)) })
 }
 
 func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {

@@ -194,40 +194,51 @@ type TrashQuery struct {
 	Limit int               // at least 1
 }
 
-// ListTrash returns a page of what is in the trash. The state of all is StateDeleted. It looks at every owner in the
-// range that has anything there. Errors: ErrLoading, ErrOverloaded.
-func (ls *Links) ListTrash(ctx context.Context, q TrashQuery) (page LinkPage, err error) {
+// ListTrash returns a page of what is in the trash, in steps, each within a call of turn; all read the same moment. The
+// state of all links is StateDeleted. It looks at every owner in the range that has anything there. Errors: ErrLoading,
+// ErrOverloaded, and those of turn.
+func (ls *Links) ListTrash(ctx context.Context, q TrashQuery, turn func(step func() error) error) (page LinkPage, err error) {
 	l, err := ls.OpenList(ctx)
 	if err != nil {
 		return LinkPage{}, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	places, more, err := l.trashPlaces(&q)
+	places, more, err := l.trashPlaces(&q, turn)
 	if err != nil {
 		return LinkPage{}, fmt.Errorf("listing deleted links: %w", err)
 	}
-	if len(places) == 0 { // no hits are shown, so none need to be folded
-		return LinkPage{}, nil
+	for len(places) > 0 && page.sizeBytes < maxListBytes {
+		n := min(len(places), listStepLinks)
+		if err := turn(func() error { return l.trashed(ctx, &page, places[:n]) }); err != nil {
+			return LinkPage{}, fmt.Errorf("reading deleted links: %w", err)
+		}
+		last := places[n-1].place()
+		if places = places[n:]; more || len(places) > 0 {
+			page.Next = &last
+		} else {
+			page.Next = nil
+		}
 	}
+	return page, nil
+}
+
+// trashed appends the links of places to a page.
+func (l *LinkList) trashed(ctx context.Context, page *LinkPage, places []ownedPlace) error {
+	ls := l.links
 	if err := ls.hits.FoldNow(ctx); err != nil {
-		return LinkPage{}, err
+		return err
 	}
-	for i, p := range places {
+	for _, p := range places {
 		rec, err := l.listing.ReadTrashed(p.owner, p.TrashPlace)
 		if err != nil {
-			return LinkPage{}, fmt.Errorf("deleted link %d: %w", p.ID, errNotAsListed(err))
+			return fmt.Errorf("link %d: %w", p.ID, errNotAsListed(err))
 		}
 		d := detailOf(&rec, ls.index.Hits(p.ID), ls.now())
 		d.State, d.DeletedAt = StateDeleted, time.UnixMilli(p.DeletedAtMs).UTC()
 		page.Links = append(page.Links, d)
 		page.sizeBytes += rec.listedBytes()
-		if full := page.sizeBytes >= maxListBytes; full && i < len(places)-1 || more && i == len(places)-1 {
-			next := p.place()
-			page.Next = &next
-			break
-		}
 	}
-	return page, nil
+	return nil
 }
 
 // ownedPlace is a place in the trash of an owner.
@@ -238,40 +249,55 @@ type ownedPlace struct {
 
 func (p ownedPlace) compare(other ownedPlace) int { return p.place().Compare(other.place()) }
 
+// ownersAtOnce is how many owners are looked at in a step: a millisecond, if each has a page.
+const ownersAtOnce = 16
+
 // trashPlaces returns the places of a page, and whether there are more behind them. It keeps some more than it returns,
 // however many owners there are.
-func (l *LinkList) trashPlaces(q *TrashQuery) (found []ownedPlace, more bool, err error) {
-	owners, err := l.listing.TrashOwners(q.In, q.User)
-	if err != nil {
+func (l *LinkList) trashPlaces(q *TrashQuery, turn func(step func() error) error) (found []ownedPlace, more bool, err error) {
+	var owners []uint32
+	if err := turn(func() (err error) { owners, err = l.listing.TrashOwners(q.In, q.User); return err }); err != nil {
 		return nil, false, err
 	}
+	if q.May != nil {
+		owners = slices.DeleteFunc(owners, func(owner uint32) bool { return !q.May(owner) })
+	}
+	for some := range slices.Chunk(owners, ownersAtOnce) {
+		err := turn(func() error {
+			for _, owner := range some {
+				if found, err = l.appendTrash(found, q, owner); err != nil {
+					return err
+				}
+				slices.SortFunc(found, ownedPlace.compare)
+				if len(found) > q.Limit {
+					found, more = found[:q.Limit], true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return found, more, nil
+}
+
+// appendTrash appends the first places in the trash of an owner, one more than the page has.
+func (l *LinkList) appendTrash(found []ownedPlace, q *TrashQuery, owner uint32) ([]ownedPlace, error) {
 	var after *TrashPlace
 	if q.After != nil {
 		p := trashPlaceOf(*q.After)
 		after = &p
 	}
-	for _, owner := range owners {
-		if q.May != nil && !q.May(owner) {
-			continue
-		}
-		taken := 0
-		err := l.listing.TrashPlaces(owner, after, func(p TrashPlace) bool {
-			if !l.links.inTrash(p.DeletedAtMs) {
-				return true // it goes soon
-			}
+	left := q.Limit + 1
+	err := l.listing.TrashPlaces(owner, after, func(p TrashPlace) bool {
+		if l.links.inTrash(p.DeletedAtMs) { // else it leaves soon
 			found = append(found, ownedPlace{p, owner})
-			taken++
-			return taken <= q.Limit
-		})
-		if err != nil {
-			return nil, false, err
+			left--
 		}
-		slices.SortFunc(found, ownedPlace.compare)
-		if len(found) > q.Limit {
-			found, more = found[:q.Limit], true
-		}
-	}
-	return found, more, nil
+		return left > 0
+	})
+	return found, err
 }
 
 // EmptyTrash purges everything in the trash of a user in all domains, or, with user 0, of all users in a domain, for
@@ -317,7 +343,7 @@ func (ls *Links) trashedKeys(ctx context.Context, q *TrashQuery) (keys []index.K
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	places, _, err := l.trashPlaces(q)
+	places, _, err := l.trashPlaces(q, func(step func() error) error { return step() })
 	for i := 0; i < len(places) && err == nil; i++ {
 		var rec Record
 		rec, err = l.listing.ReadTrashed(places[i].owner, places[i].TrashPlace)
