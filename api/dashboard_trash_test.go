@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,23 +209,30 @@ func TestAFormerValueIsRestoredInTheHistory(t *testing.T) {
 	b.open("/_/audit").want("second")
 	expect.Equal(t, len(b.open("/_/audit").forms(undoPath)), 0, "forms in the log of everything")
 	page := b.open("/_/audit?code=x")
-	offered := map[string]string{}
+	var offered []string
 	for _, f := range page.forms(undoPath) {
-		patch := f.values.Get("patch")
-		name, _, _ := strings.Cut(strings.TrimPrefix(patch, `{"`), `"`)
-		offered[name] = patch
+		offered = append(offered, f.values.Get("field"))
 		b.follow(f).want("The link has the former values again.", "Undo")
 	}
-	for name, patch := range map[string]string{
-		"title": `{"title":"first"}`, "tags": `{"tags":["a, b","c"]}`, "expires_at": `{"expires_at":null}`, "card": `{"card":null}`,
-		"rules": `{"rules":[{"url":"https://r.example/","conditions":[{"type":"device","match_key":null,"match_value":"ios"}],"target":2}]}`,
-	} {
-		expect.Equal(t, offered[name], patch, name)
-	}
-	expect.Equal(t, len(offered), 5, "values that are offered: %v", offered)
+	slices.Sort(offered)
+	expect.Slices(t, offered, []string{"card", "expires_at", "rules", "tags", "title"}, "values that are offered")
 	r := st.call("GET", "/links/x", "")
 	for name, want := range map[string]string{"title": `"first"`, "tags": `["a, b","c"]`, "expires_at": "null", "card": ""} {
 		expect.Equal(t, field(t, r.body, name), want, name)
 	}
-	b.follow(page.forms(undoPath)[0]).want("Nothing was changed: the link is so already.")
+	expect.Contains(t, r.body, `"rules":[{"url":"https://r.example/"`)
+	form := page.forms(undoPath)[0]
+	b.follow(form).want("Nothing was changed: the link is so already.")
+	entry := form.values.Get("entry")
+	for name, pairs := range map[string][]string{
+		"no entry": {"entry", "1"}, "no number": {"entry", "x"}, "the last number": {"entry", "18446744073709551615"}, "the next entry": {"entry", entry[:len(entry)-1] + "9"},
+		"a field that did not change": {"field", "note"}, "a field that nobody can set": {"field", "hits"}, "the owner": {"field", "owner"}, "no field": {"field", ""},
+	} {
+		b.submit(form.with(pairs...)).expect(t, name, 404)
+	}
+	st.shorten(`{"url":"https://b.example/","alias":"y"}`)
+	b.post("/_/link/y/undo", formType, form.values.Encode()).expect(t, "an entry of another link", 404)
+	ann := st.browseAs("ann@example.com", account.RoleMember)
+	ann.follow(ann.open("/_/links").form("/_/links").with("url", "https://a.example/", "alias", "anns"))
+	ann.post("/_/link/anns/undo", formType, form.with("owner-", "").values.Encode()).expect(t, "a member", 404)
 }

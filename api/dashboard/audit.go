@@ -31,7 +31,7 @@ type auditView struct {
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
 
-	GiveBack string // where patches of the rows are sent; empty: the list is not of a link that is there
+	GiveBack string // where the forms of the rows are sent; empty: the list is not of a link that is there
 	Whose    visit.Whose
 }
 
@@ -57,11 +57,10 @@ type auditRow struct {
 	Fields  []auditField
 }
 
-// An auditField is a field that was changed, and the patch that gives the link the value back that it had; empty: none
-// is offered.
+// An auditField is a field that was changed.
 type auditField struct {
 	changes.Field
-	Patch string
+	Restorable bool // the link that the page is of can get the value back that it had
 }
 
 // Several reports whether the entry is of several links.
@@ -223,7 +222,7 @@ func (v *auditView) offerValues(l *ops.Link) {
 			continue
 		}
 		for j := range row.Fields {
-			row.Fields[j].Patch = string(ops.Restorable(row.Before, row.Fields[j].Name))
+			row.Fields[j].Restorable = ops.Restorable(row.Before, row.Fields[j].Name) != nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"errors"
+	"math"
 	"strconv"
 
 	"shunt/api/dashboard/visit"
@@ -46,8 +47,8 @@ func Edit(
 	return l, u, nil
 }
 
-// TakeBack is POST /_/link/{code}/undo: it gives fields of a link the values that they had. With a version, nobody must
-// have changed the link since.
+// TakeBack is POST /_/link/{code}/undo: it gives a link a value back that it had before an edit, which an entry of the
+// audit log has, or else the values of the form. With a version, nobody must have changed the link since.
 func TakeBack(r *visit.Request) error {
 	whose := r.SentWhose()
 	w, err := r.Asked(whose)
@@ -58,17 +59,53 @@ func TakeBack(r *visit.Request) error {
 	if err != nil {
 		return err
 	}
+	patch := []byte(r.Sent("patch"))
+	if entry := r.Sent("entry"); entry != "" {
+		if patch, err = formerValue(r, code, w, entry); err != nil {
+			return err
+		}
+	}
 	var versions []uint64
 	if text := r.Sent("version"); text != "" {
 		versions = []uint64{versionOf(text)}
 	}
-	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(r.Sent("patch"))}
-	_, u, err := Edit(r, code, w, whose, versions, body)
-	page := linkPath(code, whose)
+	_, u, err := Edit(r, code, w, whose, versions, jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: patch})
+	return said(r, u, err, linkPath(code, whose))
+}
+
+// formerValue returns the patch that gives a link the value back that a field had before an entry of the audit log.
+func formerValue(r *visit.Request, code string, w ops.Whose, entry string) ([]byte, error) {
+	if !r.Admin() {
+		return nil, r.Missing()
+	}
+	id, err := strconv.ParseUint(entry, 10, 64)
+	if err != nil || id == math.MaxUint64 {
+		return nil, errNoEntry
+	}
+	var page ops.AuditPage
+	err = r.Heavily(func() (err error) {
+		page, err = r.Calls.Audit(r.Caller, ops.AuditQuery{Code: code, Domain: w.Domain, Before: id + 1, Limit: 1})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range page.Data {
+		if patch := ops.Restorable(e.Before, r.Sent("field")); patch != nil && e.ID == entry && e.Action == "link.edited" {
+			return patch, nil
+		}
+	}
+	return nil, errNoEntry
+}
+
+var errNoEntry = problem.New(problem.NotFound, "the audit log has no such value of the link")
+
+// said says what has come of an edit that took something back, and goes to the link.
+func said(r *visit.Request, u visit.Undo, err error, page string) error {
 	switch p, known := problem.Of(err); {
 	case errors.Is(err, engine.ErrVersion):
 		r.Say("warning", "Nothing was undone, because the link was changed again meanwhile. Look at it first.")
-	case err != nil && (!known || errors.Is(err, engine.ErrNotFound) || len(p.Fields) == 0):
+	case err != nil && (!known || len(p.Fields) == 0):
 		return err
 	case err != nil:
 		r.Say("error", "Nothing was undone: "+p.Fields[0].Field+" "+p.Fields[0].Message+".")
