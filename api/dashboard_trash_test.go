@@ -43,6 +43,7 @@ func TestADeletionIsUndoneOnAPage(t *testing.T) {
 	remove("y")
 	remove("z")
 	b.open("/_/links").want("Trash")
+	expect.Equal(t, b.open("/_/go?q=restore").link("Trash"), trashPath, "the trash by words")
 	list := b.open(trashPath)
 	list.want("Ty", "example.com/y", "Tz", "Restore", "This cannot be undone.", "until")
 	var ofY, ofZ []*htmlForm

@@ -32,7 +32,8 @@ type form struct {
 	fields string // URL-encoded; parsed, 48 KiB of empty fields would take megabytes
 }
 
-// Limits of what is kept in memory for the next page of a session: 12 MiB of forms in all.
+// Limits of what is kept in memory for the next page of a session: 12 MiB of forms in all, and 8 MiB of what a notice
+// needs to take back an edit (package undo).
 const (
 	maxKept      = 256
 	maxKeptUser  = 16       // sessions of one user, so that nobody can push out what is kept for others
