@@ -322,6 +322,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
 	expect.Error(t, e.takes("mine", 2), engine.ErrTaken)
+	expect.Slices(t, e.trashed(t, engine.TrashQuery{In: engine.AllOwners}), []string{"mine"}, "the trash")
 	rec, err := e.gate.ReadRecord(keyOf("mine"))
 	expect.That(t, err == nil && rec.Hot.Flags&engine.FlagTombstone != 0, "in the store: got %+v, %v, want a tombstone", rec, err)
 }

@@ -384,3 +384,14 @@ func TestAPageOfTheTrashEndsWhenItIsLarge(t *testing.T) {
 	_, err := e.ListTrash(context.Background(), engine.TrashQuery{In: engine.AllOwners, Limit: 9}, func(func() error) error { return refused })
 	expect.Error(t, err, refused, "without a turn")
 }
+
+// TestAServerThatWasOffEmptiesNoTrash has a store that nobody opens for a year, and then runs for some hours.
+func TestAServerThatWasOffEmptiesNoTrash(t *testing.T) {
+	w := newWrongClock(t, engine.Options{})
+	w.hit(0, 1)
+	expect.OK(t, w.e.Delete(context.Background(), keyOf("link0"), engine.Guard{AnyOwner: true}))
+	w.restart(false, 365*24*time.Hour)
+	w.run(2 * time.Hour)
+	d, err := w.e.Restore(context.Background(), keyOf("link0"), engine.Guard{AnyOwner: true})
+	expect.That(t, err == nil && d.Hits == 1, "restored after a year in which nothing ran: %+v, %v", d, err)
+}
