@@ -147,6 +147,7 @@ func TestAFormOfSelectedLinksIsChecked(t *testing.T) {
 	b.post(changePath, formType, "do=export&code=l1").expect(t, "no change", 400)
 	b.post(changePath, formType, "do=delete").expect(t, "no links", 400)
 	b.post(changePath, formType, "do=delete&all=true&owner=all").expect(t, "the links of all", 403)
+	b.post(changePath, formType, "do=disable&all=true&state=deleted").expect(t, "links in the trash", 422)
 	expect.Equal(t, strings.Count(listedOn(b.open("/_/links")), " "), 6, "links")
 
 	for _, codes := range [][]string{{"l1"}, {"l1", "l2", "l3", "l4", "l5", "l6"}} {
