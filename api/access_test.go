@@ -43,7 +43,15 @@ PATCH /links/{code}                        200   404   404   403    401     401 
 PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403  403    403
 POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403  403    403
 POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403  403    403
+POST /links/{deleted}/restore             200   404   404   403    401     401     401  401       200  404   403  403    403
+POST /links/{deleted}/restore?owner=all   403   403   200   403    401     401     401  401       403  403   403  403    403
+DELETE /links/{deleted}?purge=true        204   404   404   403    401     401     401  401       204  404   403  403    403
+GET /links/{deleted}                      404   404   404   404    401     401     401  401       404  404   403  404    404
+GET /links?state=deleted                  200   200   200   200    401     401     401  401       200  200   403  200    200
+GET /links?state=deleted&owner=all        403   403   200   403    401     401     401  401       403  403   403  200    200
+GET /links?state=deleted&owner={owner}    403   403   200   403    401     401     401  401       403  403   403  200    200
 DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403  403    403
+DELETE /links/{code}?purge=true           204   404   404   403    401     401     401  401       204  404   403  403    403
 DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403  403    403
 GET /tags                                 200   200   200   200    401     401     401  401       200  200   403  200    200
 GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403   403  200    200
@@ -58,13 +66,6 @@ GET /stats/{code}/live                    200   404   404   200    401     401  
 GET /stats/{code}/live?owner={owner}      403   403   200   403    401     401     401  401       403  403   403  200    200
 GET /stats                                200   200   200   200    401     401     401  401       200  200   403  200    200
 GET /stats?owner={owner}                  403   403   200   403    401     401     401  401       403  403   403  200    200
-GET /folders                              200 200 200 200 401 401 401 401 200 200 403 200 200
-GET /folders?owner=all                    403 403 200 403 401 401 401 401 403 403 403 200 200
-POST /folders                             201 201 201 403 401 401 401 401 201 201 403 403 403
-GET /folders/{folder}                     200 404 200 200 401 401 401 401 200 404 403 200 200
-PATCH /folders/{folder}                   200 404 200 403 401 401 401 401 200 404 403 403 403
-DELETE /folders/{folder}                  204 404 204 403 401 401 401 401 204 404 403 403 403
-GET /links?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
 GET /domains                              200   200   200   200    401     401     401  401       200  200   403  200    200
 POST /domains                             403   403   201   403    401     401     401  401       403  403   403  403    403
 GET /domains/{host}                       200   200   200   200    401     401     401  401       200  200   403  200    200
@@ -79,16 +80,23 @@ GET /audit                                403   403   200   403    401     401  
 GET /tokens                               200   200   200   403    401     401     401  401       200  200   403  403    200
 POST /tokens                              201   201   201   403    401     401     401  401       201  201   403  403    201
 DELETE /tokens/{token}                    204   404   404   403    401     401     401  401       204  404   403  403    404
-GET /tokens?owner=all                     403 403 200 403 401 401 401 401 403 403 403 403 403
-GET /tokens?owner={owner}                 403 403 200 403 401 401 401 401 403 403 403 403 403
-DELETE /tokens/{token}?owner=all          403 403 204 403 401 401 401 401 403 403 403 403 403
-DELETE /tokens/{token}?owner={owner}      403 403 204 403 401 401 401 401 403 403 403 403 403
-DELETE /tokens/{token}?owner={other}      403 403 404 403 401 401 401 401 403 403 403 403 403
 GET /me                                   200   200   200   200    401     401     401  401       200  200   403  200    200
 GET /users                                403   403   200   403    401     401     401  401       403  403   403  403    403
 POST /users                               403   403   201   403    401     401     401  401       403  403   403  403    403
 PATCH /users/{user}                       403   403   200   403    401     401     401  401       403  403   403  403    403
 DELETE /users/{user}                      403   403   204   403    401     401     401  401       403  403   403  403    403
+GET /folders                              200 200 200 200 401 401 401 401 200 200 403 200 200
+GET /folders?owner=all                    403 403 200 403 401 401 401 401 403 403 403 200 200
+POST /folders                             201 201 201 403 401 401 401 401 201 201 403 403 403
+GET /folders/{folder}                     200 404 200 200 401 401 401 401 200 404 403 200 200
+PATCH /folders/{folder}                   200 404 200 403 401 401 401 401 200 404 403 403 403
+DELETE /folders/{folder}                  204 404 204 403 401 401 401 401 204 404 403 403 403
+GET /links?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
+GET /tokens?owner=all                     403 403 200 403 401 401 401 401 403 403 403 403 403
+GET /tokens?owner={owner}                 403 403 200 403 401 401 401 401 403 403 403 403 403
+DELETE /tokens/{token}?owner=all          403 403 204 403 401 401 401 401 403 403 403 403 403
+DELETE /tokens/{token}?owner={owner}      403 403 204 403 401 401 401 401 403 403 403 403 403
+DELETE /tokens/{token}?owner={other}      403 403 404 403 401 401 401 401 403 403 403 403 403
 POST /session                             200   200   200   200    200     200     200  200       200  200   200  200    200
 DELETE /session                           204   204   204   204    204     204     204  204       204  204   204  204    204
 GET /openapi.json                         200   200   200   200    200     200     200  200       200  200   200  200    200
@@ -189,6 +197,12 @@ func (a *access) fresh(path string) (there, missing string) {
 		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
 		replace("{code}", "code"+n, "none"+n)
 	}
+	if strings.Contains(path, "{deleted}") {
+		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
+		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
+		a.as(a.lines["owner"], "DELETE", "/links/code"+n, "").need(a.t, "", 204)
+		replace("{deleted}", "code"+n, "none"+n)
+	}
 	if strings.Contains(path, "{tag}") {
 		body := fmt.Sprintf(`{"url":"%s","tags":["secret tag%s"]}`, secretTarget, n)
 		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
@@ -246,7 +260,7 @@ func eachAccess(fn func(request, column string, status int)) {
 // routeOf returns the endpoint that a request of the table is for.
 func routeOf(request string) string {
 	route, _, _ := strings.Cut(request, "?")
-	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}").Replace(route)
+	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}", "{deleted}", "{code}").Replace(route)
 }
 
 func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {

@@ -212,18 +212,26 @@ func (f *htmlForm) with(pairs ...string) *htmlForm {
 	return filled
 }
 
-// form returns the form that is sent to action.
+// form returns the first form that is sent to action.
 func (p *shown) form(action string) *htmlForm {
 	p.t.Helper()
+	all := p.forms(action)
+	if len(all) == 0 {
+		p.t.Fatalf("%s: no form is sent to %s:\n%s", p.path, action, p.body)
+	}
+	return all[0]
+}
+
+// forms returns all forms that are sent to action.
+func (p *shown) forms(action string) (all []*htmlForm) {
 	for n := range p.doc.Descendants() {
 		if n.Data == "form" && n.Type == html.ElementNode && attribute(n, "action") == action {
 			f := &htmlForm{action, make(url.Values)}
 			f.addAll(n)
-			return f
+			all = append(all, f)
 		}
 	}
-	p.t.Fatalf("%s: no form is sent to %s:\n%s", p.path, action, p.body)
-	return nil
+	return all
 }
 
 // addAll adds the values of the fields below n.

@@ -84,6 +84,13 @@ func TestAnEditKeepsTheFolder(t *testing.T) {
 	ed.follow(form.with("title", "T")).want("The link is saved.")
 	l := st.as1("ed", "GET", "/links/z", "").body
 	expect.That(t, strings.Contains(l, `"folder":1`) && strings.Contains(l, `"title":"T"`), "%s", l)
+	st.as1("ann", "PATCH", "/folders/1", `{"members":[{"email":"ed@example.com","may":"edit"}]}`).need(t, "a member again", 200)
+	gone := ed.follow(ed.open("/_/link/x/delete").form("/_/link/x/delete"))
+	gone.want("For 30 days its owner has it in the trash.")
+	expect.That(t, !strings.Contains(gone.body, "/trash/restore"), "undo is offered to somebody who cannot restore the link")
+	st.as1("ann", "POST", "/links/x/restore", "").need(t, "x again", 200)
+	expect.Contains(t, st.as1("ed", "GET", "/links?folder=1", "").body, `"code":"x"`)
+	st.as1("ann", "PATCH", "/folders/1", `{"members":[]}`).need(t, "nobody", 200)
 	like := ed.open("/_/links/new?like=z").form("/_/links/new")
 	expect.Equal(t, like.values.Get("folder"), "", "the folder of a copy")
 }

@@ -54,7 +54,7 @@ func TestAFolderSharesItsLinks(t *testing.T) {
 	}{
 		{"GET", "/links/x", "", 200, 200}, {"GET", "/stats/x", "", 200, 200}, {"GET", "/stats/x?interval=day&include=referrers", "", 200, 200},
 		{"PATCH", "/links/x", `{"title":"t"}`, 404, 200}, {"PATCH", "/links/x", `{"disabled":true}`, 404, 200}, {"DELETE", "/links/x", "", 404, 204},
-		{"POST", "/links/x/reset", "", 404, 404},
+		{"POST", "/links/x/reset", "", 404, 404}, {"DELETE", "/links/x?purge=true", "", 404, 404}, {"POST", "/links/x/restore", "", 404, 404},
 	} {
 		st := newSharing(t)
 		for _, who := range []string{"sam", "red", "ed"} {

@@ -26,6 +26,7 @@ func (s *Server) endpoints() []endpoint {
 		{"PATCH", "/links/{code}", account.LinksWrite, calls.PatchLink, 0},
 		{"DELETE", "/links/{code}", account.LinksWrite, calls.DeleteLink, 0},
 		{"POST", "/links/{code}/reset", account.LinksWrite, calls.ResetLink, 0},
+		{"POST", "/links/{code}/restore", account.LinksWrite, calls.RestoreLink, 0},
 		{"GET", "/tags", account.LinksRead, heavy.Bounded(calls.ListTags), 0},
 		{"PATCH", "/tags/{tag}", account.LinksWrite, calls.RenameTag, 0},
 		{"DELETE", "/tags/{tag}", account.LinksWrite, calls.DeleteTag, 0},

@@ -38,6 +38,7 @@ const (
 
 	MaxPasswordHashBytes = limits.MaxPasswordHashBytes
 	TombstoneDays        = limits.TombstoneDays
+	TrashDays            = limits.TrashDays
 
 	MaxCardTitleBytes       = link.MaxCardTitleBytes
 	MaxCardDescriptionBytes = link.MaxCardDescriptionBytes
@@ -84,6 +85,9 @@ type (
 	TagEdit      = link.TagEdit
 	Deletion     = link.Deletion
 	Purge        = link.Purge
+	TrashChange  = link.TrashChange
+	TrashPlace   = link.TrashPlace
+	TrashQuery   = link.TrashQuery
 	ReceiptSweep = link.ReceiptSweep
 	Learned      = link.Learned
 	ImportedHits = link.ImportedHits
@@ -105,6 +109,13 @@ const (
 	StateExpired   = link.StateExpired
 	StateExhausted = link.StateExhausted
 	StateBlocked   = link.StateBlocked
+	StateDeleted   = link.StateDeleted
+)
+
+// What a mutation does to the trash.
+const (
+	TrashPurged   = link.TrashPurged
+	TrashRestored = link.TrashRestored
 )
 
 // What becomes of the query after the code of a link.
@@ -167,6 +178,8 @@ const (
 	DomainEdited     = link.DomainEdited
 	DomainDeleted    = link.DomainDeleted
 	CertificateTried = link.CertificateTried
+	LinkRestored     = link.LinkRestored
+	LinkPurged       = link.LinkPurged
 	FolderAdded      = link.FolderAdded
 	FolderEdited     = link.FolderEdited
 	FolderDeleted    = link.FolderDeleted

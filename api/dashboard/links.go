@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/glance"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/folder"
 	"shunt/api/jsonbody"
@@ -41,6 +42,7 @@ type linksView struct {
 	Domains *visit.DomainChoice
 	Folders visit.FolderChoice
 	Bulk    string // address of the form for several links
+	Trash   string // address of what was deleted
 	States  []engine.State
 	Sorts   []find.Order
 	Rows    []linkRow
@@ -108,6 +110,9 @@ func (v *linksView) Say() string {
 
 // links is GET /_/links.
 func (r *request) links() error {
+	if r.Query("state") == string(engine.StateDeleted) && r.Edits() { // typed into the address
+		return r.SeeOther(r.Whose().Address(undo.TrashPath))
+	}
 	form, err := r.quickForm()
 	if err != nil {
 		return err
@@ -127,6 +132,7 @@ func (r *request) links() error {
 	}
 	r.nameFolder(&view.Search)
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
+	view.Trash = view.Search.Whose().Address(undo.TrashPath)
 	view.Pager = find.NewPager(r.Request, &view.Search)
 	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
 		return err

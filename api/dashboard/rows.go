@@ -7,6 +7,7 @@ import (
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/palette"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 )
 
@@ -43,6 +44,7 @@ func rowsOfAll() []row {
 		{"GET", "/_/link/{code}/edit", visit.Changing, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.Changing, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.Changing, (*request).setDisabled},
+		{"POST", "/_/link/{code}/undo", visit.Changing, onRequest(undo.TakeBack)},
 		{"GET", "/_/link/{code}/reset", visit.Changing, (*request).confirmReset},
 		{"POST", "/_/link/{code}/reset", visit.Changing, (*request).resetLink},
 		{"GET", "/_/link/{code}/owner", visit.Changing, (*request).ownerPage},
@@ -62,6 +64,9 @@ func rowsOfAll() []row {
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
 		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
+		{"GET", undo.TrashPath, visit.Changing, onRequest(undo.Trash)},
+		{"POST", undo.RestorePath, visit.Changing, onRequest(undo.Restore)},
+		{"POST", undo.PurgePath, visit.Changing, onRequest(undo.Purge)},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/figures", visit.SignedIn, (*request).tagFigures},
 		{"GET", "/_/tags/rename", visit.Changing, (*request).renameTagPage},

@@ -48,7 +48,10 @@ func (c *Calls) show(l *Link, d *engine.Detail) {
 	if l.Folder != 0 && c.o.Folders.Numbered(l.Folder) == nil { // it was removed while the link came into it
 		l.Folder = 0
 	}
-	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+	l.Host, l.ShortURL = c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+	if d.State != engine.StateDeleted {
+		l.State = c.o.State(&l.Detail)
+	}
 }
 
 // warned is link l in the answer to the one who has made or changed it: with its conditions that no request meets. In

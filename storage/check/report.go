@@ -24,7 +24,9 @@ type Report struct {
 	ByTag          uint64 `json:"by_tag"`
 	ByFolder       uint64 `json:"by_folder,omitempty"`
 	ByDeletion     uint64 `json:"by_deletion"`
-	Reuse          uint64 `json:"reuse,omitempty"` // links that were made to be reused
+	Reuse          uint64 `json:"reuse,omitempty"`   // links that were made to be reused
+	Trash          uint64 `json:"trash,omitempty"`   // links that can be restored
+	Leaving        uint64 `json:"leaving,omitempty"` // links that were deleted, or reset, and still have figures
 	Receipts       uint64 `json:"receipts"`
 	LinkHours      uint64 `json:"link_hours"`
 	OwnerHours     uint64 `json:"owner_hours"`

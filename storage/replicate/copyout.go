@@ -44,7 +44,7 @@ func (k copyKind) tables() []byte {
 	if k == copyOfAll {
 		return []byte{
 			row.TableDomains, row.TableCertificates, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByFolder, row.TableByDeletion, row.TableHot, row.TableCaps,
-			row.TableReuse, row.TableFolders, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
+			row.TableReuse, row.TableTrash, row.TableLeaving, row.TableFolders, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
 		}
 	}
 	return []byte{row.TableDomains, row.TableCertificates, row.TableCold, row.TableHot, row.TableCaps}

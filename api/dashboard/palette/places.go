@@ -21,6 +21,7 @@ var actions = []place{
 	{visit.Root + "compare", "Compare links", "figures chart", false},
 	{visit.Root + "campaigns", "Campaign templates", "utm source medium", true},
 	{visit.Root + "links/filters", "Saved filters", "search", false},
+	{visit.Root + "links/trash", "Trash", "deleted restore undo recover bin", true},
 	{visit.Root + "tokens/apps", "Set up an app", "bookmarklet sharex shortcuts curl n8n token", true},
 	{visit.Root + "account", "Account", "password zone sessions sign out", false},
 	{visit.Root + "keys", "Keys", "keyboard shortcuts help", false},
