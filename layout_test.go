@@ -160,7 +160,7 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -170,11 +170,12 @@ var rooms = map[string]room{
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/palette": {knows: []string{"api/dashboard/visit", "api/ops"}, users: []string{"api/dashboard"}},
+	"api/dashboard/qr":      {knows: []string{"api/account", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/qrcode", "api/qrorder", "engine"}, users: []string{"api/dashboard"}},
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
-		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/palette"},
+		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/palette", "api/dashboard/qr"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
@@ -202,10 +203,10 @@ var rooms = map[string]room{
 	"api/jsontext":       {never: noHTTP},
 	"api/limit":          {knows: []string{"api/rate"}, never: noHTTP},
 	"api/links": {
-		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/turnstile", "api/wire", "api/wire/http1"},
+		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
-	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
+	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/qrorder", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
 	"api/naming":   {users: []string{"api/dashboard/shares"}, never: noHTTP},
 	"api/page":     {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
 	"api/preview":  {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
@@ -213,10 +214,11 @@ var rooms = map[string]room{
 	"api/password": {knows: []string{"api/internal/seams", "api/turnstile"}, users: []string{"api", "api/account", "api/ops", "api/public"}, never: noHTTP},
 	"api/problem":  {knows: []string{"api/account", "api/domain", "api/jsontext", "api/shed", "api/turnstile", "engine"}, never: noHTTP},
 	"api/public": {
-		knows: []string{"api/account", "api/auth", "api/brand", "api/card", "api/docs", "api/domain", "api/exchange", "api/jsonbody", "api/limit", "api/lock", "api/page", "api/password", "api/preview", "api/problem", "api/qrcode", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1", "engine", "engine/extras"},
+		knows: []string{"api/account", "api/auth", "api/brand", "api/card", "api/docs", "api/domain", "api/exchange", "api/jsonbody", "api/limit", "api/lock", "api/page", "api/password", "api/preview", "api/problem", "api/qrorder", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1", "engine", "engine/extras"},
 		users: []string{"api", "cmd/shunt/orders", "cmd/shunt/serve"},
 	},
-	"api/qrcode":          {never: noHTTP},
+	"api/qrcode":          {users: []string{"api/dashboard/qr", "api/links", "api/qrorder", "cmd/shunt/links"}, never: noHTTP},
+	"api/qrorder":         {knows: []string{"api/jsonbody", "api/qrcode", "api/redirect", "engine"}, never: noHTTP},
 	"api/rate":            {never: noHTTP},
 	"api/redirect":        {knows: []string{"engine", "engine/extras", "engine/index", "api/choice", "api/lock", "api/turnstile", "api/visitor"}, never: noHTTP},
 	"api/relay":           {knows: []string{"api/problem"}, users: []string{"api", "api/auth", "api/cluster"}},
@@ -271,7 +273,7 @@ var rooms = map[string]room{
 	"cmd/shunt/offsite":        {knows: []string{"cmd/shunt/backups", "cmd/shunt/console", "cmd/shunt/settings", "engine"}, users: []string{"cmd/shunt/serve", "cmd/shunt/upkeep"}, never: []string{cobra}},
 	"cmd/shunt/offsite/s3test": {users: nobody},
 	"cmd/shunt/links": {
-		knows: []string{"api/changes", "api/client", "api/qrcode", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/shlink", "cmd/shunt/usage", "cmd/shunt/users", "cmd/shunt/version", "engine", "engine/plural"},
+		knows: []string{"api/changes", "api/client", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/importer", "cmd/shunt/linkflags", "cmd/shunt/reach", "cmd/shunt/settings", "cmd/shunt/shlink", "cmd/shunt/usage", "cmd/shunt/users", "cmd/shunt/version", "engine", "engine/plural"},
 		users: []string{"cmd/shunt"},
 	},
 	"cmd/shunt/memory": {knows: []string{"storage"}, never: []string{cobra}},

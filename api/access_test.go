@@ -41,6 +41,10 @@ PATCH /links/{code}                        200   404   404   403    401     401 
 PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403
 POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403
 POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403
+GET /links/{code}/qr                      200   404   404   200    401     401     401  401       200  404   403
+GET /links/{code}/qr?owner=all            403   403   200   403    401     401     401  401       403  403   403
+POST /links/{code}/qr                     200   404   404   200    401     401     401  401       200  404   403
+POST /links/{code}/qr?owner=all           403   403   200   403    401     401     401  401       403  403   403
 DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403
 DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403
 GET /tags                                 200   200   200   200    401     401     401  401       200  200   403
@@ -89,10 +93,11 @@ var accessBodies = map[string]string{
 	"POST /shorten":      `{"url":"https://a.example/"}`,
 	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
 	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
-	"POST /tokens":        `{"name":"n"}`,
-	"POST /users":         `{"email":"nN@example.com"}`,
-	"PATCH /users/{user}": `{"role":"member"}`,
-	"POST /session":       `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
+	"POST /tokens":          `{"name":"n"}`,
+	"POST /users":           `{"email":"nN@example.com"}`,
+	"PATCH /users/{user}":   `{"role":"member"}`,
+	"POST /links/{code}/qr": tinyPNG, "POST /links/{code}/qr?owner=all": tinyPNG,
+	"POST /session": `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
 }
 
 // access is a site with the users of accessTable.

@@ -303,7 +303,11 @@ func (st *site) post(path, body string, lines ...string) reply {
 func (st *site) as(lines []string, method, path, body string) reply {
 	st.t.Helper()
 	if body != "" {
-		lines = append(slices.Clone(lines), "Content-Type: application/json")
+		mediaType := "application/json"
+		if strings.HasPrefix(body, "\x89PNG") {
+			mediaType = "image/png"
+		}
+		lines = append(slices.Clone(lines), "Content-Type: "+mediaType)
 	}
 	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
 }

@@ -175,6 +175,7 @@ var leakValues = map[string][]string{
 	"include": {"unique", "referrers,countries,devices,browsers", "targets"}, "state": {"active"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
 	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "target": {"1"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
+	"format": {"png"}, "color": {"#1d3557"}, "background": {"transparent"}, "margin": {"2"}, "level": {"H"}, "mm": {"20"}, "dpi": {"300"}, "size": {"600"}, "track": {"false"},
 }
 
 // leakBodies are the bodies of calls that write.
@@ -185,7 +186,7 @@ var leakBodies = map[string][]string{
 	},
 	"POST /shorten/bulk": {`[{"url":"https://u.example/","domain":"guessed.test","alias":"guessed-ann"},{"url":"https://u.example/"},{}]`},
 	"POST /import":       {`[{"code":"guessed-ann","url":"https://u.example/","domain":"guessed.test"}]`}, "PATCH /links/{code}": {`{"title":"t"}`, `{"owner":1}`, `{"domain":"guessed.test"}`, `{"url":""}`},
-	"POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
+	"POST /links/{code}/qr": {tinyPNG}, "POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},

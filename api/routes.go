@@ -26,6 +26,8 @@ func (s *Server) endpoints() []endpoint {
 		{"PATCH", "/links/{code}", account.LinksWrite, calls.PatchLink, 0},
 		{"DELETE", "/links/{code}", account.LinksWrite, calls.DeleteLink, 0},
 		{"POST", "/links/{code}/reset", account.LinksWrite, calls.ResetLink, 0},
+		{"GET", "/links/{code}/qr", account.LinksRead, calls.DrawQRCode, 0},
+		{"POST", "/links/{code}/qr", account.LinksRead, calls.DrawQRCodeWithLogo, links.MaxLogoBytes},
 		{"GET", "/tags", account.LinksRead, heavy.Bounded(calls.ListTags), 0},
 		{"PATCH", "/tags/{tag}", account.LinksWrite, calls.RenameTag, 0},
 		{"DELETE", "/tags/{tag}", account.LinksWrite, calls.DeleteTag, 0},

@@ -495,6 +495,8 @@ const (
 	ShownValues      = tally.ShownValues
 	MaxReferrerBytes = tally.MaxReferrerBytes
 	OtherReferrer    = tally.OtherReferrer
+	ScanReferrer     = tally.ScanReferrer
+	ScanName         = tally.ScanName
 	DirectReferrer   = tally.DirectReferrer
 	MaxDevice        = tally.MaxDevice
 )

@@ -6,7 +6,9 @@ import (
 	"shunt/api/dashboard/apps"
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/palette"
+	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/visit"
+	"shunt/api/qrorder"
 )
 
 // A row is one page, or one form that a page sends; see visit.Row.
@@ -37,8 +39,11 @@ func rowsOfAll() []row {
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},
 		{"POST", "/_/setup", visit.Anybody, (*request).setup},
 		{"GET", "/_/welcome", visit.SignedIn, (*request).welcome},
-		{"GET", "/_/link/{code}/qr.svg", visit.SignedIn, (*request).qrSVG},
-		{"GET", "/_/link/{code}/qr.png", visit.SignedIn, (*request).qrPNG},
+		{"GET", qr.Row, visit.SignedIn, onRequest(qr.Page)},
+		{"POST", qr.Row, visit.SignedIn, onRequest(qr.SendLogo)},
+		{"GET", qr.Row + ".svg", visit.SignedIn, onRequest(qr.Picture(qrorder.SVG))},
+		{"GET", qr.Row + ".png", visit.SignedIn, onRequest(qr.Picture(qrorder.PNG))},
+		{"GET", qr.Row + ".pdf", visit.SignedIn, onRequest(qr.Picture(qrorder.PDF))},
 		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},
