@@ -210,7 +210,11 @@ func (a *access) ask(column, request, path string) reply {
 	if strings.Contains(path, "/live") {
 		method = "HEAD"
 	}
-	return a.as(a.lines[column], method, path, strings.ReplaceAll(accessBodies[request], "N", strconv.Itoa(a.made)))
+	body := accessBodies[request]
+	if body != tinyPNG {
+		body = strings.ReplaceAll(body, "N", strconv.Itoa(a.made))
+	}
+	return a.as(a.lines[column], method, path, body)
 }
 
 // eachAccess calls fn for each row and column of accessTable.

@@ -215,15 +215,21 @@ func (f *htmlForm) with(pairs ...string) *htmlForm {
 // form returns the form that is sent to action.
 func (p *shown) form(action string) *htmlForm {
 	p.t.Helper()
+	return p.forms(action)[0]
+}
+
+// forms returns all forms that are sent to action; there must be one.
+func (p *shown) forms(action string) (all []*htmlForm) {
+	p.t.Helper()
 	for n := range p.doc.Descendants() {
 		if n.Data == "form" && n.Type == html.ElementNode && attribute(n, "action") == action {
 			f := &htmlForm{action, make(url.Values)}
 			f.addAll(n)
-			return f
+			all = append(all, f)
 		}
 	}
-	p.t.Fatalf("%s: no form is sent to %s:\n%s", p.path, action, p.body)
-	return nil
+	expect.MustThat(p.t, len(all) > 0, "%s: no form is sent to %s:\n%s", p.path, action, p.body)
+	return all
 }
 
 // addAll adds the values of the fields below n.

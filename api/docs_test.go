@@ -108,6 +108,9 @@ func (st *site) curl(words []string) reply {
 			method = words[i]
 		case "-H":
 			lines = append(lines, words[i])
+		case "--data-binary":
+			expect.MustEqual(st.t, words[i], "@logo.png")
+			method, body = "POST", tinyPNG
 		case "--json":
 			body, lines = words[i], append(lines, "Content-Type: application/json")
 			if method == "GET" {

@@ -5,7 +5,6 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/exchange"
-	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/qrcode"
 	"shunt/api/qrorder"
@@ -45,6 +44,5 @@ func (l *Calls) drawQRCode(ctx *fasthttp.RequestCtx, caller account.Caller, logo
 	if err != nil {
 		return err
 	}
-	ctx.Response.Header.Set("Content-Security-Policy", page.AssetPolicy)
 	return exchange.Write(ctx, fasthttp.StatusOK, order.Format.MediaType(), picture)
 }
