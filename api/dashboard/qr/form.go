@@ -6,6 +6,7 @@ import (
 
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
+	"shunt/api/qrcode"
 	"shunt/api/qrorder"
 )
 
@@ -116,7 +117,10 @@ func (v *view) fill(l look, errors map[string]string) {
 		if value != "" {
 			v.Hidden = append(v.Hidden, visit.Parameter{Name: f.Name, Value: value})
 		}
-		if f.Error = errors[f.Name]; value != "" && !(f.Name == "background" && v.Clear) {
+		f.Error = errors[f.Name]
+		if c, isColor := qrcode.ParseColor(value); f.Color && isColor && !c.None { // a browser shows no other value
+			f.Value = c.String()
+		} else if !f.Color && value != "" {
 			f.Value = value
 		}
 		v.Fields[f.Name] = f

@@ -66,6 +66,8 @@ var pages = []row{
 	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
 	{name: "link-today", path: "/_/link/" + demoCode + "?period=today", as: admin},
 	{name: "link-dates", path: "/_/link/" + demoCode + "?from=2026-02-30", as: admin, status: http.StatusUnprocessableEntity},
+	{name: "link-qr", path: "/_/link/" + demoCode + "/qr?color=%231d3557&mm=30", as: admin},
+	{name: "link-qr-refused", path: "/_/link/" + disabledCode + "/qr?color=%23ccc&mm=1&transparent=1", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "compare", path: "/_/compare?codes=" + demoCode + ",jobs,tickets,nl-42," + longCode + "&period=7d", as: admin},
 	{name: "compare-one", path: "/_/compare?codes=" + demoCode, as: admin},
 	{name: "tag-figures", path: "/_/tags/figures?tag=events&period=7d", as: admin},
