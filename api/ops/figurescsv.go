@@ -10,7 +10,8 @@ import (
 )
 
 // figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
-// filters by the first column: total, series, bots, scans, the lists, targets, top, and, of several links, the code of each.
+// filters by the first column: total, series, bots, scans, the lists, targets, top, and, of several links, the code of
+// each.
 var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "unique"}
 
 // CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins

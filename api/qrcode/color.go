@@ -60,8 +60,9 @@ func (c Color) luminance() float64 {
 // MinContrast is the least contrast at which a code is drawn. See "Decisions" in doc.go.
 const MinContrast = 3
 
-// Contrast returns by how much light is lighter than dark, as the contrast ratio of WCAG 2.2: 21 for black on white; below
-// 1 if light is the darker of both. A background of None counts as white, because that is what most codes are put on.
+// Contrast returns by how much light is lighter than dark, as the contrast ratio of WCAG 2.2: 21 for black on white;
+// below 1 if light is the darker of both. A background of None counts as white, because that is what most codes are put
+// on.
 func Contrast(dark, light Color) float64 {
 	if light.None {
 		light = White

@@ -62,8 +62,8 @@ func fit(width, height, side int) (w, h int) {
 	return max(1, width*side/height), side
 }
 
-// scaled returns a picture of w × h pixels, each of which is the mean of those of p that it covers; of a larger picture,
-// the nearest.
+// scaled returns a picture of w × h pixels, each of which is the mean of those of p that it covers; of a larger
+// picture, the nearest.
 func scaled(p image.Image, w, h int) *image.NRGBA {
 	from, to := p.Bounds(), image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

@@ -2,8 +2,8 @@
 // level, the size, and the address. Public pages, the API, the dashboard and the command take the same parameters, and
 // refuse the same values with the same words. It knows package qrcode, which draws, and no request.
 //
-// The address in a code is the short address with the parameter that marks scans (redirect.ScanMark); with track=false it is the
-// short address alone, and a scan counts as any other click.
+// The address in a code is the short address with the parameter that marks scans (redirect.ScanMark); with track=false
+// it is the short address alone, and a scan counts as any other click.
 //
 // Files, leaves first: order.go, parameters.go.
 package qrorder

@@ -17,8 +17,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestADecoderReadsPrintedCodes reads codes with zbar (zbarimg of Debian), as they are printed at 10 mm and 300 dpi: PNG as
-// it is, SVG by librsvg, PDF by poppler.
+// TestADecoderReadsPrintedCodes reads codes with zbar (zbarimg of Debian), as they are printed at 10 mm and 300 dpi:
+// PNG as it is, SVG by librsvg, PDF by poppler.
 func TestADecoderReadsPrintedCodes(t *testing.T) {
 	if os.Getenv("SHUNTTEST_QRCODES") == "" {
 		t.Skip(".ci/proof qrcodes runs this test")

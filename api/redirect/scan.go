@@ -13,8 +13,8 @@ const ScanMark = "_qr"
 // maxMarkBytes is the longest way to write the name of the parameter.
 const maxMarkBytes = 3 * len(ScanMark)
 
-// TakeScan takes ScanMark, with or without a value, out of the query of a request. It reports whether it was there. If it
-// was not, or was alone, nothing is allocated.
+// TakeScan takes ScanMark, with or without a value, out of the query of a request. It reports whether it was there. If
+// it was not, or was alone, nothing is allocated.
 func TakeScan(query []byte) (rest []byte, scan bool) {
 	marked := 0
 	for part := range bytes.SplitSeq(query, []byte{'&'}) {

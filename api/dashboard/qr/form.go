@@ -60,7 +60,8 @@ var errorNames = []string{"color", "background", "margin", "level", "mm", "dpi",
 // A look is what was typed, by the names of fields.
 type look map[string]string
 
-// noBackground is the field of a box that is ticked for a code without a background, and the value that stands for that.
+// noBackground is the field of a box that is ticked for a code without a background, and the value that stands for
+// that.
 const noBackground = "transparent"
 
 // readLook reads the fields of a look.
