@@ -1,13 +1,11 @@
 package qrcode
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
-	"image/jpeg"
-	"image/png"
+
+	"shunt/api/picture"
 )
 
 // Limits of a logo. A picture of 2,000,000 pixels takes some 32 MB while it is decoded.
@@ -21,84 +19,31 @@ const (
 var (
 	ErrLogoType   = errors.New("must be a PNG or JPEG file")
 	ErrLogoPixels = fmt.Errorf("must have at most %d pixels in all", maxLogoPixels)
-	ErrLogoBroken = errors.New("is a damaged picture")
+	ErrLogoBroken = picture.ErrBroken
 )
 
 // A Logo is a picture that stands in the middle of a code.
 type Logo struct{ picture *image.NRGBA }
 
-// ReadLogo decodes a PNG or JPEG file. Nothing of the file but its pixels is kept. The size of the picture is looked at
-// before memory is taken for it.
+// ReadLogo decodes a PNG or JPEG file. Nothing of the file but its pixels is kept.
 func ReadLogo(file []byte) (*Logo, error) {
-	decodeConfig, decode := png.DecodeConfig, png.Decode
-	switch {
-	case bytes.HasPrefix(file, []byte(pngSignature)):
-	case bytes.HasPrefix(file, []byte{0xff, 0xd8}):
-		decodeConfig, decode = jpeg.DecodeConfig, jpeg.Decode
-	default:
+	p, err := picture.Decode(file, maxLogoPixels, picture.PNG, picture.JPEG)
+	switch err {
+	case nil:
+	case picture.ErrType:
 		return nil, ErrLogoType
-	}
-	c, err := decodeConfig(bytes.NewReader(file))
-	switch {
-	case err != nil, c.Width < 1, c.Height < 1:
-		return nil, ErrLogoBroken
-	case c.Width > maxLogoPixels/c.Height:
+	case picture.ErrPixels:
 		return nil, ErrLogoPixels
+	default:
+		return nil, err
 	}
-	picture, err := decode(bytes.NewReader(file))
-	if err != nil {
-		return nil, ErrLogoBroken
-	}
-	b := picture.Bounds()
-	w, h := fit(b.Dx(), b.Dy(), min(keptLogoSide, max(b.Dx(), b.Dy())))
-	return &Logo{scaled(picture, w, h)}, nil
-}
-
-// fit returns the largest size of the shape of width × height that is at most side wide and high, and at least a pixel.
-func fit(width, height, side int) (w, h int) {
-	if width >= height {
-		return side, max(1, height*side/width)
-	}
-	return max(1, width*side/height), side
-}
-
-// scaled returns a picture of w × h pixels, each of which is the mean of those of p that it covers; of a larger
-// picture, the nearest.
-func scaled(p image.Image, w, h int) *image.NRGBA {
-	from, to := p.Bounds(), image.NewNRGBA(image.Rect(0, 0, w, h))
-	for y := range h {
-		for x := range w {
-			to.SetNRGBA(x, y, meanOf(p, image.Rect(
-				from.Min.X+x*from.Dx()/w, from.Min.Y+y*from.Dy()/h,
-				from.Min.X+(x+1)*from.Dx()/w, from.Min.Y+(y+1)*from.Dy()/h,
-			)))
-		}
-	}
-	return to
-}
-
-// meanOf returns the mean color of a part of p; of an empty part, that of its first pixel.
-func meanOf(p image.Image, part image.Rectangle) color.NRGBA {
-	part.Max.X, part.Max.Y = max(part.Max.X, part.Min.X+1), max(part.Max.Y, part.Min.Y+1)
-	var r, g, b, a, n uint64
-	for y := part.Min.Y; y < part.Max.Y; y++ {
-		for x := part.Min.X; x < part.Max.X; x++ {
-			pr, pg, pb, pa := p.At(x, y).RGBA() // multiplied by pa, as a mean needs it
-			r, g, b, a, n = r+uint64(pr), g+uint64(pg), b+uint64(pb), a+uint64(pa), n+1
-		}
-	}
-	if a == 0 {
-		return color.NRGBA{}
-	}
-	return color.NRGBA{uint8(r * 0xff / a), uint8(g * 0xff / a), uint8(b * 0xff / a), uint8(a / n >> 8)}
+	b := p.Bounds()
+	w, h := picture.Fit(b.Dx(), b.Dy(), min(keptLogoSide, max(b.Dx(), b.Dy())))
+	return &Logo{picture.Scaled(p, w, h)}, nil
 }
 
 // png returns the logo as a PNG file.
-func (l *Logo) png() []byte {
-	var b bytes.Buffer
-	_ = png.Encode(&b, l.picture) // a bytes.Buffer never fails, and the size is valid
-	return b.Bytes()
-}
+func (l *Logo) png() []byte { return picture.EncodePNG(l.picture) }
 
 // A square is a part of a code, in modules.
 type square struct{ at, side int }

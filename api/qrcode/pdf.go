@@ -59,7 +59,7 @@ func pdfColor(c Color) string {
 func (l *Logo) pdf() []string {
 	size := l.picture.Bounds().Size()
 	colors, alphas := make([]byte, 0, 3*size.X*size.Y), make([]byte, 0, size.X*size.Y)
-	for p := l.picture.Pix; len(p) >= 4; p = p[4:] { // rows have no gaps: see scaled
+	for p := l.picture.Pix; len(p) >= 4; p = p[4:] { // rows have no gaps: see picture.Scaled
 		colors, alphas = append(colors, p[:3]...), append(alphas, p[3])
 	}
 	head := fmt.Sprintf("/Type/XObject/Subtype/Image/Width %d/Height %d/BitsPerComponent 8", size.X, size.Y)

@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"image"
 	"math"
+
+	"shunt/api/picture"
 )
 
 const (
@@ -90,7 +92,7 @@ func (q Code) raster(pixels int) raster {
 	x, y, w, h := q.logoPlace()
 	scale := float64(r.scale)
 	size := image.Pt(max(1, int(math.Round(w*scale))), max(1, int(math.Round(h*scale))))
-	r.logo = scaled(q.style.Logo.picture, size.X, size.Y)
+	r.logo = picture.Scaled(q.style.Logo.picture, size.X, size.Y)
 	r.at = image.Pt(r.margin+int(math.Round(x*scale)), r.margin+int(math.Round(y*scale)))
 	return r
 }
