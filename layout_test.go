@@ -174,7 +174,7 @@ var rooms = map[string]room{
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
 		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/palette", "api/dashboard/qr"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
@@ -195,7 +195,8 @@ var rooms = map[string]room{
 	"api/doors/kutt":     {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/form", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"}, users: []string{"api/doors"}},
 	"api/doors/polr":     {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/ops", "api/problem"}, users: []string{"api/doors"}},
 	"api/doors/yourls":   {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/jsontext", "api/ops", "api/problem", "engine"}, users: []string{"api/doors"}},
-	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/links", "api/public"}},
+	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/fetch", "api/links", "api/public"}},
+	"api/fetch":          {knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/ops", "api/picture", "api/problem", "api/rate", "engine"}, users: []string{"api", "api/dashboard/visit", "cmd/shunt/serve"}},
 	"api/form":           {knows: []string{"api/jsonbody", "api/jsontext", "api/problem", "api/tagtext"}, users: []string{"api/doors/", "api/links"}, never: noHTTP},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
@@ -285,7 +286,7 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/fetch", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/shlink":   {knows: []string{"cmd/shunt/console"}, users: []string{"cmd/shunt/links"}, never: []string{cobra}},

@@ -53,6 +53,7 @@ PATCH /tags/{tag}                         200   404   404   403    401     401  
 PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403
 DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404   403
 DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403   403
+POST /titles                              422   422   422   403    401     401     401  401       422  422   403
 GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404   403
 GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403
 GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404   403
@@ -93,10 +94,10 @@ var accessBodies = map[string]string{
 	"POST /shorten":      `{"url":"https://a.example/"}`,
 	"POST /shorten/bulk": `[{"url":"https://a.example/"}]`,
 	"POST /import":       `[{"code":"imported","url":"https://a.example/"}]`, "POST /import?owner={owner}": `[{"code":"Imported","url":"https://a.example/"}]`,
-	"POST /tokens":          `{"name":"n"}`,
-	"POST /users":           `{"email":"nN@example.com"}`,
-	"PATCH /users/{user}":   `{"role":"member"}`,
-	"POST /links/{code}/qr": tinyPNG, "POST /links/{code}/qr?owner=all": tinyPNG,
+	"POST /tokens":        `{"name":"n"}`,
+	"POST /users":         `{"email":"nN@example.com"}`,
+	"PATCH /users/{user}": `{"role":"member"}`,
+	"POST /titles":        `{"url":"http://127.0.0.1/"}`, "POST /links/{code}/qr": tinyPNG, "POST /links/{code}/qr?owner=all": tinyPNG,
 	"POST /session": `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
 }
 
@@ -109,7 +110,7 @@ type access struct {
 }
 
 func newAccess(t *testing.T) *access {
-	a := &access{site: newSite(t, nil)}
+	a := &access{site: newSite(t, fetching)}
 	a.owner, a.other = a.person("owner@example.com", account.RoleMember), a.person("other@example.com", account.RoleMember)
 	a.admin = a.person("boss@example.com", account.RoleAdmin)
 	bearer := func(token string) []string { return []string{"Authorization: Bearer " + token} }

@@ -101,9 +101,9 @@ func (t *tour) wantError(err error, want client.Kind) {
 }
 
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
-	st := newSite(t, nil)
+	st := newSite(t, fetching)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, drawQRCodes, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, drawQRCodes, fetchTitles, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -280,6 +280,14 @@ func drawQRCodes(t *tour) {
 	t.must(err)
 	t.want("scans", inWords(figures.Hits, *figures.Scans, figures.Referrers), "1 1 [{QR code 1}]")
 	t.must(t.Delete(ctx, "poster"))
+}
+
+func fetchTitles(t *tour) {
+	found, err := t.FetchTitle(t.Context(), servePage(t.T, "<title>A page</title>"))
+	t.must(err)
+	t.want("the title", found.Title, "A page")
+	_, err = t.FetchTitle(t.Context(), "http://127.0.0.1/")
+	t.wantError(err, client.ErrInvalid)
 }
 
 func readAudit(t *tour) {

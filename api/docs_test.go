@@ -134,7 +134,11 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 		st := newSite(t, nil) // each line is for a new user
 		line := st.prepare(html.UnescapeString(command[1]))
 		r := st.curl(shellWords(line, st.token))
-		expect.Equal(t, r.status/100, 2, "%s: got %+v", line, r)
+		want := 200
+		if strings.Contains(line, "/titles") {
+			want = 403 // it is off, and would ask the internet
+		}
+		expect.Equal(t, r.status/100, want/100, "%s: got %+v", line, r)
 	}
 }
 

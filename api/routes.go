@@ -31,6 +31,7 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/tags", account.LinksRead, heavy.Bounded(calls.ListTags), 0},
 		{"PATCH", "/tags/{tag}", account.LinksWrite, calls.RenameTag, 0},
 		{"DELETE", "/tags/{tag}", account.LinksWrite, calls.DeleteTag, 0},
+		{"POST", "/titles", account.LinksWrite, s.fetches.FetchTitle, 0},
 		{"GET", "/stats/{code}", account.StatsRead, calls.ReadStats, 0},
 		{"GET", "/stats/{code}/live", account.StatsRead, s.live.StreamStats, 0},
 		{"GET", "/stats", account.StatsRead, heavy.Bounded(calls.ReadOwnerStats), 0},

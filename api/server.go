@@ -22,6 +22,7 @@ import (
 	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/failures"
+	"shunt/api/fetch"
 	"shunt/api/limit"
 	"shunt/api/links"
 	"shunt/api/ops"
@@ -61,6 +62,7 @@ type Server struct {
 	calls        *ops.Calls
 	linkCalls    *links.Calls
 	domainCalls  domains.Calls
+	fetches      *fetch.Calls
 	live         *links.Live
 	panics       exchange.PanicLog
 
@@ -111,7 +113,7 @@ func NewServer(o Options) (*Server, error) {
 	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
 	s.pages = public.Pages{Set: page.New(checked.site), Domains: o.Domains, Blocked: s.targets.Blocked}
-	s.buildBounds()
+	s.buildBounds(o.Fetch)
 	s.buildCallers(o)
 	s.buildCalls(o)
 	s.buildAdmin(o, checked.adminHosts)
@@ -129,12 +131,13 @@ func (s *Server) buildRedirects(o Options) {
 }
 
 // buildBounds builds the limits of work that runs at once.
-func (s *Server) buildBounds() {
+func (s *Server) buildBounds(client *fetch.Client) {
 	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
 	s.linkWords = password.New(engine.Cores(), public.MaxTypedCaller)
 	s.linkWords.ShareCores(s.cores)
 	s.calls = s.newCalls()
+	s.fetches = fetch.NewCalls(client, s.targets, s.now.Time)
 	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }

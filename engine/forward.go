@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"time"
 
 	"shunt/engine/caps"
@@ -394,6 +395,9 @@ const (
 	BlockedTarget = target.CodeBlocked
 	MaxBlocked    = target.MaxBlocked
 )
+
+// PublicAddr is target.PublicAddr.
+func PublicAddr(addr netip.Addr) bool { return target.PublicAddr(addr) }
 
 // IsPasswordHash is extras.IsPasswordHash.
 func IsPasswordHash(hash string) bool { return extras.IsPasswordHash(hash) }

@@ -64,8 +64,8 @@ func Fit(width, height, side int) (w, h int) {
 	return max(1, width*side/height), side
 }
 
-// Scaled returns a picture of w × h pixels, each of which is the mean of those of p that it covers; of a larger picture,
-// the nearest.
+// Scaled returns a picture of w × h pixels, each of which is the mean of those of p that it covers; of a larger
+// picture, the nearest.
 func Scaled(p image.Image, w, h int) *image.NRGBA {
 	from, to := p.Bounds(), image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

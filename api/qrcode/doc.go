@@ -1,6 +1,6 @@
 // Package qrcode draws a text as a QR code: in SVG, PNG or PDF, in colors, with a margin, with a logo in the middle. Of
-// ours it knows only package picture. A code takes 1 to 2 ms, and with a logo more, so its callers limit how many run at
-// once.
+// ours it knows only package picture. A code takes 1 to 2 ms, and with a logo more, so its callers limit how many run
+// at once.
 //
 // # Decisions
 //

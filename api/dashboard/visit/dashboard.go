@@ -10,6 +10,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/domains"
 	"shunt/api/edges"
+	"shunt/api/fetch"
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
@@ -30,6 +31,7 @@ type Options struct {
 	Health   func() admin.Health
 
 	Domains *domains.Calls
+	Fetches *fetch.Calls
 
 	Edges      func() ([]edges.Edge, error) // of this server
 	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)

@@ -1,0 +1,17 @@
+// Package fetch asks other servers about the targets of links, when somebody asks for that: for the title and the icon
+// of a page (Page), or whether a target answers (Answers). It is off unless the operator allows it, because a server
+// that fetches what its users name can be led to what only it can reach.
+//
+// # What keeps it outside
+//
+// Each address of a request, the first and that of each redirect, must be one that a link may have: http or https, not
+// private, not our own, not blocked. A name says nothing of where it leads, and may lead elsewhere the next time
+// (rebinding). So the address that a connection is made to is checked once more where nothing can change it any more:
+// in the hook that the dialer calls between the lookup and connect. No proxy is used, which would connect in our place;
+// no connection is kept, so each request passes the hook; no cookie, no token and no Referer is sent.
+//
+// Everything has a bound: five redirects, five seconds in all, 512 KiB of a page, 256 KiB and 1,024 × 1,024 pixels of
+// an icon, which is decoded and drawn anew. Nothing of an answer is shown but the title, the icon and the status.
+//
+// Files, leaves first: client.go, page.go, calls.go.
+package fetch
