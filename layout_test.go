@@ -160,7 +160,7 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/visit", "api/edges", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -170,12 +170,14 @@ var rooms = map[string]room{
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/palette": {knows: []string{"api/dashboard/visit", "api/ops"}, users: []string{"api/dashboard"}},
+	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard", "api/dashboard/checks"}},
+	"api/dashboard/checks":  {knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/fetch"}, users: []string{"api/dashboard"}},
 	"api/dashboard/qr":      {knows: []string{"api/account", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/qrcode", "api/qrorder", "engine"}, users: []string{"api/dashboard"}},
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
-		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/palette", "api/dashboard/qr"},
+		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/palette", "api/dashboard/qr"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
@@ -196,7 +198,7 @@ var rooms = map[string]room{
 	"api/doors/polr":     {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/ops", "api/problem"}, users: []string{"api/doors"}},
 	"api/doors/yourls":   {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/jsontext", "api/ops", "api/problem", "engine"}, users: []string{"api/doors"}},
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/fetch", "api/links", "api/public"}},
-	"api/fetch":          {knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/ops", "api/picture", "api/problem", "api/rate", "engine"}, users: []string{"api", "api/dashboard/visit", "cmd/shunt/serve"}},
+	"api/fetch":          {knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/ops", "api/picture", "api/problem", "api/rate", "engine"}, users: []string{"api", "api/dashboard/checks", "api/dashboard/visit", "cmd/shunt/serve"}},
 	"api/form":           {knows: []string{"api/jsonbody", "api/jsontext", "api/problem", "api/tagtext"}, users: []string{"api/doors/", "api/links"}, never: noHTTP},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},

@@ -103,7 +103,7 @@ func (t *tour) wantError(err error, want client.Kind) {
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
 	st := newSite(t, fetching)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, drawQRCodes, fetchTitles, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageDomains, manageEdges, drawQRCodes, fetchTitles, checkTargets, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -288,6 +288,21 @@ func fetchTitles(t *tour) {
 	t.want("the title", found.Title, "A page")
 	_, err = t.FetchTitle(t.Context(), "http://127.0.0.1/")
 	t.wantError(err, client.ErrInvalid)
+}
+
+func checkTargets(t *tour) {
+	ctx := t.Context()
+	check, err := t.TargetCheck(ctx)
+	t.must(err)
+	t.want("no check", check.State, client.CheckNone)
+	_, err = t.StartTargetCheck(ctx, client.LinksQuery{Q: "nothing has these words"})
+	t.must(err)
+	for check.State != client.CheckDone && err == nil {
+		check, err = t.TargetCheck(ctx)
+	}
+	t.must(err)
+	t.want("a check", inWords(check.Checked, check.Unasked, len(check.Dead), check.More), "0 0 0 false")
+	t.must(t.StopTargetCheck(ctx))
 }
 
 func readAudit(t *tour) {

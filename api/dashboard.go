@@ -136,8 +136,8 @@ func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
 		Stalled:  func() bool { return s.stall.stalled(s.now.Time()) },
 		Health:   s.Health,
 		Domains:  &s.domainCalls,
-		Fetches:  s.fetches,
-		Edges:    s.edgeList.list, ForgetEdge: s.edgeList.forget,
+		Fetches:  s.fetches, Checks: s.checks,
+		Edges: s.edgeList.list, ForgetEdge: s.edgeList.forget,
 		Facts: s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,
 		Answered: func(route string, method []byte, status int, took time.Duration) {

@@ -186,7 +186,7 @@ var leakBodies = map[string][]string{
 	},
 	"POST /shorten/bulk": {`[{"url":"https://u.example/","domain":"guessed.test","alias":"guessed-ann"},{"url":"https://u.example/"},{}]`},
 	"POST /import":       {`[{"code":"guessed-ann","url":"https://u.example/","domain":"guessed.test"}]`}, "PATCH /links/{code}": {`{"title":"t"}`, `{"owner":1}`, `{"domain":"guessed.test"}`, `{"url":""}`},
-	"POST /links/{code}/qr": {tinyPNG}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
+	"POST /links/{code}/qr": {tinyPNG}, "POST /target-check": {``}, "DELETE /target-check": {``}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},

@@ -63,6 +63,7 @@ type Server struct {
 	linkCalls    *links.Calls
 	domainCalls  domains.Calls
 	fetches      *fetch.Calls
+	checks       *fetch.Checks
 	live         *links.Live
 	panics       exchange.PanicLog
 
@@ -138,6 +139,7 @@ func (s *Server) buildBounds(client *fetch.Client) {
 	s.linkWords.ShareCores(s.cores)
 	s.calls = s.newCalls()
 	s.fetches = fetch.NewCalls(client, s.targets, s.now.Time)
+	s.checks = fetch.NewChecks(s.fetches, s.calls, s.log)
 	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }

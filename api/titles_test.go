@@ -25,8 +25,13 @@ func fetching(o *Options) {
 	here := netip.MustParseAddr("127.0.0.2")
 	o.Fetch = fetch.New(fetch.Options{
 		Public:   func(a netip.Addr) bool { return a.Unmap() == here || engine.PublicAddr(a) },
-		Resolver: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return answeringNames(here), nil }},
+		Resolver: namesLeadTo(here),
 	})
+}
+
+// namesLeadTo returns a resolver to which all names lead to an address.
+func namesLeadTo(to netip.Addr) *net.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) { return answeringNames(to), nil }}
 }
 
 // answeringNames returns a connection to a server that answers one question about a name.

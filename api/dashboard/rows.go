@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"shunt/api/dashboard/apps"
+	"shunt/api/dashboard/checks"
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/palette"
 	"shunt/api/dashboard/qr"
@@ -66,6 +67,8 @@ func rowsOfAll() []row {
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
 		{"POST", "/_/links/selected/change", visit.SignedIn, (*request).changeSelected},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
+		{"GET", checks.Path, visit.SignedIn, onRequest(checks.Page)},
+		{"POST", checks.Path, visit.SignedIn, onRequest(checks.Start)},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/figures", visit.SignedIn, (*request).tagFigures},
 		{"GET", "/_/tags/rename", visit.SignedIn, (*request).renameTagPage},

@@ -51,6 +51,14 @@ func NewCalls(client *Client, targets engine.TargetPolicy, now func() time.Time)
 	return c
 }
 
+// between is how long a check pauses after a link.
+func (c *Calls) between() time.Duration {
+	if c.client == nil {
+		return 0
+	}
+	return c.client.between
+}
+
 // Allowed reports whether this server asks others.
 func (c *Calls) Allowed() bool { return c.client != nil }
 

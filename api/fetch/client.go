@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,12 +27,14 @@ type Options struct {
 	Public   func(netip.Addr) bool // addresses that may be connected to; nil: those of the public internet
 	Resolver *net.Resolver         // nil: the system's
 	Patience time.Duration         // 0: 5 s
+	Between  time.Duration         // between two links of a check; 0: a second
 }
 
 // A Client asks other servers. Any number of goroutines may use it at once.
 type Client struct {
 	http     http.Client
 	patience time.Duration
+	between  time.Duration
 }
 
 // Errors of requests. Their texts are for users, and say nothing of networks that only this server sees.
@@ -52,7 +55,7 @@ func New(o Options) *Client {
 		o.Patience = patience
 	}
 	dialer := net.Dialer{Timeout: o.Patience, Resolver: o.Resolver, ControlContext: guard(o.Public)}
-	return &Client{patience: o.Patience, http: http.Client{
+	return &Client{patience: o.Patience, between: cmp.Or(o.Between, betweenLinks), http: http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeadBytes,
 			TLSHandshakeTimeout: o.Patience, ResponseHeaderTimeout: o.Patience,

@@ -13,5 +13,5 @@
 // Everything has a bound: five redirects, five seconds in all, 512 KiB of a page, 256 KiB and 1,024 × 1,024 pixels of
 // an icon, which is decoded and drawn anew. Nothing of an answer is shown but the title, the icon and the status.
 //
-// Files, leaves first: client.go, page.go, calls.go.
+// Files, leaves first: client.go, page.go, dead.go, calls.go, checks.go, http.go.
 package fetch

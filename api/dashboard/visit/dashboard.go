@@ -32,6 +32,7 @@ type Options struct {
 
 	Domains *domains.Calls
 	Fetches *fetch.Calls
+	Checks  *fetch.Checks
 
 	Edges      func() ([]edges.Edge, error) // of this server
 	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)

@@ -55,6 +55,7 @@ var pages = []row{
 	{name: "links-kept", path: "/_/links?tag=events&state=active&sort=hits", as: admin, then: pickedLinks},
 	{name: "link-new", path: "/_/links/new", as: admin},
 	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
+	{name: "links-check", path: "/_/links/check?tag=events", as: admin},
 	{name: "campaigns", path: "/_/campaigns", as: admin},
 	{name: "links-bulk", path: "/_/links/bulk", as: admin},
 	{name: "link", path: "/_/link/" + demoCode, as: admin},
@@ -139,7 +140,7 @@ type demo struct {
 func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	needBrowser(t)
-	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader)
+	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader, "--fetch-titles")
 	d := &demo{server: startServer(t, localhost, flags...), sessions: make(map[person][]*http.Cookie)}
 	d.fillDemo()
 	for p, email := range emails { // once, because logins are limited
