@@ -168,7 +168,6 @@ var rooms = map[string]room{
 	"api/dashboard/span":    {knows: []string{"engine/zone"}, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/apps":    {knows: []string{"api/account", "api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
-	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/palette": {knows: []string{"api/dashboard/visit", "api/ops"}, users: []string{"api/dashboard"}},
 	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard", "api/dashboard/checks"}},
 	"api/dashboard/checks":  {knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/fetch"}, users: []string{"api/dashboard"}},
