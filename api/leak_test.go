@@ -45,7 +45,7 @@ type leakSite struct {
 }
 
 func newLeakSite(t *testing.T) *leakSite {
-	st := &leakSite{site: newSite(t, nil), callers: make(map[string]leakCaller)}
+	st := &leakSite{site: newSite(t, fetching), callers: make(map[string]leakCaller)}
 	st.addDomain(domain.Domain{
 		Host: marker + ".test", Aliases: []string{"guessed.test"},
 		Settings: domain.Settings{RootURL: "https://" + marker + ".example/", Robots: "User-agent: " + marker},

@@ -126,7 +126,7 @@ func TestAFormFetchesTheTitleOfItsTarget(t *testing.T) {
 	expect.Equal(t, st.object("one").Title, "A <b>page</b>")
 	edit := b.open("/_/link/one/edit").form("/_/link/one/edit").with("title", "", "fetch", "title")
 	expect.Equal(t, b.submit(edit).form("/_/link/one/edit").values.Get("title"), "A <b>page</b>")
-	for url, want := range map[string]string{"http://169.254.169.254/": "Must not lead to a private", "http://page.test:1/": "Cannot be reached"} {
+	for url, want := range map[string]string{"http://169.254.169.254/": "Leads to an address that is not on the public internet", "http://page.test:1/": "Cannot be reached"} {
 		page := b.submit(form.with("url", url, "fetch", "title"))
 		expect.Equal(t, page.status, 422, url)
 		page.want(want)

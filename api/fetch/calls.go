@@ -98,16 +98,22 @@ func (c *Calls) Page(caller account.Caller, typed string) (p Page, err error) {
 	defer leave()
 	address, err := c.targets.ParseTyped(typed)
 	if err != nil {
-		return p, err
+		return p, explain(err)
 	}
 	p, err = c.client.Page(context.Background(), address, maxTitleBytes, c.targets.Parse)
 	return p, explain(err)
 }
 
+// codePrivate is the code of the error of a target that is private.
+const codePrivate = "private"
+
 // explain returns the error of the field url for one of a request.
 func explain(err error) error {
 	var field engine.FieldError
-	if err == nil || errors.As(err, &field) {
+	switch refused := errors.As(err, &field); {
+	case errors.Is(err, errPrivate), refused && field.Code == codePrivate: // which no setting allows here
+		return jsonbody.FieldError("url", codePrivate, errPrivate.Error())
+	case err == nil, refused:
 		return err
 	}
 	return jsonbody.FieldError("url", "unreachable", err.Error())
