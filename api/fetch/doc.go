@@ -13,5 +13,13 @@
 // Everything has a bound: five redirects, five seconds in all, 512 KiB of a page, 256 KiB and 1,024 × 1,024 pixels of
 // an icon, which is decoded and drawn anew. Nothing of an answer is shown but the title, the icon and the status.
 //
+// # Checks
+//
+// A check (Checks) asks for the targets of a list of links, one a second, page by page, so that no view of the store is
+// kept for hours. It is a goroutine that a request has begun and Close joins; a user has one, and eight run at once.
+// Before each target it looks whether its user may still read the links: with a token that was revoked, it ends, and
+// what it has found goes. What a caller may not read, Read does not show. All of it is in memory: in a cluster, that of
+// the node that leads, to which all its calls go.
+//
 // Files, leaves first: client.go, page.go, dead.go, calls.go, checks.go, http.go.
 package fetch
