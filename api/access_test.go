@@ -45,7 +45,15 @@ GET /links/{code}/qr                      200   404   404   200    401     401  
 GET /links/{code}/qr?owner=all            403   403   200   403    401     401     401  401       403  403   403
 POST /links/{code}/qr                     200   404   404   200    401     401     401  401       200  404   403
 POST /links/{code}/qr?owner=all           403   403   200   403    401     401     401  401       403  403   403
+POST /links/{deleted}/restore             200   404   404   403    401     401     401  401       200  404   403
+POST /links/{deleted}/restore?owner=all   403   403   200   403    401     401     401  401       403  403   403
+DELETE /links/{deleted}?purge=true        204   404   404   403    401     401     401  401       204  404   403
+GET /links/{deleted}                      404   404   404   404    401     401     401  401       404  404   403
+GET /links?state=deleted                  200   200   200   200    401     401     401  401       200  200   403
+GET /links?state=deleted&owner=all        403   403   200   403    401     401     401  401       403  403   403
+GET /links?state=deleted&owner={owner}    403   403   200   403    401     401     401  401       403  403   403
 DELETE /links/{code}                      204   404   404   403    401     401     401  401       204  404   403
+DELETE /links/{code}?purge=true           204   404   404   403    401     401     401  401       204  404   403
 DELETE /links/{code}?owner=all            403   403   204   403    401     401     401  401       403  403   403
 GET /tags                                 200   200   200   200    401     401     401  401       200  200   403
 GET /tags?owner={owner}                   403   403   200   403    401     401     401  401       403  403   403
@@ -181,6 +189,12 @@ func (a *access) fresh(path string) (there, missing string) {
 		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
 		replace("{code}", "code"+n, "none"+n)
 	}
+	if strings.Contains(path, "{deleted}") {
+		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
+		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
+		a.as(a.lines["owner"], "DELETE", "/links/code"+n, "").need(a.t, "", 204)
+		replace("{deleted}", "code"+n, "none"+n)
+	}
 	if strings.Contains(path, "{tag}") {
 		body := fmt.Sprintf(`{"url":"%s","tags":["secret tag%s"]}`, secretTarget, n)
 		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
@@ -237,7 +251,7 @@ func eachAccess(fn func(request, column string, status int)) {
 // routeOf returns the endpoint that a request of the table is for.
 func routeOf(request string) string {
 	route, _, _ := strings.Cut(request, "?")
-	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}").Replace(route)
+	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}", "{deleted}", "{code}").Replace(route)
 }
 
 func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {

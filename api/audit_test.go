@@ -66,6 +66,14 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 		{"POST", "/links/none/reset", "", ""},
 		{"DELETE", "/links/one", "", `link.deleted by admin token one before {"url":"https://b.example/","owner":1,"max_hits":7,"title":"T","tags":["x"]}`},
 		{"DELETE", "/links/one", "", ""},
+		{"POST", "/links/one/restore", "", `link.restored by admin token one after {"url":"https://b.example/","owner":1,"max_hits":7,"title":"T","tags":["x"]}`},
+		{"POST", "/links/one/restore", "", ""},
+		{"DELETE", "/links/one?purge=true", "", `link.purged by admin token one before {"url":"https://b.example/","owner":1,"max_hits":7,"title":"T","tags":["x"]}`},
+		{"DELETE", "/links/one?purge=true", "", ""},
+		{"POST", "/links/one/restore", "", ""},
+		{"POST", "/shorten", `{"url":"https://b.example/","alias":"one"}`, `link.created by admin token one after {"url":"https://b.example/","owner":1}`},
+		{"DELETE", "/links/one", "", `link.deleted by admin token one before {"url":"https://b.example/","owner":1}`},
+		{"DELETE", "/links/one?purge=true", "", `link.purged by admin token one before {"url":"https://b.example/","owner":1}`},
 		{"POST", "/shorten/bulk", `[{"url":"https://a.example/","alias":"b2"},{"url":"https://a.example/","alias":"a2"},{"url":"x"}]`,
 			"links.created by admin token a2 to b2 {2 0 1}"},
 		{"POST", "/import", `[{"code":"k","url":"https://a.example/"},{"code":"a2","url":"https://c.example/"}]`,
@@ -98,7 +106,7 @@ func TestEachChangeHasAnEntryAndNothingElseHas(t *testing.T) {
 	}
 	st.wantNothingSecretIn("the audit log", st.call("GET", "/audit?limit=1000", "").body)
 	page := st.audited("?code=one&limit=1000")
-	expect.Equal(t, len(page.Data), 6, "of the code entries")
+	expect.Equal(t, len(page.Data), 11, "of the code entries")
 	page = st.audited("?code=b2")
 	expect.That(t, len(page.Data) == 1 && page.Data[0].Action == "links.created", "of a code of a bulk: got %+v", page.Data)
 	expect.Equal(t, len(st.audited("?code=aa2").Data), 0, "of a code between those of a bulk: entries")
@@ -212,11 +220,14 @@ func TestTheHistoryOfALinkHasItsOwnBulkOnly(t *testing.T) {
 	st.call("POST", "/links/m/reset", "").need(t, "reset", 200)
 	spanning("3")
 	st.call("DELETE", "/links/m", "").need(t, "delete", 204)
+	st.call("POST", "/links/m/restore", "").need(t, "restore", 200)
+	spanning("3b")
+	st.call("DELETE", "/links/m", "").need(t, "delete again", 204)
 	spanning("4")
 	bulk("c", "m", "x")
 	spanning("5")
 	st.call("PATCH", "/links/m", `{"title":"T"}`).need(t, "edit", 200)
-	want := []string{"link.edited m", "links.created c", "link.deleted m", "link.reset m", "links.created b"}
+	want := []string{"link.edited m", "links.created c", "link.deleted m", "link.restored m", "link.deleted m", "link.reset m", "links.created b"}
 	for _, limit := range []int{1, 2, 3, 100} {
 		var got []string
 		for cursor, more := "", true; more; {

@@ -212,15 +212,18 @@ func (f *htmlForm) with(pairs ...string) *htmlForm {
 	return filled
 }
 
-// form returns the form that is sent to action.
+// form returns the first form that is sent to action.
 func (p *shown) form(action string) *htmlForm {
 	p.t.Helper()
-	return p.forms(action)[0]
+	all := p.forms(action)
+	if len(all) == 0 {
+		p.t.Fatalf("%s: no form is sent to %s:\n%s", p.path, action, p.body)
+	}
+	return all[0]
 }
 
-// forms returns all forms that are sent to action; there must be one.
+// forms returns all forms that are sent to action.
 func (p *shown) forms(action string) (all []*htmlForm) {
-	p.t.Helper()
 	for n := range p.doc.Descendants() {
 		if n.Data == "form" && n.Type == html.ElementNode && attribute(n, "action") == action {
 			f := &htmlForm{action, make(url.Values)}
@@ -228,7 +231,6 @@ func (p *shown) forms(action string) (all []*htmlForm) {
 			all = append(all, f)
 		}
 	}
-	expect.MustThat(p.t, len(all) > 0, "%s: no form is sent to %s:\n%s", p.path, action, p.body)
 	return all
 }
 

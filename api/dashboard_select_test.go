@@ -71,7 +71,9 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 	expect.Equal(t, st.version("l1"), `"7"`, "each change is one version")
 	b.open("/_/links").want("This was done already.")
 	b.submit(b.chosen(b.open("/_/links"), "enable", "l1").form(changePath)).want("0 links were changed, 1 was so already.")
-	b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath)).want("2 links were deleted.")
+	deleted := b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath))
+	deleted.want("2 links were deleted.")
+	b.open(deleted.link("Trash")).want("/l1", "/l3")
 	expect.Equal(t, listedOn(b.open("/_/links")), "l5 l4 l2 l0")
 }
 
@@ -145,6 +147,7 @@ func TestAFormOfSelectedLinksIsChecked(t *testing.T) {
 	b.post(changePath, formType, "do=export&code=l1").expect(t, "no change", 400)
 	b.post(changePath, formType, "do=delete").expect(t, "no links", 400)
 	b.post(changePath, formType, "do=delete&all=true&owner=all").expect(t, "the links of all", 403)
+	b.post(changePath, formType, "do=disable&all=true&state=deleted").expect(t, "links in the trash", 422)
 	expect.Equal(t, strings.Count(listedOn(b.open("/_/links")), " "), 6, "links")
 
 	for _, codes := range [][]string{{"l1"}, {"l1", "l2", "l3", "l4", "l5", "l6"}} {

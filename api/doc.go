@@ -125,6 +125,12 @@
 // move_links_to they are first given to another user, one write for each link, so a user with many
 // takes several requests. What was counted for the former owner stays in that owner's sums.
 //
+// The trash is GET /links?state=deleted, a list that knows no words and no other order: what was deleted is found by
+// when it was. It goes with its user, since nobody may be left with links of somebody who is gone. A restore of a code
+// that a live link of the caller has is 409. If an admin has taken the code, it is 404 for the former owner, as for
+// everybody whom that link does not belong to. DELETE with purge=true leaves the figures for 30 days, although nobody
+// can ask for them: a hit of the link may be on its way, and would make rows again that nobody ever deletes.
+//
 // To delete or demote the only admin is 422 with the code last_admin, not a conflict: no repetition
 // helps.
 //

@@ -148,6 +148,9 @@ func (st *site) prepare(line string) string {
 	if strings.Contains(line, "/hello") {
 		st.shorten(`{"url":"https://example.org/","alias":"hello"}`)
 	}
+	if strings.Contains(line, "/hello/restore") {
+		st.call("DELETE", "/links/hello", "").need(st.t, "", 204)
+	}
 	if strings.Contains(line, "/domains/go.example") {
 		st.addDomain(domain.Domain{Host: "go.example"})
 	}

@@ -135,7 +135,13 @@ func (st *leakSite) followAll(name string) {
 // secretsNow returns all of the secret domains that may not change.
 func (st *leakSite) secretsNow() string {
 	st.t.Helper()
-	return st.call("GET", "/export?owner=all&domain=guessed.test", "").body + st.call("GET", "/export?owner=all&domain=127.0.0.1", "").body
+	text := ""
+	for _, host := range []string{"guessed.test", "127.0.0.1"} {
+		for _, list := range []string{"/export?", "/links?state=deleted&limit=1000&"} {
+			text += st.call("GET", list+"owner=all&domain="+host, "").body
+		}
+	}
+	return text
 }
 
 // parametersOf returns the names of the parameters of a call's query, as openapi.json has them.
@@ -172,7 +178,7 @@ func asList(v any) []any {
 var leakValues = map[string][]string{
 	"owner": {"all", "1", "3"}, "domain": {"guessed.test", "127.0.0.1", "b.test", "none.test"}, "q": {"guessed", "http", "https://guessed.test/guessed-ann"},
 	"tag": {"guessed-tag", "mine-tag"}, "codes": {"guessed-ann,guessed-bob", "mine-ann,mine-too-ann", "guessed-ann,mine-ann"}, "limit": {"1", "100"}, "cursor": {"AQ"},
-	"include": {"unique", "referrers,countries,devices,browsers", "targets"}, "state": {"active"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
+	"include": {"unique", "referrers,countries,devices,browsers", "targets"}, "state": {"active", "deleted"}, "purge": {"true"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
 	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "target": {"1"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
 	"format": {"png"}, "color": {"#1d3557"}, "background": {"transparent"}, "margin": {"2"}, "level": {"H"}, "mm": {"20"}, "dpi": {"300"}, "size": {"600"}, "track": {"false"},
@@ -186,7 +192,7 @@ var leakBodies = map[string][]string{
 	},
 	"POST /shorten/bulk": {`[{"url":"https://u.example/","domain":"guessed.test","alias":"guessed-ann"},{"url":"https://u.example/"},{}]`},
 	"POST /import":       {`[{"code":"guessed-ann","url":"https://u.example/","domain":"guessed.test"}]`}, "PATCH /links/{code}": {`{"title":"t"}`, `{"owner":1}`, `{"domain":"guessed.test"}`, `{"url":""}`},
-	"POST /links/{code}/qr": {tinyPNG}, "POST /target-check": {``}, "DELETE /target-check": {``}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
+	"POST /links/{code}/qr": {tinyPNG}, "POST /target-check": {``}, "DELETE /target-check": {``}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "POST /links/{code}/restore": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},

@@ -155,5 +155,6 @@ func TestTheDocumentNamesTheStatesOfTheEngine(t *testing.T) {
 	for _, state := range engine.States() {
 		words = append(words, string(state))
 	}
+	words = append(words, string(engine.StateDeleted)) // of the trash alone
 	expect.Slices(t, theContract().doc.Components.Schemas["LinkState"].Value.Enum, words)
 }

@@ -28,6 +28,7 @@ func (s *Server) endpoints() []endpoint {
 		{"POST", "/links/{code}/reset", account.LinksWrite, calls.ResetLink, 0},
 		{"GET", "/links/{code}/qr", account.LinksRead, calls.DrawQRCode, 0},
 		{"POST", "/links/{code}/qr", account.LinksRead, calls.DrawQRCodeWithLogo, links.MaxLogoBytes},
+		{"POST", "/links/{code}/restore", account.LinksWrite, calls.RestoreLink, 0},
 		{"GET", "/tags", account.LinksRead, heavy.Bounded(calls.ListTags), 0},
 		{"PATCH", "/tags/{tag}", account.LinksWrite, calls.RenameTag, 0},
 		{"DELETE", "/tags/{tag}", account.LinksWrite, calls.DeleteTag, 0},

@@ -198,7 +198,7 @@ func (s *Server) buildCalls(o Options) {
 		stale = o.Cluster.State.Stale
 	}
 	s.live = links.NewLive(s.calls, stale, s.ending, s.log)
-	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets, Certificates: o.Certificates, Places: domains.NewPlaces()}
+	s.domainCalls = domains.Calls{Domains: s.domains, Engine: s.engine, Targets: s.targets, Certificates: o.Certificates, Places: domains.NewPlaces(), Now: s.now.Time}
 	s.linkCalls = &links.Calls{Ops: s.calls, Heavy: &s.heavy, Limiter: s.limiter, Ending: s.ending, Log: s.log}
 }
 

@@ -178,7 +178,13 @@ func (d *discard) ListLinks(uint32, string, func(uint64, engine.KeyView) bool) e
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 
-func (d *discard) Deletions(uint32, uint64, uint32, int) ([]engine.Deletion, error) { return nil, nil }
+func (d *discard) Deletions(bool, uint32, uint64, uint32, int) ([]engine.Deletion, error) {
+	return nil, nil
+}
+
+func (d *discard) ReadTrashed(uint32, engine.TrashPlace) (engine.Record, error) {
+	return engine.Record{}, engine.ErrNotFound
+}
 
 func (d *discard) Clock() (engine.SeenClock, error) { return engine.SeenClock{}, nil }
 
@@ -248,6 +254,16 @@ func (nothing) Parts(engine.ListRange) ([]engine.Part, error) { return nil, nil 
 func (nothing) Reusable(uint32, uint64, int, func(*engine.Record) bool) error { return nil }
 
 func (nothing) ReadRecordOf(uint64) (engine.Record, error) {
+	return engine.Record{}, engine.ErrNotFound
+}
+
+func (nothing) TrashOwners(engine.OwnerRange, uint32) ([]uint32, error) { return nil, nil }
+
+func (nothing) TrashPlaces(uint32, *engine.TrashPlace, func(engine.TrashPlace) bool) error {
+	return nil
+}
+
+func (nothing) ReadTrashed(uint32, engine.TrashPlace) (engine.Record, error) {
 	return engine.Record{}, engine.ErrNotFound
 }
 

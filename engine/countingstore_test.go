@@ -86,8 +86,12 @@ func (c *counting) ReadImports(ids []uint64, fn func(hits uint64, atMs int64)) e
 	return c.read().ReadImports(ids, fn)
 }
 
-func (c *counting) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
-	return c.read().Deletions(fromHour, fromID, beforeHour, limit)
+func (c *counting) Deletions(figures bool, fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	return c.read().Deletions(figures, fromHour, fromID, beforeHour, limit)
+}
+
+func (c *counting) ReadTrashed(owner uint32, at engine.TrashPlace) (engine.Record, error) {
+	return c.read().ReadTrashed(owner, at)
 }
 
 func (c *counting) Apply(m engine.Mutation, done func(error)) {

@@ -39,6 +39,7 @@ const (
 
 	MaxPasswordHashBytes = limits.MaxPasswordHashBytes
 	TombstoneDays        = limits.TombstoneDays
+	TrashDays            = limits.TrashDays
 
 	MaxCardTitleBytes       = link.MaxCardTitleBytes
 	MaxCardDescriptionBytes = link.MaxCardDescriptionBytes
@@ -85,6 +86,9 @@ type (
 	TagEdit      = link.TagEdit
 	Deletion     = link.Deletion
 	Purge        = link.Purge
+	TrashChange  = link.TrashChange
+	TrashPlace   = link.TrashPlace
+	TrashQuery   = link.TrashQuery
 	ReceiptSweep = link.ReceiptSweep
 	Learned      = link.Learned
 	ImportedHits = link.ImportedHits
@@ -106,6 +110,13 @@ const (
 	StateExpired   = link.StateExpired
 	StateExhausted = link.StateExhausted
 	StateBlocked   = link.StateBlocked
+	StateDeleted   = link.StateDeleted
+)
+
+// What a mutation does to the trash.
+const (
+	TrashPurged   = link.TrashPurged
+	TrashRestored = link.TrashRestored
 )
 
 // What becomes of the query after the code of a link.
@@ -168,6 +179,8 @@ const (
 	DomainEdited     = link.DomainEdited
 	DomainDeleted    = link.DomainDeleted
 	CertificateTried = link.CertificateTried
+	LinkRestored     = link.LinkRestored
+	LinkPurged       = link.LinkPurged
 )
 
 // States is link.States.

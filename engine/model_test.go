@@ -43,6 +43,8 @@ func TestTheEngineIsAMapThatCounts(t *testing.T) {
 			"race an alias":   m.raceAlias,
 			"edit":            m.edit,
 			"delete":          m.delete,
+			"purge":           m.purge,
+			"restore":         m.restore,
 			"reset":           m.reset,
 			"give":            m.give,
 			"admin takes":     m.adminTakes,
@@ -68,6 +70,7 @@ type modelLink struct {
 	expiresAtMs   int64
 	maxHits       uint64
 	deletedAtMs   int64 // 0: live
+	purged        bool  // it was deleted and is not in the trash
 
 	hits, bots, prefetches, heads uint64
 	visitors                      map[uint64]bool
@@ -104,7 +107,10 @@ type model struct {
 
 var owners = []uint32{1, 2}
 
-const tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
+const (
+	tombstoneMs = engine.TombstoneDays * 24 * 3600 * 1000
+	trashMs     = engine.TrashDays * 24 * 3600 * 1000
+)
 
 func newModel(t *testing.T, rt *rapid.T) *model {
 	m := &model{t: t, links: make(map[string]*modelLink), receipts: make(map[engine.RequestKey]*modelReceipt), fs: vfs.NewMem(), dir: inMemory(t)}
@@ -447,6 +453,85 @@ func (m *model) delete(rt *rapid.T) {
 	}
 }
 
+// inTrash reports whether a link can be restored, unless its code is taken.
+func (m *model) inTrash(l *modelLink) bool {
+	return !l.live() && !l.purged && m.nowMs.Load() <= l.deletedAtMs+trashMs
+}
+
+// drawTrashGuard is drawGuard for a call about a link in the trash.
+func (m *model) drawTrashGuard(rt *rapid.T, l *modelLink) (g engine.Guard, want error) {
+	g, _ = m.drawGuard(rt, l)
+	switch {
+	case !g.AnyOwner && g.Owner != l.owner, !l.live() && !m.inTrash(l):
+		return g, engine.ErrNotFound
+	case l.live():
+		return g, engine.ErrTaken
+	case g.Version != 0 && g.Version != l.version:
+		return g, engine.ErrVersion
+	}
+	return g, nil
+}
+
+// purge deletes a link without the trash, or one that is in the trash.
+func (m *model) purge(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawTrashGuard(rt, l)
+	if l.live() {
+		if want = nil; !g.AnyOwner && g.Owner != l.owner {
+			want = engine.ErrNotFound
+		} else if g.Version != 0 && g.Version != l.version {
+			want = engine.ErrVersion
+		}
+	}
+	expect.MustError(rt, m.e.Purge(context.Background(), keyOf(code), g), want, "purge of %s", code)
+	if want != nil {
+		return
+	}
+	if l.purged = true; l.live() {
+		l.deletedAtMs = m.nowMs.Load()
+	}
+}
+
+// restore brings a link back with all that it had, unless its owner has made a variant of its code.
+func (m *model) restore(rt *rapid.T) {
+	code, l := m.pick(rt)
+	g, want := m.drawTrashGuard(rt, l)
+	for variant, other := range m.links {
+		if want == nil && variant != code && strings.EqualFold(variant, code) && other.live() && other.owner == l.owner {
+			want = engine.ErrTaken
+		}
+	}
+	got, err := m.e.Restore(context.Background(), keyOf(code), g)
+	expect.MustError(rt, err, want, "restoring %s", code)
+	if want != nil {
+		return
+	}
+	l.deletedAtMs, l.version = 0, l.version+2
+	expect.MustThat(rt, got.Version == l.version && got.Hits == l.hits && got.Target == l.target && got.DeletedAt.IsZero(), "restored %s: %+v, want %+v", code, got, *l)
+}
+
+// checkTrash compares what is in the trash of each owner.
+func (m *model) checkTrash(rt *rapid.T) {
+	for _, owner := range owners {
+		want := map[string]string{}
+		for code, l := range m.links {
+			if l.owner == owner && m.inTrash(l) {
+				want[code] = fmt.Sprintf("%q %q %v v%d %d hits deleted at %d", l.target, l.title, l.tags, l.version, l.hits, l.deletedAtMs)
+			}
+		}
+		page, err := m.e.ListTrash(context.Background(), engine.TrashQuery{In: engine.OwnerRange{First: owner, Last: owner}, Limit: engine.MaxListed}, atOnce)
+		expect.MustThat(rt, err == nil && page.Next == nil, "trash of %d: %v, and goes on at %v", owner, err, page.Next)
+		last := time.Time{}
+		got := map[string]string{}
+		for _, d := range page.Links {
+			got[d.Code] = fmt.Sprintf("%q %q %v v%d %d hits deleted at %d", d.Target, d.Title, d.Tags, d.Version, d.Hits, d.DeletedAt.UnixMilli())
+			expect.MustThat(rt, d.State == engine.StateDeleted && d.Owner == owner && (last.IsZero() || !d.DeletedAt.After(last)), "in the trash: %+v after one of %v", d, last)
+			last = d.DeletedAt
+		}
+		expect.MustThat(rt, maps.Equal(got, want), "trash of %d:\ngot  %q\nwant %q", owner, got, want)
+	}
+}
+
 func (m *model) reset(rt *rapid.T) {
 	code, l := m.pick(rt)
 	g, want := m.drawGuard(rt, l)
@@ -597,7 +682,7 @@ func (m *model) passTime(rt *rapid.T) {
 
 // passHours closes hours, so that they are rolled up, and at times outlives tombstones.
 func (m *model) passHours(rt *rapid.T) {
-	hours := rapid.SampledFrom([]int64{1, 2, 30, 60, 91 * 24}).Draw(rt, "hours")
+	hours := rapid.SampledFrom([]int64{1, 2, 30, 60, 29 * 24, 31 * 24, 91 * 24}).Draw(rt, "hours")
 	m.nowMs.Add(hours * 3600 * 1000)
 }
 
@@ -630,6 +715,7 @@ func (m *model) check(rt *rapid.T) {
 		}
 		m.checkLink(rt, code, l)
 	}
+	m.checkTrash(rt)
 	metrics := m.e.Metrics()
 	if metrics.Links != live {
 		rt.Fatalf("%d links, want %d", metrics.Links, live)

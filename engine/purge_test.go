@@ -52,6 +52,7 @@ func TestADeletedCodeIsFreedAndErasedAfter90Days(t *testing.T) {
 			"create":        d.create,
 			"delete":        d.delete,
 			"reset":         d.reset,
+			"restore":       d.restore,
 			"hit":           d.hitOne,
 			"let time pass": d.passTime,
 			"let a code go": d.passToTheEnd,
@@ -112,6 +113,31 @@ func (d *deletedCodes) delete(rt *rapid.T) {
 	}
 }
 
+// restore takes a link out of the trash, unless its owner has a variant of its code.
+func (d *deletedCodes) restore(rt *rapid.T) {
+	code, c := d.pick(rt)
+	var want error
+	switch {
+	case c.live:
+		want = engine.ErrTaken
+	case d.now.After(c.deletedAt.Add(engine.TrashDays * 24 * time.Hour)):
+		want = engine.ErrNotFound
+	default:
+		for variant, other := range d.codes {
+			if variant != code && strings.EqualFold(variant, code) && other.live && other.owner == c.owner {
+				want = engine.ErrTaken
+			}
+		}
+	}
+	got, err := d.e.Restore(context.Background(), keyOf(code), engine.Guard{Owner: c.owner})
+	expect.MustError(rt, err, want, "restoring %s", code)
+	if want == nil {
+		expect.MustEqual(rt, got.ID, c.id, "id of %s", code)
+		c.live = true
+		delete(d.purged, c.id)
+	}
+}
+
 // reset gives a link another id; the rows of the former one are purged as those of a deleted link.
 func (d *deletedCodes) reset(rt *rapid.T) {
 	code, c := d.pick(rt)
@@ -134,7 +160,7 @@ func (d *deletedCodes) hitOne(rt *rapid.T) {
 }
 
 func (d *deletedCodes) passTime(rt *rapid.T) {
-	hours := rapid.SampledFrom([]int{1, 30, 24 * 30, 24 * 89, 24 * 91}).Draw(rt, "hours")
+	hours := rapid.SampledFrom([]int{1, 30, 24 * 29, 24 * 31, 24 * 89, 24 * 91}).Draw(rt, "hours")
 	d.now = d.now.Add(time.Duration(hours)*time.Hour + time.Duration(rapid.IntRange(0, 3600_000).Draw(rt, "ms"))*time.Millisecond)
 }
 
@@ -208,10 +234,10 @@ func idOf(key []byte) (id uint64, ok bool) {
 	case 0x21, 0x32, 0x33: // cold, link days, link lives
 		id, _ = engine.SplitID(binary.BigEndian.Uint64(key[1:]))
 		return id, true
-	case 0x24, 0x30: // by deletion, link hours
+	case 0x24, 0x28, 0x30: // by deletion, leaving, link hours
 		id, _ = engine.SplitID(binary.BigEndian.Uint64(key[5:]))
 		return id, true
-	case 0x22, 0x23, 0x26: // by owner, by tag, to reuse
+	case 0x22, 0x23, 0x26, 0x27: // by owner, by tag, to reuse, trash
 		return ^binary.BigEndian.Uint64(key[len(key)-8:]), true
 	}
 	return 0, false
@@ -296,6 +322,7 @@ func TestATemporarilyWrongClockFreesNoCodeForGood(t *testing.T) {
 	now.Add(-91 * 24 * 3600_000)
 	e.turn(t)
 	expect.Error(t, e.takes("mine", 2), engine.ErrTaken)
+	expect.Slices(t, e.trashed(t, engine.TrashQuery{In: engine.AllOwners}), []string{"mine"}, "the trash")
 	rec, err := e.gate.ReadRecord(keyOf("mine"))
 	expect.That(t, err == nil && rec.Hot.Flags&engine.FlagTombstone != 0, "in the store: got %+v, %v, want a tombstone", rec, err)
 }
@@ -330,7 +357,7 @@ func TestACreateWaitsForAPurgeOfItsCode(t *testing.T) {
 	both.Wait()
 	a, b := <-created, <-created
 	expect.That(t, (a == nil) != (b == nil), "got %v and %v, want one winner", a, b)
-	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	due, err := leftToPurge(e)
 	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 }
 
@@ -355,7 +382,7 @@ func TestAPurgePostponesACodeThatIsBeingWritten(t *testing.T) {
 	close(goOn)
 	expect.OK(t, <-created)
 	e.turn(t)
-	due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+	due, err := leftToPurge(e)
 	expect.That(t, err == nil && len(due) == 0, "left to purge: %v, %v", due, err)
 	if d, err := e.Read(keyOf("code")); err != nil || d.Owner != 2 {
 		t.Errorf("got %+v, %v, want the link of owner 2", d, err)
@@ -410,7 +437,14 @@ func TestCreatesRaceAPurgeOfTheirCode(t *testing.T) {
 	}
 	now.Add(holdsFor.Milliseconds() + 3600_000)
 	eventually(t, "the last purge", func() bool {
-		due, err := e.gate.Deletions(0, 0, engine.Endless, 9)
+		due, err := leftToPurge(e)
 		return err == nil && len(due) == 0 && e.Metrics().Tombstones == 0
 	})
+}
+
+// leftToPurge returns the deletions of both stages.
+func leftToPurge(e *testEngine) ([]engine.Deletion, error) {
+	leaving, err := e.gate.Deletions(true, 0, 0, engine.Endless, 9)
+	left, err2 := e.gate.Deletions(false, 0, 0, engine.Endless, 9)
+	return append(leaving, left...), errors.Join(err, err2)
 }

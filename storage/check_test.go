@@ -59,7 +59,7 @@ func fillForCheck(t testing.TB, s *Store) {
 	apply(t, s, rowtest.Edit(rowtest.Link("code01", 1, checkedOwner, "spring"), edited))
 	apply(t, s, rowtest.Deletion(rowtest.Link("code03", 3, checkedOwner, "spring")))
 	apply(t, s, rowtest.Deletion(rowtest.Link("code05", 5, checkedOwner, "spring")))
-	again := rowtest.Creation(rowtest.Link("code05", 50, checkedOwner))
+	again := rowtest.Again(rowtest.Link("code05", 50, checkedOwner), rowtest.Link("code05", 5, checkedOwner, "spring"))
 	again.Receipt = &engine.Receipt{CreatedAtMs: 1}
 	apply(t, s, again)
 
@@ -92,6 +92,16 @@ func toReuse(code string, id uint64) engine.Record {
 	r := rowtest.Link(code, id, checkedOwner)
 	r.Cold.Reuse = true
 	return r
+}
+
+// trashKey returns the key of a link of Deletion in the trash.
+func trashKey(id uint64) []byte {
+	return row.AppendTrashKey(nil, checkedOwner, engine.TrashPlace{DeletedAtMs: 2000, ID: id})
+}
+
+func hotOf(code string, id uint64) *engine.Hot {
+	r := rowtest.Link(code, id, checkedOwner)
+	return &r.Hot
 }
 
 // locked returns a cold record with a password.
@@ -145,7 +155,7 @@ func TestAHealthyStoreOfEverythingHasNoFaults(t *testing.T) {
 	report, faults, total := checkAll(t, live)
 	expect.Equal(t, total, 0, "while the store is open faults: %+v", faults)
 	want := CheckReport{
-		Links: 21, Tombstones: 1, DeletedRecords: 2, ByOwner: 21, ByTag: 9, ByDeletion: 2, Reuse: 2, LinkHours: 48, OwnerHours: 4,
+		Links: 21, Tombstones: 1, DeletedRecords: 2, ByOwner: 21, ByTag: 9, Reuse: 2, Trash: 1, Leaving: 2, LinkHours: 48, OwnerHours: 4,
 		LinkDays: 14, OwnerDays: 3, LinkLives: 18, Imports: 1, Summaries: 11, Receipts: 1, Meta: 10,
 	}
 	report.Files, report.FileBytes, report.Skipped = 0, 0, ""
@@ -242,10 +252,22 @@ func TestEachFaultOfARowIsFound(t *testing.T) {
 		"an owner's hour without a day":                {delRow(row.AppendOwnerDayKey(nil, 7, checkedHour/24)), "owner hours"},
 		"links and owners that differ in an hour":      {putRow(row.AppendLinkHourKey(nil, checkedHour+3, 12), rowOf(rowtest.Hit(1))), "tallies of hour 480003: all links have 3011 hits, and all owners 3010"},
 		"a day of links only":                          {putRow(row.AppendLinkDayKey(nil, 4, checkedHour/24-1), rowOf(rowtest.Hit(1))), "tallies of day 19999: all links have 1 hit, and all owners 0"},
-		"a tombstone that no purge will find":          {delRow(row.AppendByDeletionKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
-		"a live link among the deleted ones":           {putRow(row.AppendByDeletionKey(nil, 7, 4), row.AppendDeletion(nil, keyOf("code04"))), "the link is not deleted"},
-		"a deletion of a code that is unknown":         {putRow(row.AppendByDeletionKey(nil, 7, 9), row.AppendDeletion(nil, keyOf("nobody"))), "no hot record has its code"},
-		"a deletion without a code":                    {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, keyOf(""))), "no code"},
+		"a tombstone that no purge will find":          {delRow(row.AppendLeavingKey(nil, 0, 3)), `the tombstone of code "code03" is not in the index by deletion`},
+		"a deletion without its figures in the trash":  {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, keyOf("code03"), 1)), "by deletion, key 24000000000000000000000003: the link is in the trash"},
+		"a live link among those that leave the trash": {putRow(row.AppendLeavingKey(nil, 7, 4), row.AppendDeletion(nil, keyOf("code04"), 0)), "leaving, key 28000000070000000000000004: the link is not deleted"},
+		"a live link in the trash":                     {putRow(trashKey(4), row.AppendTrashed(nil, &code04.Hot)), "the link is not deleted"},
+		"a link in the trash whose code is another's":  {putRow(trashKey(5), row.AppendTrashed(nil, hotOf("code05", 5))), `the code "code05" has no tombstone of this deletion`},
+		"a link in the trash of another owner":         {putRow(row.AppendTrashKey(nil, 8, engine.TrashPlace{DeletedAtMs: 2000, ID: 3}), row.AppendTrashed(nil, hotOf("code03", 3))), "it is of the link with id 3 of owner 7"},
+		"a link in the trash of another time":          {putRow(row.AppendTrashKey(nil, 7, engine.TrashPlace{DeletedAtMs: 2001, ID: 3}), row.AppendTrashed(nil, hotOf("code03", 3))), `the code "code03" has no tombstone of this deletion`},
+		"a link in the trash without its cold record":  {delRow(row.AppendColdKey(nil, 3)), `code "code03" has no cold record of its id 3`},
+		"a link in the trash with another's record":    {putRow(row.AppendColdKey(nil, 3), row.AppendCold(nil, &code04.Cold)), `the cold record of its id 3 is of code "code04", not "code03"`},
+		"a link in the trash with another password":    {putRow(row.AppendColdKey(nil, 3), row.AppendCold(nil, locked(rowtest.Link("code03", 3, checkedOwner).Cold))), `the password of code "code03" is not the one that its redirect would ask for`},
+		"a link in the trash that is a tombstone":      {putRow(trashKey(3), row.AppendTrashed(nil, &engine.Hot{Key: keyOf("code03"), ID: 3, Owner: 7, Flags: engine.FlagTombstone})), "a deleted link that was none"},
+		"a link in the trash that is cut off":          {putRow(trashKey(3), row.AppendTrashed(nil, hotOf("code03", 3))[:9]), "trash, key 27"},
+		"a link in the trash under a key too short":    {putRow([]byte{row.TableTrash, 1}, nil), "in the trash"},
+		"a live link among the deleted ones":           {putRow(row.AppendByDeletionKey(nil, 7, 4), row.AppendDeletion(nil, keyOf("code04"), 0)), "the link is not deleted"},
+		"a deletion of a code that is unknown":         {putRow(row.AppendByDeletionKey(nil, 7, 9), row.AppendDeletion(nil, keyOf("nobody"), 0)), "no hot record has its code"},
+		"a deletion without a code":                    {putRow(row.AppendByDeletionKey(nil, 0, 3), row.AppendDeletion(nil, keyOf(""), 0)), "no code"},
 		"imports that are cut off":                     {putRow(row.AppendImportKey(nil, 7, 3), []byte{1, 2}), "imports, key 350000000700000003"},
 		"imports under a key of a wrong length":        {putRow([]byte{row.TableImports, 1}, rowOf(rowtest.Hit(1))), "in the table of imports"},
 		"a receipt that is cut off":                    {putRow(row.AppendReceiptKey(nil, &engine.RequestKey{}), []byte{1, 2}), "receipts, key"},

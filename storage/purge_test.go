@@ -22,13 +22,18 @@ func wantRowsOf(t testing.TB, s *Store, ids ...uint64) {
 	expect.Slices(t, slices.Sorted(maps.Keys(rowsOfLinks(t, s))), ids)
 }
 
-func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
-	return engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: freesCode}}
+// purgeOf is the purge of a link with figures, whose tombstone is there if it frees the code.
+func purgeOf(s *Store, d engine.Deletion, freesCode bool) engine.Mutation {
+	p := engine.Purge{Deletion: d, FreesCode: freesCode, Figures: true}
+	if rec, err := s.ReadRecord(d.Key); freesCode && err == nil {
+		p.Left = &rec
+	}
+	return engine.Mutation{Purge: &p}
 }
 
 func deletions(t testing.TB, s *Store, beforeHour uint32, limit int) []engine.Deletion {
 	t.Helper()
-	found, err := s.Deletions(0, 0, beforeHour, limit)
+	found, err := s.Deletions(true, 0, 0, beforeHour, limit)
 	expect.OK(t, err)
 	return found
 }
@@ -83,7 +88,7 @@ func TestAPurgeRemovesAllRowsOfOneLinkOnly(t *testing.T) {
 		apply(t, s, deletedAt(rowtest.Link(fmt.Sprintf("c%d", id), id, 7, "tag"), 5))
 	}
 	for _, d := range deletions(t, s, 6, 9) {
-		apply(t, s, purgeOf(d, true))
+		apply(t, s, purgeOf(s, d, true))
 	}
 	rollUpAll(t, s, upTo(ahead+1), nil)
 	wantRowsOf(t, s, 0, 1, 3, 5, 6)
@@ -102,9 +107,12 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 	s := openTemp(t)
 	old, renewed := rowtest.Link("c", 1, 7, "tag"), rowtest.Link("c", 2, 7, "tag")
 	apply(t, s, rowtest.Creation(old))
-	apply(t, s, deletedAt(old, 5))
-	apply(t, s, rowtest.Creation(renewed))
-	apply(t, s, purgeOf(engine.Deletion{Hour: 5, ID: 1, Key: keyOf("c")}, false))
+	gone := deletedAt(old, 5)
+	apply(t, s, gone)
+	again := rowtest.Creation(renewed)
+	again.Replaced = &engine.Record{Hot: gone.Hot, Cold: old.Cold}
+	apply(t, s, again)
+	apply(t, s, purgeOf(s, engine.Deletion{Hour: 5, ID: 1, Key: keyOf("c")}, false))
 	wantRowsOf(t, s, 2)
 	rec, err := s.ReadRecord(keyOf("c"))
 	expect.That(t, err == nil && rec.Hot.ID == 2 && rec.Cold.Title == renewed.Cold.Title, "got %+v, %v", rec, err)
@@ -113,7 +121,7 @@ func TestAPurgeLeavesALinkThatTookTheCodeAgain(t *testing.T) {
 func TestAPurgeWithoutAValidCodeIsRefused(t *testing.T) {
 	s := openTemp(t)
 	for _, code := range []string{"", string(make([]byte, engine.MaxCodeBytes+1))} {
-		expect.That(t, tryApply(s, purgeOf(engine.Deletion{ID: 1, Key: keyOf(code)}, true)) != nil, "a code of %d bytes was accepted", len(code))
+		expect.That(t, tryApply(s, purgeOf(s, engine.Deletion{ID: 1, Key: keyOf(code)}, true)) != nil, "a code of %d bytes was accepted", len(code))
 	}
 }
 
@@ -152,7 +160,7 @@ func TestAPurgeIsDoneWholeOrNotAtAll(t *testing.T) {
 func purgeAll(t testing.TB, s *Store) {
 	t.Helper()
 	for _, d := range deletions(t, s, math.MaxUint32, 100) {
-		apply(t, s, purgeOf(d, true))
+		apply(t, s, purgeOf(s, d, true))
 	}
 }
 
@@ -173,4 +181,44 @@ func wantPurgesWhole(t *testing.T, clones []*vfs.MemFS, whole map[uint64]int) {
 		closeStore(t, s)
 	}
 	expect.That(t, len(seen) >= 5, "crashes left only %d different states", len(seen))
+}
+
+// TestALinkThatLeavesTheTrashLeavesItsTombstone purges a link in two stages, and one that was purged by its owner.
+func TestALinkThatLeavesTheTrashLeavesItsTombstone(t *testing.T) {
+	s := openTemp(t)
+	f := rowtest.NewFlush()
+	gone := map[uint64]engine.Mutation{}
+	for id, hour := range map[uint64]int64{1: 40, 2: 41} {
+		rec := rowtest.Link(fmt.Sprintf("c%d", id), id, 7, "tag")
+		rec.Cold.Version = 9
+		apply(t, s, rowtest.Creation(rec))
+		f.Add(1, id, 7, rowtest.Hit(id))
+		gone[id] = deletedAt(rec, hour)
+		if id == 2 {
+			m := gone[id]
+			m.Trash = engine.TrashPurged
+			gone[id] = m
+		}
+		apply(t, s, gone[id])
+	}
+	flush(t, s, 1, f)
+	rollUpAll(t, s, upTo(50), nil)
+	for _, d := range deletions(t, s, 50, 9) {
+		rec, err := s.ReadRecord(d.Key)
+		expect.OK(t, err)
+		apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: d, Figures: true, Left: &rec}})
+	}
+	expect.Slices(t, deletions(t, s, 50, 9), nil, "with figures")
+	left, err := s.Deletions(false, 0, 0, 50, 9)
+	expect.OK(t, err)
+	expect.Slices(t, left, []engine.Deletion{{Hour: 40, ID: 1, Key: keyOf("c1")}, {Hour: 41, ID: 2, Key: keyOf("c2")}}, "without")
+	for id, n := range rowsOfLinks(t, s) {
+		expect.Equal(t, n, 2, "rows of link %d: the tombstone, and the one by which it is found", id)
+		rec, err := s.ReadRecord(keyOf(fmt.Sprintf("c%d", id)))
+		expect.That(t, err == nil && rec.Hot == gone[id].Hot && rec.Cold.Version == 9 && rec.Cold.Code == "", "got %+v, %v", rec, err)
+	}
+	for _, d := range left {
+		apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: true}})
+	}
+	wantRowsOf(t, s)
 }

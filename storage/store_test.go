@@ -103,9 +103,11 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 		"more hits by day than all": func(m *engine.Mutation) {
 			m.Cold.ImportedHits, m.Cold.Daily = 5, daily.Pack([]daily.Hits{{Day: 3, Hits: 6}})
 		},
-		"malformed hits by day": func(m *engine.Mutation) { m.Cold.ImportedHits, m.Cold.Daily = 5, "x" },
-		"33 tags":               func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
-		"long tag":              func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
+		"malformed hits by day":        func(m *engine.Mutation) { m.Cold.ImportedHits, m.Cold.Daily = 5, "x" },
+		"restored without a tombstone": func(m *engine.Mutation) { m.Trash, m.Before = engine.TrashRestored, &engine.Record{Hot: m.Hot} },
+		"restored from nothing":        func(m *engine.Mutation) { m.Trash = engine.TrashRestored },
+		"33 tags":                      func(m *engine.Mutation) { m.Cold.Tags = make([]string, engine.MaxTags+1) },
+		"long tag":                     func(m *engine.Mutation) { m.Cold.Tags = []string{string(make([]byte, engine.MaxTagBytes+1))} },
 	} {
 		m := rowtest.Creation(rowtest.Link("code", 1, 1))
 		change(&m)
@@ -146,22 +148,66 @@ func wantIndexes(t testing.TB, s *Store, links map[string]engine.Record) {
 	expect.MustThat(t, maps.Equal(got, want), "index rows: got %q, want %q", got, want)
 }
 
-// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions and
-// replacements of a few codes; after each, the store has the same content as a plain map.
+// wantTrash checks that the trash has exactly those links, and that the cold record of no other deleted link has a
+// text.
+func wantTrash(t testing.TB, s *Store, live, trash map[string]engine.Record, deletedAtMs map[string]int64) {
+	t.Helper()
+	want, whole := map[string]string{}, map[uint64]bool{}
+	for code, r := range trash {
+		at := engine.TrashPlace{DeletedAtMs: deletedAtMs[code], ID: r.Hot.ID}
+		want[string(row.AppendTrashKey(nil, r.Hot.Owner, at))] = string(row.AppendTrashed(nil, &r.Hot))
+		whole[r.Hot.ID] = true
+		got, err := s.ReadTrashed(r.Hot.Owner, at)
+		expect.MustThat(t, err == nil && got.Hot == r.Hot && got.Cold.Title == r.Cold.Title && slices.Equal(got.Cold.Tags, r.Cold.Tags),
+			"in the trash: %+v, %v, want %+v", got, err, r)
+	}
+	for _, r := range live {
+		whole[r.Hot.ID] = true
+	}
+	got := rows(t, s, row.TableTrash)
+	expect.MustThat(t, maps.Equal(got, want), "trash: got %q, want %q", got, want)
+	for key, value := range rows(t, s, row.TableCold) {
+		id, _ := row.SplitColdKey([]byte(key))
+		cold, err := row.DecodeCold([]byte(value))
+		expect.MustThat(t, err == nil && (whole[id] || cold.Title == "" && len(cold.Tags) == 0 && !cold.Reuse), "cold record of %d: %+v, %v", id, cold, err)
+	}
+}
+
+// TestIndexesFollowLinksThroughAnyHistory is a model test: random creations, edits, deletions, restores, purges and
+// replacements of a few codes; after each, the store has the same content as plain maps.
 func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := openMem(t, vfs.NewMem())
 		stop := start(t, s)
 		defer func() { stop(); closeStore(t, s) }()
-		live := map[string]engine.Record{}
+		expect.OK(t, expect.Err(s.AllocateIDs(100)))
+		live, trash, deletedAtMs := map[string]engine.Record{}, map[string]engine.Record{}, map[string]int64{}
+		gone := map[string]engine.Record{} // the last deleted link of a code, with its tombstone
 		tags := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "A", ""}), 0, 4)
 		for id := range uint64(rapid.IntRange(1, 30).Draw(rt, "steps")) {
 			code := rapid.SampledFrom([]string{"x", "y", "X"}).Draw(rt, "code")
 			old, exists := live[code]
 			switch {
 			case exists && rapid.Bool().Draw(rt, "delete"):
-				apply(t, s, rowtest.Deletion(old))
-				delete(live, code)
+				m := rowtest.Deletion(old)
+				m.Hot.DeletedAtMs = rapid.Int64Range(-3, 9).Draw(rt, "hour")*msPerHour + 1
+				if delete(live, code); rapid.IntRange(0, 3).Draw(rt, "purge") == 0 {
+					m.Trash = engine.TrashPurged
+				} else {
+					trash[code] = old
+				}
+				deletedAtMs[code], gone[code] = m.Hot.DeletedAtMs, engine.Record{Hot: m.Hot, Cold: old.Cold}
+				apply(t, s, m)
+			case trash[code].Hot.Code != "" && rapid.Bool().Draw(rt, "from the trash"):
+				was, tombstone := trash[code], gone[code]
+				delete(trash, code)
+				if rapid.Bool().Draw(rt, "restore") {
+					was.Cold.Version++
+					live[code] = was
+					apply(t, s, engine.Mutation{Hot: was.Hot, Cold: was.Cold, Before: &tombstone, Trash: engine.TrashRestored})
+				} else {
+					apply(t, s, engine.Mutation{Hot: tombstone.Hot, Before: &was, Trash: engine.TrashPurged})
+				}
 			case exists:
 				next := rowtest.Link(code, old.Hot.ID, old.Hot.Owner, tags.Draw(rt, "tags")...)
 				next.Hot.Target = rapid.SampledFrom([]string{"https://a.b/1", "https://c.d/"}).Draw(rt, "target")
@@ -174,11 +220,22 @@ func TestIndexesFollowLinksThroughAnyHistory(t *testing.T) {
 			default:
 				next := rowtest.Link(code, id+1, uint32(id%2), tags.Draw(rt, "tags")...)
 				next.Cold.Reuse = rapid.Bool().Draw(rt, "reuse")
-				apply(t, s, rowtest.Creation(next))
+				m := rowtest.Creation(next)
+				if last, deleted := gone[code]; deleted {
+					m.Replaced = &last
+				}
+				apply(t, s, m)
+				delete(trash, code)
 				live[code] = next
 			}
 			wantIndexes(t, s, live)
+			wantTrash(t, s, live, trash, deletedAtMs)
 		}
+		v, faults := s.Inspect(), new(engine.Faults)
+		_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+		first, total := faults.Found()
+		expect.MustThat(t, err == nil && total == 0, "check: %v, faults %+v", err, first)
+		closeInspection(t, v)
 		for code, want := range live {
 			got, err := s.ReadRecord(keyOf(code))
 			expect.MustThat(t, err == nil && got.Hot == want.Hot && slices.Equal(got.Cold.Tags, want.Cold.Tags),

@@ -22,6 +22,7 @@ const (
 	StateExhausted State = "exhausted" // all hits of its cap are used up
 	StateBlocked   State = "blocked"   // its target is on the block list
 	StateDisabled  State = "disabled"  // its owner has switched it off
+	StateDeleted   State = "deleted"   // it is in the trash: only a list that asks for this state has it
 )
 
 // A Query is what becomes of the query after the code of a link.
@@ -121,6 +122,7 @@ type Link struct {
 	Owner          uint32    `json:"owner"` // a user's id
 	CreatedAt      time.Time `json:"created_at"`
 	UpdatedAt      time.Time `json:"updated_at"`
+	DeletedAt      time.Time `json:"deleted_at,omitzero"`  // zero: it is not in the trash
 	StartsAt       time.Time `json:"starts_at,omitzero"`   // zero: it has no start
 	ExpiresAt      time.Time `json:"expires_at,omitzero"`  // zero: never
 	ExpiredURL     string    `json:"expired_url,omitzero"` // where visitors are sent once it is expired or used up; empty: nowhere
@@ -237,10 +239,25 @@ func (c *Client) ResetFigures(ctx context.Context, code string, options ...Optio
 	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/reset", takes: whose | takesVersion}, options)
 }
 
-// Delete deletes a link. Its code stays taken for 90 days, but its former owner may take it again.
+// Delete moves a link to the trash of its owner, where it is for 30 days: see Restore. Its code stays taken for 90
+// days, but its former owner may take it again, which purges the link in the trash.
 func (c *Client) Delete(ctx context.Context, code string, options ...Option) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: linkPath(code), takes: whose | takesVersion}, options, nil)
 	return err
+}
+
+// Purge is Delete without the trash. It also deletes a link that is in the trash.
+func (c *Client) Purge(ctx context.Context, code string, options ...Option) error {
+	purge := url.Values{"purge": {"true"}}
+	asked := call{method: http.MethodDelete, path: linkPath(code), query: purge, takes: whose | takesVersion}
+	_, err := c.do(ctx, asked, options, nil)
+	return err
+}
+
+// Restore takes a link out of the trash, with all its figures. Links with StateDeleted lists the trash. If the code was
+// taken again meanwhile, the error is ErrAliasTaken; if the link is not in the trash, ErrNotFound.
+func (c *Client) Restore(ctx context.Context, code string, options ...Option) (Link, error) {
+	return c.askLink(ctx, call{method: http.MethodPost, path: linkPath(code) + "/restore", takes: whose | takesVersion}, options)
 }
 
 func linkPath(code string) string { return "/links/" + url.PathEscape(code) }

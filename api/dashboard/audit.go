@@ -11,6 +11,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/changes"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -29,6 +30,9 @@ type auditView struct {
 	Rows    []auditRow
 	Newest  string // address of the first page; empty: this is it
 	Older   string // address of the next page; empty: there is none
+
+	GiveBack string // where the forms of the rows are sent; empty: the list is not of a link that is there
+	Whose    visit.Whose
 }
 
 // An auditSearch is what the log is searched for, as it was typed.
@@ -50,7 +54,13 @@ type auditRow struct {
 	Via     string
 	ByActor string // address of the list of all that the actor did; empty: none
 	OfCode  string // address of the list of all that was done to the link; empty: none
-	Fields  []changes.Field
+	Fields  []auditField
+}
+
+// An auditField is a field that was changed.
+type auditField struct {
+	changes.Field
+	Restorable bool // the link that the page is of can get the value back that it had
 }
 
 // Several reports whether the entry is of several links.
@@ -66,7 +76,7 @@ var auditWords = map[string]string{
 	"user.added": "added a user", "user.edited": "edited a user", "user.deleted": "deleted a user",
 	"token.issued": "made a token", "token.revoked": "revoked a token",
 	"setup_link.made": "made a setup link", "setup_link.used": "used a setup link", "sessions.ended": "ended sessions",
-	"copy.given": "gave a copy of the data to a node",
+	"copy.given": "gave a copy of the data to a node", "link.restored": "restored a link", "link.purged": "deleted a link for good",
 }
 
 // Say returns how many entries the page has, to be read aloud while somebody searches.
@@ -184,6 +194,8 @@ func (r *request) findSubject(view *auditView) error {
 		switch _, _, ok := visit.FieldErrors(err); {
 		case err == nil:
 			view.Subject = append(view.Subject, visit.Option{Name: "Open the link " + l.Code, Path: linkPath(l.Code, all)})
+			view.GiveBack, view.Whose = undo.EditPath(l.Code), all
+			view.offerValues(&l)
 		case !ok:
 			return err
 		}
@@ -201,8 +213,25 @@ func (r *request) findSubject(view *auditView) error {
 	return err
 }
 
+// offerValues offers the values back that a link had before its edits. Earlier entries are of other links that had its
+// code.
+func (v *auditView) offerValues(l *ops.Link) {
+	for i := range v.Rows {
+		row := &v.Rows[i]
+		if row.Action != "link.edited" || row.At.Before(l.CreatedAt) {
+			continue
+		}
+		for j := range row.Fields {
+			row.Fields[j].Restorable = ops.Restorable(row.Before, row.Fields[j].Name) != nil
+		}
+	}
+}
+
 func auditRowOf(e *ops.AuditEntry) auditRow {
-	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email, Fields: changes.Of(e.Before, e.After)}
+	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email}
+	for _, f := range changes.Of(e.Before, e.After) {
+		row.Fields = append(row.Fields, auditField{Field: f})
+	}
 	switch e.Actor.Via {
 	case "token":
 		row.Via = "with token " + e.Actor.TokenID

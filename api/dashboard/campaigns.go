@@ -101,8 +101,8 @@ func (r *request) checkCampaign(f *campaignForm) error {
 }
 
 // keepCampaign keeps the values of the form of a link that was just saved as a template, if that is wanted. The
-// message after it is said, and the reason if the template is not kept.
-func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
+// message after it is said, and the reason if the template is not kept. back takes the save of the link back.
+func (r *request) keepCampaign(f *campaignForm, kind, said string, back visit.Undo) error {
 	if f.Keep.Value != "" {
 		err := r.Accounts.KeepCampaign(r.Caller.User.ID, f.campaign(f.Keep.Value))
 		p, known := problem.Of(err)
@@ -116,7 +116,7 @@ func (r *request) keepCampaign(f *campaignForm, kind, said string) error {
 			said += " Its template is not kept. " + visit.Sentence(p.Detail)
 		}
 	}
-	r.Say(kind, said)
+	r.SayUndo(kind, said, back)
 	return nil
 }
 

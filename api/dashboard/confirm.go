@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -54,27 +55,33 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 
 // deleteLink is POST /_/link/{code}/delete.
 func (r *request) deleteLink() error {
-	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error) {
-		err = r.Calls.Delete(r.Caller, code, guard, versions)
-		return "The link " + code + " is deleted.", find.Of(whose, "").Address(), err
+	return r.confirmed(r.showDelete, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (did, error) {
+		err := r.Calls.Delete(r.Caller, code, guard, versions)
+		return did{"The link " + code + " is deleted. For 30 days it is in the trash.", find.Of(whose, "").Address(), undo.OfDeletion(code, r.Sent("version"), whose)}, err
 	})
+}
+
+// did is what such a page has done: what the page that follows says, its address, and how it is taken back.
+type did struct {
+	said, page string
+	undo       visit.Undo // empty: it cannot be
 }
 
 // confirmed does what such a page has asked for, once, and goes to the page that do returns. show shows the page again
 // if the link was edited since.
 func (r *request) confirmed(
-	show func(status int) error, do func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error),
+	show func(status int) error, do func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (did, error),
 ) error {
 	code, guard, whose, err := r.whoseLink()
 	if err != nil {
 		return err
 	}
 	err = r.SeeOnce(func() (string, error) {
-		said, page, err := do(code, guard, whose, []uint64{versionOf(r.Sent("version"))})
+		done, err := do(code, guard, whose, []uint64{versionOf(r.Sent("version"))})
 		if err == nil {
-			r.Say("done", said)
+			r.SayUndo("done", done.said, done.undo)
 		}
-		return page, err
+		return done.page, err
 	})
 	if errors.Is(err, engine.ErrVersion) {
 		return show(fasthttp.StatusPreconditionFailed)
@@ -95,9 +102,9 @@ func (r *request) showReset(status int) error {
 
 // resetLink is POST /_/link/{code}/reset.
 func (r *request) resetLink() error {
-	return r.confirmed(r.showReset, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (said, page string, err error) {
-		_, err = r.Calls.Reset(r.Caller, code, guard, versions)
-		return "The figures of the link are zero now.", linkPath(code, whose), err
+	return r.confirmed(r.showReset, func(code string, guard ops.Whose, whose visit.Whose, versions []uint64) (did, error) {
+		_, err := r.Calls.Reset(r.Caller, code, guard, versions)
+		return did{said: "The figures of the link are zero now.", page: linkPath(code, whose)}, err
 	})
 }
 

@@ -122,7 +122,7 @@ func (r *request) createLink() error {
 		kind, said = "info", "You already had this link, so no other was created."
 	}
 	kind, said = withWarnings(kind, said, link.Warnings)
-	if err := r.keepCampaign(&form.Campaign, kind, said); err != nil {
+	if err := r.keepCampaign(&form.Campaign, kind, said, visit.Undo{}); err != nil {
 		return err
 	}
 	return r.SeeOther(find.Of(visit.Whose{Domain: link.Host}, "").Address("made", link.Code))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -99,11 +100,12 @@ func (r *request) saveLink() error {
 	version := versionOf(f.Version)
 	body, err := f.body(true, f.touched)
 	var l ops.Link
+	var back visit.Undo
 	if err == nil {
 		err = r.checkCampaign(&f.Campaign)
 	}
 	if err == nil {
-		l, err = r.Calls.Update(r.Caller, code, guard, []uint64{version}, body)
+		l, back, err = undo.Edit(r.Request, code, guard, whose, []uint64{version}, body)
 	}
 	switch {
 	case errors.Is(err, engine.ErrVersion):
@@ -116,7 +118,7 @@ func (r *request) saveLink() error {
 		kind, said = "info", "Nothing was changed."
 	}
 	kind, said = withWarnings(kind, said, l.Warnings)
-	if err := r.keepCampaign(&f.Campaign, kind, said); err != nil {
+	if err := r.keepCampaign(&f.Campaign, kind, said, back); err != nil {
 		return err
 	}
 	return r.SeeOther(view.Back)
@@ -206,17 +208,17 @@ func (r *request) setDisabled() error {
 		return problem.New(problem.BadRequest, "the form must say whether the link is to be disabled: true or false")
 	}
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"disabled":` + to + `}`)}
-	l, err := r.Calls.Update(r.Caller, code, guard, nil, body)
+	l, back, err := undo.Edit(r.Request, code, guard, whose, nil, body)
 	if err != nil {
 		return err
 	}
 	switch {
 	case l.Disabled:
-		r.Say("done", "The link is disabled: it does not redirect any more.")
+		r.SayUndo("done", "The link is disabled: it does not redirect any more.", back)
 	case l.State == engine.StateActive:
-		r.Say("done", "The link is enabled: it redirects again.")
+		r.SayUndo("done", "The link is enabled: it redirects again.", back)
 	default:
-		r.Say("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".")
+		r.SayUndo("info", "The link is enabled, but it does not redirect: it is "+string(l.State)+".", back)
 	}
 	if list := r.Sent("list"); list != "" {
 		return r.SeeOther(r.NextPage(list).String())

@@ -14,6 +14,7 @@ import (
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/qr"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -37,6 +38,7 @@ type linksView struct {
 	Owner   *ownerChoice // nil: the visitor has none
 	Domains *visit.DomainChoice
 	Bulk    string // address of the form for several links
+	Trash   string // address of what was deleted
 	States  []engine.State
 	Sorts   []find.Order
 	Rows    []linkRow
@@ -103,6 +105,9 @@ func (v *linksView) Say() string {
 
 // links is GET /_/links.
 func (r *request) links() error {
+	if r.Query("state") == string(engine.StateDeleted) { // typed into the address
+		return r.SeeOther(r.Whose().Address(undo.TrashPath))
+	}
 	form, err := r.newForm(linksPath, nil)
 	if err != nil {
 		return err
@@ -116,6 +121,7 @@ func (r *request) links() error {
 	}
 	view.Search.Owner = owner
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
+	view.Trash = view.Search.Whose().Address(undo.TrashPath)
 	view.Pager = find.NewPager(r.Request, &view.Search)
 	if view.Kept, err = r.filters(view.Search.Query()); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/palette"
 	"shunt/api/dashboard/qr"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/qrorder"
 )
@@ -48,6 +49,7 @@ func rowsOfAll() []row {
 		{"GET", "/_/link/{code}/edit", visit.SignedIn, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.SignedIn, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.SignedIn, (*request).setDisabled},
+		{"POST", "/_/link/{code}/undo", visit.SignedIn, onRequest(undo.TakeBack)},
 		{"GET", "/_/link/{code}/reset", visit.SignedIn, (*request).confirmReset},
 		{"POST", "/_/link/{code}/reset", visit.SignedIn, (*request).resetLink},
 		{"GET", "/_/link/{code}/owner", visit.SignedIn, (*request).ownerPage},
@@ -69,6 +71,9 @@ func rowsOfAll() []row {
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
 		{"GET", checks.Path, visit.SignedIn, onRequest(checks.Page)},
 		{"POST", checks.Path, visit.SignedIn, onRequest(checks.Start)},
+		{"GET", undo.TrashPath, visit.SignedIn, onRequest(undo.Trash)},
+		{"POST", undo.RestorePath, visit.SignedIn, onRequest(undo.Restore)},
+		{"POST", undo.PurgePath, visit.SignedIn, onRequest(undo.Purge)},
 		{"GET", "/_/tags", visit.SignedIn, (*request).tagsPage},
 		{"GET", "/_/tags/figures", visit.SignedIn, (*request).tagFigures},
 		{"GET", "/_/tags/rename", visit.SignedIn, (*request).renameTagPage},

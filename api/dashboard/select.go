@@ -15,6 +15,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -52,7 +53,7 @@ var choices = []choice{
 	{Name: "move", Title: "Move to another owner", Says: "will belong to that user. Their figures go with them.", Field: "to", admins: true, asked: (*request).askOwner},
 	{
 		Name: "delete", Title: "Delete", Danger: true, asked: func(_ *request, s *ops.Several) error { s.Delete = true; return nil },
-		Says: "will not redirect any more. Their codes stay taken for " + strconv.Itoa(engine.TombstoneDays) + " days. This cannot be undone.",
+		Says: "will not redirect any more. They are in the trash for " + strconv.Itoa(engine.TrashDays) + " days, and can be restored until then.",
 	},
 	{Name: "compare", Title: "Compare figures"},
 	{Name: "export", Title: "Export as CSV"},
@@ -148,6 +149,7 @@ type selectedView struct {
 	Failed string           // why it ended before the last link
 	Why    []string         // links that were refused
 	Back   string
+	Trash  string // address of what was deleted
 }
 
 // ID is the id of the field.
@@ -159,7 +161,7 @@ func (v *selectedView) Rest() bool { return v.N > v.Most }
 // selectedAsked returns which links the form is about. They may be fewer than were sent, as a code can be sent twice.
 func (r *request) selectedAsked(c choice) *selectedView {
 	view := &selectedView{choice: c, Search: find.Read(r.Sent), All: r.Sent("all") != "", Key: r.FormKey(), Most: ops.MaxSeveral}
-	view.Back = view.Search.Address()
+	view.Back, view.Trash = view.Search.Address(), view.Search.Whose().Address(undo.TrashPath)
 	if c.Field != "" {
 		view.Value, _ = r.Typed(c.Field)
 	}

@@ -139,6 +139,7 @@ type Calls struct {
 
 	Certificates Certificates
 	Places       *ops.Places // for checks
+	Now          func() time.Time
 }
 
 // AddDomain registers a domain. A host that is another domain already is an engine.FieldError, so that a form can show
@@ -224,16 +225,36 @@ func readDomainBody(body jsonbody.Body, d *domain.Domain) (null []string, err er
 	return null, nil
 }
 
-// RemoveDomain removes a domain without links.
+// RemoveDomain removes a domain without links. What was deleted there can no longer be restored.
 func (c *Calls) RemoveDomain(caller account.Caller, host string) error {
 	return c.Domains.Remove(caller, host, func(ctx context.Context, n engine.Domain) (func(gone bool), error) {
 		settle, err := c.Engine.RetireDomain(ctx, n)
 		switch {
 		case errors.Is(err, engine.ErrOwnsLinks):
-			err = domain.ErrInUse
+			return nil, domain.ErrInUse
 		case errors.Is(err, engine.ErrOverloaded):
-			err = problem.New(problem.Overloaded, "links of this domain are being written; try again")
+			return nil, problem.New(problem.Overloaded, "links of this domain are being written; try again")
+		case err != nil:
+			return nil, err
 		}
-		return settle, err
+		if err := c.emptyTrash(ctx, caller, n); err != nil {
+			settle(false)
+			return nil, err
+		}
+		return settle, nil
 	})
+}
+
+// emptyingTime is how long one request may purge what is in the trash of a domain: a repeat goes on.
+const emptyingTime = 5 * time.Second
+
+func (c *Calls) emptyTrash(ctx context.Context, caller account.Caller, n engine.Domain) error {
+	ctx, cancel := context.WithTimeout(ctx, emptyingTime)
+	defer cancel()
+	by := caller.By(c.Now())
+	_, err := c.Engine.EmptyTrash(ctx, 0, n, &by)
+	if errors.Is(err, engine.ErrOverloaded) {
+		err = problem.New(problem.Overloaded, "what was deleted in this domain is being purged; send the request again")
+	}
+	return err
 }

@@ -125,15 +125,36 @@ func acceptingPatches(ctx *fasthttp.RequestCtx, err error) error {
 
 // DeleteLink is DELETE /links/{code}.
 func (l *Calls) DeleteLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	code, whose, err := linkAsked(ctx, l.Ops, caller)
+	whose, purge, err := l.Ops.ParseDelete(caller, ctx.QueryArgs())
 	if err != nil {
 		return err
 	}
-	if err := l.Ops.Delete(caller, code, whose, versionsAsked(ctx)); err != nil {
+	code, err := codeAsked(ctx)
+	if err != nil {
+		return err
+	}
+	remove := l.Ops.Delete
+	if purge {
+		remove = l.Ops.Purge
+	}
+	if err := remove(caller, code, whose, versionsAsked(ctx)); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
+}
+
+// RestoreLink is POST /links/{code}/restore. It reads no body.
+func (l *Calls) RestoreLink(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	code, whose, err := linkAsked(ctx, l.Ops, caller)
+	if err != nil {
+		return err
+	}
+	link, err := l.Ops.Restore(caller, code, whose, versionsAsked(ctx))
+	if err != nil {
+		return err
+	}
+	return writeLink(ctx, fasthttp.StatusOK, &link)
 }
 
 // ResetLink is POST /links/{code}/reset. It reads no body.

@@ -198,19 +198,61 @@ func movedSoFar(n uint64, detail string) string {
 	return strconv.FormatUint(n, 10) + " links were moved; " + detail
 }
 
-// removeUser is RemoveUser for a user whose links are not moved.
+// removeUser is RemoveUser for a user whose links are not moved. What is in the trash of the user goes, too: most of it
+// before other changes of accounts have to wait.
 func (c *Calls) removeUser(caller account.Caller, id uint32, keepLinks bool) error {
-	err := c.o.Accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
-		if keepLinks { // links that are being created at this moment stay too
-			return func(bool) {}, nil
-		}
-		if settle, err = c.o.Engine.RetireUser(ctx, id); errors.Is(err, engine.ErrOverloaded) {
-			err = problem.New(problem.Overloaded, "links of this user are being written; try again")
-		}
-		return settle, err
-	})
+	err := c.o.Accounts.MayRemoveUser(id)
+	if err == nil {
+		err = c.mayEmptyTrash(id, keepLinks)
+	}
+	if err == nil {
+		err = c.emptyTrash(context.Background(), caller, id)
+	}
+	if err == nil {
+		err = c.o.Accounts.RemoveUser(caller, id, func(ctx context.Context) (settle func(gone bool), err error) {
+			settle = func(bool) {} // links that are kept, and those that are being created at this moment, stay
+			if !keepLinks {
+				settle, err = c.o.Engine.RetireUser(ctx, id)
+			}
+			switch {
+			case errors.Is(err, engine.ErrOverloaded):
+				return nil, problem.New(problem.Overloaded, "links of this user are being written; try again")
+			case err != nil:
+				return nil, err
+			}
+			if err := c.emptyTrash(ctx, caller, id); err != nil {
+				settle(false)
+				return nil, err
+			}
+			return settle, nil
+		})
+	}
 	if errors.Is(err, engine.ErrOwnsLinks) {
 		return jsonbody.FieldError("links", "required", "this user has links; send "+moveField+"=ID to give them to another user, or links=keep to keep them under the user's number")
+	}
+	return err
+}
+
+// mayEmptyTrash returns engine.ErrOwnsLinks for a user who is not deleted because of live links.
+func (c *Calls) mayEmptyTrash(id uint32, keepLinks bool) error {
+	if keepLinks {
+		return nil
+	}
+	owners, err := c.o.Engine.Owners(engine.AllOwners, id)
+	if err == nil && len(owners) > 0 {
+		err = engine.ErrOwnsLinks
+	}
+	return err
+}
+
+// emptyTrash purges what is in the trash of a user who is deleted.
+func (c *Calls) emptyTrash(ctx context.Context, caller account.Caller, id uint32) error {
+	ctx, cancel := context.WithTimeout(ctx, movingTime)
+	defer cancel()
+	purged, err := c.o.Engine.EmptyTrash(ctx, id, engine.DefaultDomain, c.by(caller))
+	c.o.Wrote("delete", int(purged), nil)
+	if errors.Is(err, engine.ErrOverloaded) {
+		err = problem.New(problem.Overloaded, "the trash of this user is being emptied; send the request again")
 	}
 	return err
 }

@@ -96,7 +96,7 @@ var auditActions = map[engine.AuditAction]string{
 	engine.SetupLinkMade: "setup_link.made", engine.SetupLinkUsed: "setup_link.used", engine.SessionsEnded: "sessions.ended",
 	engine.CopyGiven: "copy.given", engine.LinkReset: "link.reset",
 	engine.DomainAdded: "domain.added", engine.DomainEdited: "domain.edited", engine.DomainDeleted: "domain.deleted",
-	engine.CertificateTried: "domain.certificate",
+	engine.CertificateTried: "domain.certificate", engine.LinkRestored: "link.restored", engine.LinkPurged: "link.purged",
 }
 
 var auditParameters = map[string]parameterReader[AuditQuery]{
@@ -253,6 +253,9 @@ func (q *AuditQuery) isAbout(e *engine.AuditEntry) bool {
 		if e.After.Hot.Key == key {
 			q.linkKnown, q.link = true, 0
 		}
+		if e.Action == engine.LinkRestored && e.After.Hot.Key == key {
+			q.link = e.After.Hot.ID
+		}
 		return e.After.Hot.Key == key
 	}
 	spans := e.First.Code != "" && e.First.Compare(key) <= 0 && key.Compare(e.Last) <= 0
@@ -324,6 +327,45 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 		after = appendMember(after, "password", []byte(`"changed"`)) // as that of a user: it has no values
 	}
 	return key, endObject(before, e.Before != nil), endObject(after, e.After != nil)
+}
+
+// Undoing returns the patch that makes a link what it was; nil: nothing can be given back. A password cannot, because
+// nobody has it.
+func Undoing(was, is *Link) (patch json.RawMessage) {
+	for i := range table {
+		f := &table[i]
+		if f.set == nil || f.write == nil || f.given != nil {
+			continue
+		}
+		before := f.write(nil, was)
+		if bytes.Equal(before, f.write(nil, is)) {
+			continue
+		}
+		if f.omitted != nil && f.omitted(was) {
+			before = []byte("null")
+		}
+		patch = appendMember(patch, f.name, before)
+	}
+	return endObject(patch, len(patch) > 0)
+}
+
+// Restorable returns the patch that gives a link the value that a field had before an edit, as an entry shows it; nil:
+// a patch cannot, or the entry does not show all of it.
+func Restorable(before json.RawMessage, name string) (patch json.RawMessage) {
+	var members map[string]json.RawMessage
+	f := fieldNamed[name]
+	if json.Unmarshal(before, &members) != nil || f == nil || f.set == nil || f.write == nil || f.given != nil {
+		return nil
+	}
+	value := members[name]
+	none := Link{}
+	switch shown := f.write(nil, &none); {
+	case value == nil, shown[0] == '[' && value[0] != '[': // only how long it was
+		return nil
+	case f.omitted != nil && bytes.Equal(value, shown):
+		value = []byte("null")
+	}
+	return endObject(appendMember(nil, name, value), true)
 }
 
 // maxAuditedBytes bounds what an entry shows of rules and of a split, so that a page of entries is not much larger than

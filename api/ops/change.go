@@ -168,8 +168,20 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 	return c.counted(c.withVisitors(d)), nil
 }
 
-// Delete deletes a link that w admits. If versions is not empty, the link must have one of them.
+// Delete moves a link that w admits to the trash of its owner. If versions is not empty, the link must have one of
+// them.
 func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
+	return c.remove(caller, code, w, versions, c.o.Engine.Delete)
+}
+
+// Purge is Delete without the trash. It also deletes a link that is in the trash.
+func (c *Calls) Purge(caller account.Caller, code string, w Whose, versions []uint64) error {
+	return c.remove(caller, code, w, versions, c.o.Engine.Purge)
+}
+
+func (c *Calls) remove(
+	caller account.Caller, code string, w Whose, versions []uint64, remove func(context.Context, engine.Key, engine.Guard) error,
+) error {
 	err := c.mayName(caller, w)
 	if err != nil {
 		return err
@@ -179,9 +191,39 @@ func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []u
 		return err
 	}
 	g.By = c.by(caller)
-	err = c.o.Engine.Delete(context.Background(), w.key(code), g)
+	err = remove(context.Background(), w.key(code), g)
 	c.o.Wrote("delete", 1, err)
 	return err
+}
+
+// Restore takes a link that w admits out of the trash: see engine.Restore. If versions is not empty, the link must have
+// had one of them when it was deleted.
+func (c *Calls) Restore(caller account.Caller, code string, w Whose, versions []uint64) (Link, error) {
+	if err := c.mayName(caller, w); err != nil {
+		return Link{}, err
+	}
+	g := w.guard()
+	g.By = c.by(caller)
+	if len(versions) == 0 {
+		versions = []uint64{0}
+	}
+	var d engine.Detail
+	err := engine.ErrVersion
+	for _, g.Version = range versions {
+		if errors.Is(err, engine.ErrVersion) {
+			d, err = c.o.Engine.Restore(context.Background(), w.key(code), g)
+		}
+	}
+	c.o.Wrote("restore", 1, err)
+	switch taken := (engine.TakenError{}); {
+	case errors.Is(err, engine.ErrOwnerGone):
+		return Link{}, engine.ErrNotFound // the trash goes with its user
+	case errors.Is(err, engine.ErrTaken) && !errors.As(err, &taken):
+		return Link{}, problem.New(problem.AliasTaken, "a link that is not deleted has this code")
+	case err != nil:
+		return Link{}, err
+	}
+	return c.warned(c.counted(c.withVisitors(d))), nil
 }
 
 // demanded returns the version that a link must have, 0 if any version will do. If there are

@@ -115,6 +115,11 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.UpdatedAt) },
 	},
 	{
+		name: "deleted_at", fixed: "is read-only; DELETE and POST /links/{code}/restore change it",
+		write:   func(dst []byte, l *Link) []byte { return jsontext.AppendTime(dst, l.DeletedAt) },
+		omitted: func(l *Link) bool { return l.DeletedAt.IsZero() },
+	},
+	{
 		name: "starts_at", read: readStart, imported: readStart,
 		set:  func(rec *engine.Record, d *engine.Draft) { rec.SetStart(d.StartsAt) },
 		same: func(d *engine.Draft, l *engine.Detail) bool { return d.StartsAt.Equal(l.StartsAt) },

@@ -47,7 +47,10 @@ func (c *Calls) shown(d engine.Detail) (l Link) {
 func (c *Calls) show(l *Link, d *engine.Detail) {
 	l.Detail = *d
 	l.Owner = engine.UserOf(d.Owner)
-	l.State, l.Host, l.ShortURL = c.o.State(&l.Detail), c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+	l.Host, l.ShortURL = c.HostIn(d.Domain), c.o.Domains.ShortURL(d.Domain, d.Code)
+	if d.State != engine.StateDeleted {
+		l.State = c.o.State(&l.Detail)
+	}
 }
 
 // warned is link l in the answer to the one who has made or changed it: with its conditions that no request meets. In

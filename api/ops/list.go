@@ -135,7 +135,7 @@ func readOrder(q *ListQuery, value string) error {
 }
 
 func readState(q *ListQuery, value string) error {
-	states := engine.States()
+	states := append(engine.States(), engine.StateDeleted)
 	if q.State = engine.State(value); value != "" && !slices.Contains(states, q.State) {
 		return jsonbody.FieldError("", "range", "must be "+oneOf(states))
 	}
@@ -185,7 +185,27 @@ func readExported(q *ListQuery, value string) error {
 
 // ParseList reads the parameters of a list.
 func (c *Calls) ParseList(caller account.Caller, p Parameters) (ListQuery, error) {
-	return parseListQuery(c, caller, p, listParameters)
+	q, err := parseListQuery(c, caller, p, listParameters)
+	if err == nil && q.State == engine.StateDeleted {
+		err = q.checkTrash()
+	}
+	return q, err
+}
+
+// checkTrash refuses what a list of the trash cannot do: it has one order, and nothing in it is looked for.
+func (q *ListQuery) checkTrash() error {
+	for _, p := range []struct {
+		name string
+		sent bool
+	}{
+		{"q", q.Q != ""}, {"tag", q.Tag != ""}, {"created_from", !q.From.IsZero()}, {"created_to", !q.To.IsZero()}, {"never_hit", q.NeverHit},
+		{"sort", q.Order != ""}, {"order", q.Ascending}, {"total", q.Total}, {"include", q.Unique},
+	} {
+		if p.sent {
+			return jsonbody.FieldError(p.name, codeConflict, "does not go with state=deleted")
+		}
+	}
+	return nil
 }
 
 // ParseExport reads the parameters of an export.
@@ -339,12 +359,43 @@ type Page struct {
 // List starts no further turn, however short each wait was, because the connection would soon be
 // closed. The handler must take a place with BeginHeavy before.
 func (c *Calls) List(caller account.Caller, q ListQuery, write func(Page) error) error {
+	if q.State == engine.StateDeleted {
+		return c.listTrash(caller, q, write)
+	}
 	asked, err := c.linkQuery(caller, &q)
 	if err != nil {
 		return err
 	}
 	turn := c.turns(caller)
 	page, err := c.o.Engine.ListLinksInTurns(context.Background(), asked, turn)
+	if err != nil {
+		return err
+	}
+	return turn(func() error { return write(c.page(&q, page)) })
+}
+
+// listTrash is List for the trash, the last deletion first.
+func (c *Calls) listTrash(caller account.Caller, q ListQuery, write func(Page) error) error {
+	if err := mayUse(caller, q.Whose); err != nil {
+		return err
+	}
+	asked := engine.TrashQuery{In: engine.AllOwners, User: q.Whose.User, Limit: cmp.Or(q.Limit, defaultListed)}
+	asked.May = func(owner uint32) bool { return caller.Domains.Has(engine.DomainOf(owner)) }
+	if q.Whose.Anybody {
+		asked.User = 0
+	}
+	if !q.Whose.Every {
+		asked.In = engine.AllIn(q.Whose.Domain)
+	}
+	if q.Cursor != "" {
+		after, ok := c.cursors.decode(&q, q.Cursor)
+		if !ok {
+			return errCursor
+		}
+		asked.After = &after
+	}
+	turn := c.turns(caller)
+	page, err := c.o.Engine.ListTrash(context.Background(), asked, turn)
 	if err != nil {
 		return err
 	}

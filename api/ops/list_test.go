@@ -38,7 +38,7 @@ func TestALinkThatLeftItsStateIsNotListed(t *testing.T) {
 func TestAnUnknownStateIsRefusedWithAllWords(t *testing.T) {
 	var q ListQuery
 	err := readState(&q, "dead")
-	want := "must be active, scheduled, expired, exhausted, blocked or disabled"
+	want := "must be active, scheduled, expired, exhausted, blocked, disabled or deleted"
 	expect.That(t, err != nil && err.(engine.FieldError).Message == want, "got %v, want %q", err, want)
 	err = readState(&q, "expired")
 	expect.That(t, err == nil && q.State == engine.StateExpired, "got %v, %q", err, q.State)

@@ -38,6 +38,14 @@ func (c *Calls) ParseWhose(caller account.Caller, p Parameters) (Whose, error) {
 	return readParameters[struct{}](c, caller, p, nil, nil, maxWhoseBytes)
 }
 
+// ParseDelete is ParseWhose for the deletion of a link, which may be one without the trash.
+func (c *Calls) ParseDelete(caller account.Caller, p Parameters) (w Whose, purge bool, err error) {
+	w, err = readParameters(c, caller, p, &purge, deleteParameters, maxWhoseBytes)
+	return w, purge, err
+}
+
+var deleteParameters = map[string]parameterReader[bool]{"purge": readYes}
+
 // ParseImport is ParseWhose for an import, which may add domains, or be a dry run.
 func (c *Calls) ParseImport(caller account.Caller, p Parameters, b *Bulk) (Whose, error) {
 	return readParameters(c, caller, p, b, importParameters, maxWhoseBytes)

@@ -78,6 +78,9 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	if err := mayUse(caller, s.Whose); err != nil {
 		return done, err
 	}
+	if s.List.State == engine.StateDeleted {
+		return done, problem.New(problem.BadRequest, "links in the trash are not changed")
+	}
 	one, err := c.changeOf(caller, &s)
 	if err != nil {
 		return done, err

@@ -31,11 +31,22 @@ const (
 	DomainEdited
 	DomainDeleted
 	CertificateTried // of a host: it was got, or not
+	LinkRestored     // from the trash
+	LinkPurged       // deleted such that it cannot be restored
 	numAuditActions
 )
 
 // Valid reports whether a is an action.
 func (a AuditAction) Valid() bool { return a >= LinkCreated && a < numAuditActions }
+
+// OfLink reports whether an entry of the action is about one link.
+func (a AuditAction) OfLink() bool {
+	switch a {
+	case LinkCreated, LinkEdited, LinkDeleted, LinkReset, LinkRestored, LinkPurged:
+		return true
+	}
+	return false
+}
 
 // AuditEntry is an entry of the audit log. It has no secret: a new password is a change without
 // values.
@@ -47,7 +58,7 @@ type AuditEntry struct {
 	Action AuditAction
 	By     By
 
-	// Of a link: its record before and after. A creation has only After, a deletion only Before.
+	// Of a link: its record before and after. A creation and a restore have only After, a deletion only Before.
 	Before, After *Record
 
 	// Of a request for several links: how many were made, were there already, and were refused, and

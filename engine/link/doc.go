@@ -35,8 +35,8 @@
 //
 // A user is deleted only when they own no link, and creates may be under way: RetireOwner waits for
 // their commits and admits no more (owners.go). An edit that gives a link away (Give) waits for its
-// new owner in the same way. A deleted code stays taken for 90 days, unless an admin takes it; then a
-// purge deletes all rows of its link (purge.go). A reset of figures gives a link a new id (Reset).
+// new owner in the same way. A deleted link is in the trash for 30 days (trash.go), its code stays taken for 90, unless
+// an admin takes it; then nothing of it is left (purge.go). A reset of figures gives a link a new id (Reset).
 //
 // A list is a Listing of the store: one moment, all of it durable. It is in the order of ids, so a
 // page continues below the id at which the last page ended, whatever was made, edited or deleted
@@ -57,6 +57,6 @@
 // at most 256 links a flush interval.
 //
 // Files, leaves first: tag.go, gate.go, link.go, record.go, audit.go, store.go, links.go, owners.go, codelock.go,
-// loading.go, ids.go, idempotency.go, caps.go, purge.go, claim.go, learn.go, write.go, list.go, search.go, edit.go,
-// retag.go, bulk.go, reuse.go, bulkrepeat.go.
+// loading.go, ids.go, idempotency.go, caps.go, purge.go, claim.go, learn.go, write.go, list.go, search.go, trash.go,
+// edit.go, bulk.go, reuse.go, bulkrepeat.go.
 package link

@@ -233,6 +233,7 @@ type Detail struct {
 	Password       string         // its hash; empty in the audit log
 	LastTarget     uint8          // the greatest number that a target of it ever had; 0: it had one target all along
 	Card           Card           // zero: none
+	DeletedAt      time.Time      // zero: it is not in the trash
 	Hits           uint64
 	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
 }

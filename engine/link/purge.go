@@ -21,15 +21,17 @@ import (
 // Links.TombstoneHolds is the rule, for tombstones in memory and in the store alike. A purge deletes
 // the rows of the link some time later, up to an hour as a rule; callers cannot see the difference.
 //
-// The flush goroutine purges, after flush and roll-up. Once an hour it goes through the store's deletions
-// that are old enough by the wall clock, the oldest first, and then through those of the future, which a clock that was
-// ahead has left. It takes the code's lock like any writer: so it and a create have one order, and
+// The flush goroutine purges, after flush and roll-up, in two stages. TrashDays after its deletion a link loses all
+// that is its own, figures included, and leaves the trash if it is still there (trash.go): its tombstone is left.
+// TombstoneDays after its deletion that goes, too. Once an hour the goroutine goes through the store's deletions of
+// each stage that are old enough by the wall clock, the oldest first, and then through those of the future, which a
+// clock that was ahead has left. It takes the code's lock like any writer: so it and a create have one order, and
 // it reads what it deletes. A link whose figures were reset has left its former id behind, which is in the
 // deletions too: to a purge, its code is another link's. The invariants:
 //
 //  1. A hot record is deleted only if it is the tombstone of the purged link and no longer holds.
 //     If its code is another link's by now, that link's rows are not touched.
-//  2. All rows of a link are deleted in one batch, together with the row by which it was found. A
+//  2. All rows of a stage are deleted in one batch, together with the row by which the link was found. A
 //     crash leaves all rows or none.
 //  3. Nothing makes rows of a purged link again. Its last hits were counted at once after it was deleted, or
 //     are replayed before the first purge of a start. Purging waits until all hours before the open one are rolled
@@ -62,16 +64,21 @@ type cleaner struct {
 	auditSwept time.Time // when the last sweep of the audit log began
 }
 
-// deletedIn is deletions from one of an hour and id on.
+// deletedIn is deletions from one of an hour and id on: those with figures, or those without.
 type deletedIn struct {
+	figures      bool
 	from, before uint32 // hours
 	id           uint64
 }
 
 // begin makes p go through all deletions that may be due.
 func (p *purger) begin(now time.Time) {
-	due, future := clock.HourOf(now.Add(-tombstoneMs*time.Millisecond)), clock.HourOf(now)+2
-	*p = purger{hour: clock.HourOf(now), spans: []deletedIn{{before: due}, {from: future, before: math.MaxUint32}}}
+	leave, due := clock.HourOf(now.Add(-trashMs*time.Millisecond)), clock.HourOf(now.Add(-tombstoneMs*time.Millisecond))
+	future := clock.HourOf(now) + 2
+	*p = purger{hour: clock.HourOf(now), spans: []deletedIn{
+		{figures: true, before: leave}, {figures: true, from: future, before: math.MaxUint32},
+		{before: due}, {from: future, before: math.MaxUint32},
+	}}
 }
 
 // purge purges some of the deletions that are due. now must be of a clock that runs evenly.
@@ -87,14 +94,14 @@ func (ls *Links) purge(now time.Time) error {
 	defer b.unlock()
 	for left := purgesABatch; len(p.spans) > 0; {
 		in := &p.spans[0]
-		due, err := ls.store.Deletions(in.from, in.id, in.before, left)
+		due, err := ls.store.Deletions(in.figures, in.from, in.id, in.before, left)
 		if err != nil {
 			b.fail(err)
 			break
 		}
 		for _, d := range due {
 			in.from, in.id = d.Hour, d.ID+1
-			b.prepare(d)
+			b.prepare(d, in.figures)
 		}
 		if left -= len(due); left == 0 {
 			break
@@ -116,10 +123,14 @@ type purgeBatch struct {
 	err    error // the first
 }
 
-// prepare adds d to the batch unless its tombstone still holds or its code is locked by another
-// writer.
-func (b *purgeBatch) prepare(d Deletion) {
-	if d.Hour != 0 && b.links.TombstoneHolds(int64(d.Hour)*clock.MsPerHour) {
+// prepare adds d, which is one of the deletions with figures or without, to the batch unless it is not due yet or its
+// code is locked by another writer.
+func (b *purgeBatch) prepare(d Deletion, figures bool) {
+	holds := b.links.TombstoneHolds
+	if figures {
+		holds = b.links.inTrash
+	}
+	if d.Hour != 0 && holds(int64(d.Hour)*clock.MsPerHour) {
 		return
 	}
 	if !b.lock(d.Key) {
@@ -127,14 +138,18 @@ func (b *purgeBatch) prepare(d Deletion) {
 		return
 	}
 	rec, err := b.links.store.ReadRecord(d.Key)
-	switch {
+	switch tombstone := rec.Hot.Flags&index.FlagTombstone != 0; {
 	case errors.Is(err, errs.ErrNotFound), err == nil && rec.Hot.ID != d.ID:
-		b.purges = append(b.purges, Purge{Deletion: d})
+		b.purges = append(b.purges, Purge{Deletion: d, Figures: figures})
 	case err != nil:
 		b.fail(fmt.Errorf("reading deleted link %q: %w", d.Code, err))
-	case rec.Hot.Flags&index.FlagTombstone == 0:
+	case !tombstone && figures: // it was restored since it was found here
+	case !tombstone:
 		b.fail(fmt.Errorf("link %q, id %d, is live and listed as deleted", d.Code, d.ID))
-	case b.links.TombstoneHolds(rec.Hot.DeletedAtMs): // at the next hour
+	case holds(rec.Hot.DeletedAtMs): // at the next hour
+	case figures:
+		free := !b.links.TombstoneHolds(rec.Hot.DeletedAtMs) // it should have left the trash long ago
+		b.purges = append(b.purges, Purge{Deletion: d, Figures: true, Left: &rec, FreesCode: free})
 	default:
 		b.purges = append(b.purges, Purge{Deletion: d, FreesCode: true})
 	}

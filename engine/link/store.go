@@ -11,7 +11,7 @@ import (
 
 // Store keeps links durably.
 //
-// Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadReceipt,
+// Any number of goroutines may call Apply, ApplyAll, AllocateIDs, ReadRecord, ReadHot, ReadTrashed, ReadReceipt,
 // Listing, ListLinks, ListAudit and Scanned at once. Only the goroutine that cleans up calls SweepAudit,
 // SweepReceipts, Deletions, and Apply with a Purge, whose end it waits for; never two at once. LoadLinks and
 // LoadReceipts are called once, one after the other.
@@ -44,7 +44,8 @@ type Store interface {
 	ReadHot(k index.Key) (Hot, error)
 
 	// ReadRecord returns the hot record of k and the cold record of its id, both of one
-	// snapshot; also a tombstone. ErrNotFound if there is no record.
+	// snapshot; also a tombstone. Of a deleted link without figures Cold has the version only. ErrNotFound if there is
+	// no record.
 	ReadRecord(k index.Key) (Record, error)
 
 	// LoadReceipts calls fn for every receipt, expired ones too, on several goroutines at once.
@@ -66,8 +67,11 @@ type Store interface {
 	Listing(ctx context.Context) (Listing, error)
 
 	// Deletions returns links that were deleted before an hour and not purged, the oldest first, from the
-	// one of that hour and id on, at most limit.
-	Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]Deletion, error)
+	// one of that hour and id on, at most limit: those with figures, or else those without.
+	Deletions(figures bool, fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]Deletion, error)
+
+	// ReadTrashed returns what a link in the trash of an owner was. ErrNotFound if there is none at that place.
+	ReadTrashed(owner uint32, at TrashPlace) (Record, error)
 
 	// ReadOnly reports whether writes fail with ErrReadOnly at present, because there is too little
 	// space.
@@ -147,6 +151,15 @@ type Listing interface {
 
 	// ReadRecordOf returns the record of the live link with an id. ErrNotFound if there is none.
 	ReadRecordOf(id uint64) (Record, error)
+
+	// TrashOwners returns the owners in a range with links in the trash, in order; with a user, only those of that one.
+	TrashOwners(r OwnerRange, user uint32) ([]uint32, error)
+
+	// TrashPlaces calls fn for the places of an owner's trash behind one, nil: all, until fn returns false.
+	TrashPlaces(owner uint32, after *TrashPlace, fn func(TrashPlace) bool) error
+
+	// ReadTrashed is Store.ReadTrashed for this moment.
+	ReadTrashed(owner uint32, at TrashPlace) (Record, error)
 
 	Close() error
 }
@@ -236,8 +249,14 @@ type Mutation struct {
 	Cold Cold // the new cold record of Hot.ID; unused with FlagTombstone, which leaves the cold record as it is
 
 	// Before is the link that this mutation edits or deletes, so that its index rows are deleted;
-	// nil on creation.
+	// nil on creation. Of a link that is restored, it has the tombstone.
 	Before *Record
+
+	// Trash is what becomes of a link in the trash.
+	Trash TrashChange
+
+	// Replaced is the deleted link whose code a creation takes; nil: there is none. It leaves the trash.
+	Replaced *Record
 
 	// ResetAtMs is when the figures of Before were reset; 0: they were not. Hot has another id then, and the
 	// rows of the id of Before are to be purged as if that link was deleted at that time.
@@ -282,6 +301,11 @@ type Deletion struct {
 type Purge struct {
 	Deletion
 	FreesCode bool // the hot record of Key is the tombstone of ID, and is deleted too
+
+	// Figures says that the deletion is one of those with figures. Then Left is the record of Key, if that has the
+	// tombstone of ID: unless FreesCode, the deletion is one of those without figures from then on, with the version.
+	Figures bool
+	Left    *Record
 }
 
 // RequestKey names a request that its sender may repeat: SHA-256 of the sender, and SHA-256 of the

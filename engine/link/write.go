@@ -103,6 +103,7 @@ type newLink struct {
 	ids      idRange // unused ids; filled when it is empty
 	wantIDs  int     // how many ids it is filled with, at most
 	dry      bool    // it is not made: it takes no id
+	deleted  *Record // the last link of the code, with its tombstone; nil: none is known
 
 	// detail is the link that was made, or existed. It is the link as it will be when the mutation is published:
 	// nobody else writes it meanwhile, and a new link has no hits before.
@@ -135,7 +136,7 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink, m *Mutation
 	case err != nil:
 		return false, err
 	}
-	m.Hot, m.Cold, m.By, m.Cap = n.rec.Hot, n.rec.Cold, d.By, ls.newCap(&n.rec)
+	m.Hot, m.Cold, m.By, m.Cap, m.Replaced = n.rec.Hot, n.rec.Cold, d.By, ls.newCap(&n.rec), n.deleted
 	n.detail = detailOf(&n.rec, n.rec.Cold.ImportedHits, n.now)
 	return false, nil
 }
@@ -143,8 +144,9 @@ func (ls *Links) creation(ctx context.Context, d *Draft, n *newLink, m *Mutation
 // number gives a new link its id, with the hits that it brings along, and a version that no link of
 // this code had. Errors: those of succeed.
 func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (err error) {
+	n.deleted = nil
 	if c.known {
-		if err := ls.succeed(d, &n.rec, c.othersVariant); err != nil {
+		if n.deleted, err = ls.succeed(d, &n.rec, c.othersVariant); err != nil {
 			return err
 		}
 	}
@@ -166,26 +168,27 @@ func (ls *Links) number(ctx context.Context, d *Draft, n *newLink, c *claim) (er
 	return ls.index.SetHits(n.rec.Hot.ID, n.rec.Cold.ImportedHits)
 }
 
-// succeed gives rec its version if its code was deleted before: the deletion of the last link
+// succeed gives rec its version if its code was deleted before, and returns what was: the deletion of the last link
 // counts as an edit, so that an If-Match of that link does not match the new one. After a purge
 // nobody knows the last link, and versions begin at 1 again. The store says whose the code was,
 // because in the index a variant may have taken the slot of its tombstone. Errors: ErrTaken if
 // another owner deleted the code and it is not free yet; and, with formerOnly, if the code was not
 // the owner's own until not long ago.
-func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) error {
+func (ls *Links) succeed(d *Draft, rec *Record, formerOnly bool) (*Record, error) {
 	old, err := ls.store.ReadRecord(rec.Hot.Key)
 	if err != nil && !errors.Is(err, errs.ErrNotFound) {
-		return fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
+		return nil, fmt.Errorf("reading link %q: %w", rec.Hot.Code, err)
 	}
 	deleted := err == nil
 	own := deleted && old.Hot.Owner == rec.Hot.Owner && ls.TombstoneHolds(old.Hot.DeletedAtMs)
 	if formerOnly && !own || deleted && ls.heldBack(d, old.Hot.Owner, old.Hot.DeletedAtMs) {
-		return errs.ErrTaken
+		return nil, errs.ErrTaken
 	}
-	if deleted {
-		rec.Cold.Version = old.Cold.Version + 2
+	if !deleted {
+		return nil, nil
 	}
-	return nil
+	rec.Cold.Version = old.Cold.Version + 2
+	return &old, nil
 }
 
 // write is a mutation under way. It is used again for another one when its outcome is known: so a
@@ -275,23 +278,18 @@ func (ls *Links) publishMutation(m *Mutation) error {
 	return nil
 }
 
-// Delete deletes a link. Its code stays taken for TombstoneDays; after that its rows are deleted
-// (see purge.go). Errors: those of Update.
-func (ls *Links) Delete(ctx context.Context, k index.Key, g Guard) error {
-	return ls.rewrite(ctx, k, g, 0, func(old Record) (Mutation, error) {
-		tombstone := Hot{
-			Key: old.Hot.Key, ID: old.Hot.ID, Owner: old.Hot.Owner,
-			Flags: index.FlagTombstone, DeletedAtMs: ls.now().UnixMilli(),
-		}
-		return Mutation{Hot: tombstone, Before: &old}, nil
-	}, nil)
-}
-
 // rewrite commits the mutation that change returns for a live link that meets g; published is as
 // for commit. The code is locked from before the link is read until after published. owner, unless it is
 // 0, gets the link: it must not be deleted meanwhile.
 func (ls *Links) rewrite(
 	ctx context.Context, k index.Key, g Guard, owner uint32, change func(old Record) (Mutation, error), published func(),
+) error {
+	return ls.rewriteOf(ctx, k, owner, g.By, func() (Mutation, error) { return ls.change(k, g, change) }, published)
+}
+
+// rewriteOf is rewrite for a mutation that prepare returns, with the code locked.
+func (ls *Links) rewriteOf(
+	ctx context.Context, k index.Key, owner uint32, by *By, prepare func() (Mutation, error), published func(),
 ) error {
 	if !ls.Ready() {
 		return errs.ErrLoading
@@ -307,15 +305,15 @@ func (ls *Links) rewrite(
 	}
 	committing := false
 	defer func() {
-		if !committing { // change has failed or panicked
+		if !committing { // prepare has failed or panicked
 			l.unlock()
 		}
 	}()
-	m, err := ls.change(k, g, change)
+	m, err := prepare()
 	if err != nil {
 		return err
 	}
-	m.By = g.By
+	m.By = by
 	committing = true
 	return ls.commit(ctx, l, m, nil, published)
 }

@@ -23,7 +23,9 @@ type Report struct {
 	ByOwner        uint64 `json:"by_owner"`
 	ByTag          uint64 `json:"by_tag"`
 	ByDeletion     uint64 `json:"by_deletion"`
-	Reuse          uint64 `json:"reuse,omitempty"` // links that were made to be reused
+	Reuse          uint64 `json:"reuse,omitempty"`   // links that were made to be reused
+	Trash          uint64 `json:"trash,omitempty"`   // links that can be restored
+	Leaving        uint64 `json:"leaving,omitempty"` // links that were deleted, or reset, and still have figures
 	Receipts       uint64 `json:"receipts"`
 	LinkHours      uint64 `json:"link_hours"`
 	OwnerHours     uint64 `json:"owner_hours"`

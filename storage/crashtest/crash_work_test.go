@@ -217,13 +217,29 @@ func (w *worker) edit(row string) {
 	w.outcome(a, detail, err)
 }
 
+// delete deletes a link, and in half of the cases restores it at once.
 func (w *worker) delete(row string) {
-	if w.h.ledger.last(row).state == "" {
+	old := w.h.ledger.last(row)
+	if old.state == "" {
 		return
 	}
 	a := w.h.ledger.begin(attempt{row: row})
-	err := w.s.e.Delete(context.Background(), keyOf(row), engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
+	remove := w.s.e.Delete
+	if w.rng.IntN(4) == 0 {
+		remove = w.s.e.Purge
+	}
+	err := remove(context.Background(), keyOf(row), engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
 	w.outcome(a, engine.Detail{}, err)
+	if err == nil && w.rng.IntN(2) == 0 {
+		w.restore(row, old)
+	}
+}
+
+// restore brings a link back as it was before its deletion, with its hits, unless it was purged or its code was taken.
+func (w *worker) restore(row string, was *attempt) {
+	a := w.h.ledger.begin(attempt{row: row, state: was.state, version: was.version + 2, hits: was.hits})
+	detail, err := w.s.e.Restore(context.Background(), keyOf(row), engine.Guard{AnyOwner: true, By: w.h.by(a, w.rng)})
+	w.outcome(a, detail, err, engine.ErrTaken, engine.ErrNotFound)
 }
 
 func (w *worker) account() {

@@ -3,6 +3,7 @@ package links
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -33,6 +34,8 @@ func Check(run *check.Run) check.Subject {
 			{Table: row.TableByOwner, Name: "by owner", Begin: c.Alone("by owner", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByOwner }},
 			{Table: row.TableByTag, Name: "by tag", Begin: c.Alone("by tag", c.index), Rows: func(r *check.Report) *uint64 { return &r.ByTag }},
 			{Table: row.TableByDeletion, Name: "by deletion", Begin: c.Alone("by deletion", c.deletion), Rows: func(r *check.Report) *uint64 { return &r.ByDeletion }},
+			{Table: row.TableLeaving, Name: "leaving", Begin: c.Alone("leaving", c.leaving), Rows: func(r *check.Report) *uint64 { return &r.Leaving }},
+			{Table: row.TableTrash, Name: "trash", Begin: c.Alone("trash", c.trashed), Rows: func(r *check.Report) *uint64 { return &r.Trash }},
 			{Table: row.TableReuse, Name: "reuse", Begin: c.Alone("reuse", checkReuse), Rows: func(r *check.Report) *uint64 { return &r.Reuse }},
 			{Table: row.TableReceipts, Name: "receipts", Begin: c.Alone("receipts", checkReceipt), Rows: func(r *check.Report) *uint64 { return &r.Receipts }},
 		},
@@ -278,41 +281,132 @@ func (c *checks) strayReuse(key, _ []byte) error {
 	return nil
 }
 
-// deletion checks a row of the index by deletion: it is of a deleted link.
+// deletion checks a row of the index by deletion: its link is deleted, and nothing but the tombstone is left of it.
 func (c *checks) deletion(key, value []byte) error {
-	_, id, err := row.SplitByDeletionKey(key)
+	hour, id, err := row.SplitByDeletionKey(key)
 	if err != nil {
 		return err
 	}
-	k, err := row.DecodeDeletion(value)
+	k, _, err := row.DecodeDeletion(value)
 	if err != nil {
 		return err
 	}
-	return c.wantDeleted(id, k)
+	hot, err := c.wantDeleted(id, k)
+	if err != nil || hot == nil {
+		return err
+	}
+	return c.wantNothingOf(id, hour, hot)
 }
 
-func (c *checks) wantDeleted(id uint64, k engine.Key) error {
-	if why := c.IDProblem(id); why != "" {
-		return errors.New(why)
-	}
-	value, missing, done := c.Lookup("hot", row.AppendHotKey(nil, k))
-	defer done()
-	if missing {
-		return errors.New("no hot record has its code")
-	}
-	if value == nil {
+// wantNothingOf checks that a link which is listed as one without figures is not in the trash.
+func (c *checks) wantNothingOf(id uint64, hour uint32, hot *engine.HotView) error {
+	if hot.ID != id || row.HourAt(hot.DeletedAtMs) != hour {
 		return nil
 	}
-	if hot, err := row.DecodeHot(k.View(), value); err == nil && hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
-		return errors.New("the link is not deleted")
+	at := engine.TrashPlace{DeletedAtMs: hot.DeletedAtMs, ID: id}
+	_, missing, done := c.Lookup("trash", row.AppendTrashKey(nil, hot.Owner, at))
+	defer done()
+	if !missing {
+		return errors.New("the link is in the trash")
 	}
 	return nil
 }
 
-// wantDeletion checks that a tombstone has its row in the index by deletion. Without that row the
+// leaving checks a row of a link that still has figures: it is deleted, or was reset.
+func (c *checks) leaving(key, value []byte) error {
+	_, id, err := row.SplitByDeletionKey(key)
+	if err != nil {
+		return err
+	}
+	k, _, err := row.DecodeDeletion(value)
+	if err == nil {
+		_, err = c.wantDeleted(id, k)
+	}
+	return err
+}
+
+// wantDeleted checks that no live link has an id, and returns the hot record of the key that it had; nil: it cannot be
+// read.
+func (c *checks) wantDeleted(id uint64, k engine.Key) (*engine.HotView, error) {
+	if why := c.IDProblem(id); why != "" {
+		return nil, errors.New(why)
+	}
+	value, missing, done := c.Lookup("hot", row.AppendHotKey(nil, k))
+	defer done()
+	if missing {
+		return nil, errors.New("no hot record has its code")
+	}
+	if value == nil {
+		return nil, nil
+	}
+	hot, err := row.DecodeHot(k.View(), value)
+	if err != nil {
+		return nil, nil // reported when hot records are checked
+	}
+	if hot.ID == id && hot.Flags&engine.FlagTombstone == 0 {
+		return nil, errors.New("the link is not deleted")
+	}
+	hot.Target, hot.Extras = nil, nil // they alias the value
+	return &hot, nil
+}
+
+// trashed checks a row of the trash: it is of a link whose code has the tombstone of that deletion, and which still has
+// figures.
+func (c *checks) trashed(key, value []byte) error {
+	owner, at, err := row.SplitTrashKey(key)
+	if err != nil {
+		return err
+	}
+	was, err := row.DecodeTrashed(value)
+	switch {
+	case err != nil:
+		return err
+	case was.ID != at.ID || was.Owner != owner:
+		return fmt.Errorf("it is of the link with id %d of owner %d", was.ID, was.Owner)
+	}
+	hot, err := c.wantDeleted(at.ID, was.Key)
+	switch {
+	case err != nil || hot == nil:
+		return err
+	case hot.ID != at.ID || hot.Owner != owner || hot.DeletedAtMs != at.DeletedAtMs:
+		return fmt.Errorf("the code %q has no tombstone of this deletion", was.Code)
+	}
+	return c.wantRestorable(&was, at)
+}
+
+// wantRestorable checks that a link in the trash has the rows that a restore needs.
+func (c *checks) wantRestorable(was *engine.Hot, at engine.TrashPlace) error {
+	_, missing, done := c.Lookup("leaving", row.AppendLeavingKey(nil, row.HourAt(at.DeletedAtMs), at.ID))
+	defer done()
+	if missing {
+		return fmt.Errorf("the link of code %q would never leave the trash", was.Code)
+	}
+	value, missing, done := c.Lookup("cold", row.AppendColdKey(nil, at.ID))
+	defer done()
+	if missing {
+		return fmt.Errorf("code %q has no cold record of its id %d", was.Code, at.ID)
+	}
+	cold, err := row.DecodeCold(value)
+	switch {
+	case value == nil || err != nil: // reported when cold records are checked
+	case cold.Key != was.Key:
+		return fmt.Errorf("the cold record of its id %d is of code %q, not %q", at.ID, cold.Code, was.Code)
+	case extras.Lock([]byte(was.Extras)) != extras.LockOf(cold.Password):
+		return fmt.Errorf("the password of code %q is not the one that its redirect would ask for", was.Code)
+	}
+	return nil
+}
+
+// wantDeletion checks that a tombstone has its row by which a purge finds it. Without that row the
 // tombstone would stay for ever.
 func (c *checks) wantDeletion(h *engine.HotView, key []byte) {
-	_, missing, done := c.Lookup("by deletion", row.AppendByDeletionKey(nil, row.HourAt(h.DeletedAtMs), h.ID))
+	hour := row.HourAt(h.DeletedAtMs)
+	_, missing, done := c.Lookup("leaving", row.AppendLeavingKey(nil, hour, h.ID))
+	done()
+	if !missing {
+		return
+	}
+	_, missing, done = c.Lookup("by deletion", row.AppendByDeletionKey(nil, hour, h.ID))
 	defer done()
 	if missing {
 		c.Fault(check.Where("hot", key), "the tombstone of code %q is not in the index by deletion", h.Code)

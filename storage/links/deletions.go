@@ -11,18 +11,20 @@ import (
 )
 
 // Deletions implements engine.Store.
-func (l *Links) Deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
-	found, err := l.deletions(fromHour, fromID, beforeHour, limit)
+func (l *Links) Deletions(figures bool, fromHour uint32, fromID uint64, beforeHour uint32, limit int) ([]engine.Deletion, error) {
+	key := row.AppendByDeletionKey
+	if figures {
+		key = row.AppendLeavingKey
+	}
+	found, err := l.deletions(row.Range{Lower: key(nil, fromHour, fromID), Upper: key(nil, beforeHour, 0)}, limit)
 	if err != nil {
 		return nil, fmt.Errorf("storage: reading the index by deletion: %w", err)
 	}
 	return found, nil
 }
 
-func (l *Links) deletions(fromHour uint32, fromID uint64, beforeHour uint32, limit int) (found []engine.Deletion, err error) {
-	it, err := l.db.NewIter(&pebble.IterOptions{
-		LowerBound: row.AppendByDeletionKey(nil, fromHour, fromID), UpperBound: row.AppendByDeletionKey(nil, beforeHour, 0),
-	})
+func (l *Links) deletions(keys row.Range, limit int) (found []engine.Deletion, err error) {
+	it, err := l.db.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func decodeDeletionRow(it *pebble.Iterator) (engine.Deletion, error) {
 	if err != nil {
 		return engine.Deletion{}, err
 	}
-	key, err := row.DecodeDeletion(value)
+	key, _, err := row.DecodeDeletion(value)
 	if err != nil {
 		return engine.Deletion{}, fmt.Errorf("row %x: %w", it.Key(), err)
 	}

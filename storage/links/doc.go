@@ -33,8 +33,10 @@
 //
 // # Deleted links
 //
-// A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds
-// a row by deletion. All other rows stay until the engine purges the link.
+// A deletion replaces the hot record by a tombstone, removes the rows by owner and by tag, and adds a row of the trash,
+// with the hot record as it was, and one of links that leave it. All other rows stay: a restore puts the first three
+// back, and removes the other two. A deletion for good, and a new link with the code, leave numbers of the cold record
+// alone, so that nothing that people wrote outlives them, and the link's figures until a purge.
 //
 // An import adds its hits to the life row of the link. Those whose days it brings along are also added to these days,
 // of the link and of its owner, in the batch of the creation: so windows of days have them, and a link has them or is
@@ -45,7 +47,7 @@
 // batch removes all rows of the id and of the link's targets, including the row by deletion, so a purge
 // happens whole or not at all. It removes the hot record only if that is the link's own: if the owner has used the code
 // again, the record belongs to another link. A reset of figures gives a link another id, with rows
-// as a creation writes them but for its times, and adds a row by deletion of the old id, which is
+// as a creation writes them but for its times, and adds a row of the old id beside those that leave the trash, which is
 // then purged like that of a deleted link whose code was used again. Hour rows that the roll-up has passed are deleted
 // later with their hour. Day rows, and targets, are found when the purge is requested, by the only goroutine that
 // writes such rows of a link that exists, and are deleted by their keys. If there are more than 64,
@@ -89,5 +91,5 @@
 // writers, measured for the design).
 //
 // Files, leaves first: entry.go, mutation.go, purge.go, commit.go, links.go, ids.go, load.go, part.go, deletions.go,
-// apply.go, read.go, list.go, reuse.go, check.go, receipts.go.
+// apply.go, read.go, list.go, trash.go, reuse.go, check.go, receipts.go.
 package links

@@ -6,6 +6,10 @@ import "shunt/engine"
 func fillEntry(e *engine.AuditEntry, after *engine.Record, m *engine.Mutation, deleted bool) {
 	*e = engine.AuditEntry{Action: engine.LinkEdited, By: *m.By, Before: m.Before}
 	switch {
+	case m.Trash == engine.TrashRestored:
+		e.Action, e.Before = engine.LinkRestored, nil
+	case m.Trash == engine.TrashPurged:
+		e.Action = engine.LinkPurged
 	case deleted:
 		e.Action = engine.LinkDeleted
 	case m.Before == nil:

@@ -47,7 +47,7 @@ func (b *Batch) Finish() {
 
 // Add writes the rows that m changes. It always writes the hot record. A creation or an edit writes
 // the cold record and the index rows. An edit or a deletion removes the index rows that are no
-// longer true. A deletion, and a reset of figures, writes the row of the index by deletion. The receipt is written if
+// longer true. A deletion, and a reset of figures, writes the row by which a purge finds it. The receipt is written if
 // there is one, and an entry of the audit log if the mutation says who made it. m must stay as it is until
 // Finish.
 func (b *Batch) Add(m *engine.Mutation) {
@@ -70,15 +70,19 @@ func (b *Batch) Add(m *engine.Mutation) {
 	if m.Cap != nil {
 		b.addCap(m.Cap)
 	}
-	if m.Before != nil {
+	switch {
+	case m.Trash == engine.TrashRestored:
+		b.removeTrashed(&m.Before.Hot)
+		b.remove(row.AppendLeavingKey(b.key[:0], row.HourAt(m.Before.Hot.DeletedAtMs), m.Hot.ID))
+	case m.Before != nil:
 		b.removeIndexRows(m.Before, m, deleted)
 	}
 	if deleted {
-		b.addDeletion(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Key)
+		b.addDeleted(m)
 		return
 	}
 	if m.ResetAtMs != 0 { // as if the link of that id was deleted
-		b.addDeletion(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Key)
+		b.addLeaving(row.HourAt(m.ResetAtMs), m.Before.Hot.ID, m.Hot.Key)
 	}
 	b.addCold(m)
 	b.texts = engine.AppendSearched(b.texts[:0], &m.Hot, &m.Cold)
@@ -291,6 +295,9 @@ func creationBytes(m *engine.Mutation, textBytes int) int {
 	if m.Cold.Reuse {
 		total += rowHeadBytes
 	}
+	if m.Replaced != nil {
+		total += 2*rowHeadBytes + len(m.Replaced.Cold.Code) + len(m.Replaced.Cold.Daily) // out of the trash, and numbers
+	}
 	return total
 }
 
@@ -310,6 +317,10 @@ func (b *Batch) writeCreations() {
 		b.addImportedHits(m)
 		if m.Cap != nil {
 			b.addCap(m.Cap)
+		}
+		if m.Replaced != nil {
+			b.removeTrashed(&m.Replaced.Hot)
+			b.addColdNumbers(m.Replaced)
 		}
 	}
 	b.addOwnersImports(all)
@@ -360,8 +371,56 @@ func (b *Batch) addCap(c *engine.CapChange) {
 	kv.Set(b.batch, b.key, b.value)
 }
 
-func (b *Batch) addDeletion(hour uint32, id uint64, k engine.Key) {
-	b.key = row.AppendByDeletionKey(b.key[:0], hour, id)
-	b.value = row.AppendDeletion(b.value[:0], k)
+// addDeleted writes the rows of a link that is deleted, beside its tombstone.
+func (b *Batch) addDeleted(m *engine.Mutation) {
+	b.addLeaving(row.HourAt(m.Hot.DeletedAtMs), m.Hot.ID, m.Hot.Key)
+	switch {
+	case m.Trash == engine.TrashPurged:
+		b.removeTrashed(&m.Hot)
+		b.addColdNumbers(m.Before)
+	case m.Before != nil:
+		b.key = row.AppendTrashKey(b.key[:0], m.Hot.Owner, placeOf(&m.Hot))
+		b.value = row.AppendTrashed(b.value[:0], &m.Before.Hot)
+		kv.Set(b.batch, b.key, b.value)
+	}
+}
+
+// placeOf returns the place in the trash of the link that has a tombstone.
+func placeOf(tombstone *engine.Hot) engine.TrashPlace {
+	return engine.TrashPlace{DeletedAtMs: tombstone.DeletedAtMs, ID: tombstone.ID}
+}
+
+// removeTrashed takes the link that has a tombstone out of the trash, if it is there.
+func (b *Batch) removeTrashed(tombstone *engine.Hot) {
+	b.remove(row.AppendTrashKey(b.key[:0], tombstone.Owner, placeOf(tombstone)))
+}
+
+// addColdNumbers leaves nothing but numbers of the cold record of a deleted link, if it still has one.
+func (b *Batch) addColdNumbers(r *engine.Record) {
+	if r.Cold.Code == "" {
+		return
+	}
+	b.key = row.AppendColdKey(b.key[:0], r.Hot.ID)
+	b.value = row.AppendColdNumbers(b.value[:0], &r.Cold)
 	kv.Set(b.batch, b.key, b.value)
+}
+
+// addLeaving writes the row by which a purge finds a link with figures.
+func (b *Batch) addLeaving(hour uint32, id uint64, k engine.Key) {
+	b.key = row.AppendLeavingKey(b.key[:0], hour, id)
+	b.value = row.AppendDeletion(b.value[:0], k, 0)
+	kv.Set(b.batch, b.key, b.value)
+}
+
+// addDeletion writes the row by which a purge finds a tombstone, and a new link with its code its version.
+func (b *Batch) addDeletion(r *engine.Record) {
+	b.key = row.AppendByDeletionKey(b.key[:0], row.HourAt(r.Hot.DeletedAtMs), r.Hot.ID)
+	b.value = row.AppendDeletion(b.value[:0], r.Hot.Key, r.Cold.Version)
+	kv.Set(b.batch, b.key, b.value)
+}
+
+// remove deletes a row whose key was made in b.key.
+func (b *Batch) remove(key []byte) {
+	b.key = key
+	kv.Remove(b.batch, key)
 }

@@ -27,8 +27,8 @@ type purgedTally struct {
 	manyDays bool // there are more than days holds
 }
 
-// purge removes every row of a deleted link, except hour rows that roll-up has passed: without a
-// code they are not read, and they are deleted with their hour. The owner's rows keep the link's
+// purge removes every row of a deleted link but the tombstone that stays, except hour rows that roll-up has passed:
+// without a code they are not read, and they are deleted with their hour. The owner's rows keep the link's
 // hits, also those that an import brought along.
 func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 	if p.FreesCode {
@@ -40,7 +40,17 @@ func (b *Batch) purge(p *engine.Purge, rows *purgedRows) {
 	for i := range rows.tallies {
 		b.purgeTally(&rows.tallies[i], rows.hours)
 	}
-	b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
+	if !p.Figures {
+		b.remove(row.AppendByDeletionKey(b.key[:0], p.Hour, p.ID))
+		return
+	}
+	b.remove(row.AppendLeavingKey(b.key[:0], p.Hour, p.ID))
+	if p.Left != nil {
+		b.removeTrashed(&p.Left.Hot)
+	}
+	if p.Left != nil && !p.FreesCode {
+		b.addDeletion(p.Left)
+	}
 }
 
 func (b *Batch) purgeTally(t *purgedTally, hours []uint32) {
@@ -56,10 +66,4 @@ func (b *Batch) purgeTally(t *purgedTally, hours []uint32) {
 	for _, hour := range hours {
 		b.remove(row.AppendLinkHourKey(b.key[:0], hour, t.id))
 	}
-}
-
-// remove deletes a row whose key was made in b.key.
-func (b *Batch) remove(key []byte) {
-	b.key = key
-	kv.Remove(b.batch, key)
 }

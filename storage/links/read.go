@@ -13,7 +13,7 @@ import (
 	"shunt/storage/row"
 )
 
-// ReadRecord implements engine.Store. For a tombstone whose cold record was removed, Cold is zero.
+// ReadRecord implements engine.Store.
 func (l *Links) ReadRecord(k engine.Key) (engine.Record, error) {
 	snapshot := l.db.NewSnapshot()
 	defer snapshot.Close()
@@ -42,12 +42,24 @@ func ReadRecord(r pebble.Reader, k engine.Key) (engine.Record, error) {
 		return engine.Record{}, err
 	}
 	if v == nil && view.Flags&engine.FlagTombstone != 0 {
-		return rec, nil
+		return rec, readVersion(r, &rec)
 	}
 	if rec.Cold, err = row.DecodeCold(v); err != nil {
 		return engine.Record{}, fmt.Errorf("code %q, id %d: %w", k.Code, view.ID, err)
 	}
 	return rec, nil
+}
+
+// readVersion reads the version that a deleted link had which has no cold record any more.
+func readVersion(r pebble.Reader, rec *engine.Record) error {
+	v, err := kv.Read(r, row.AppendByDeletionKey(nil, row.HourAt(rec.Hot.DeletedAtMs), rec.Hot.ID))
+	if err != nil || v == nil {
+		return err
+	}
+	if _, rec.Cold.Version, err = row.DecodeDeletion(v); err != nil {
+		return fmt.Errorf("deleted code %q: %w", rec.Hot.Code, err)
+	}
+	return nil
 }
 
 // ReadHot implements engine.Store. It reads one row: of a link that is not in the cache, one block of

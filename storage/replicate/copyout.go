@@ -44,7 +44,7 @@ func (k copyKind) tables() []byte {
 	if k == copyOfAll {
 		return []byte{
 			row.TableDomains, row.TableCertificates, row.TableCold, row.TableByOwner, row.TableByTag, row.TableByDeletion, row.TableHot, row.TableCaps,
-			row.TableReuse, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
+			row.TableReuse, row.TableTrash, row.TableLeaving, row.TableImports, row.TableReceipts, row.TableAccounts, row.TableAudit,
 		}
 	}
 	return []byte{row.TableDomains, row.TableCertificates, row.TableCold, row.TableHot, row.TableCaps}

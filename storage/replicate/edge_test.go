@@ -106,8 +106,16 @@ func (m *edgeModel) step() {
 		}
 	case kind < 8:
 		if r, ok := any(m.dead); ok {
-			apply(m.t, m.s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Hour: 0, ID: r.Hot.ID, Key: keyOf(r.Hot.Code)}, FreesCode: true}})
 			delete(m.dead, r.Hot.ID)
+			switch m.rng.IntN(3) {
+			case 0:
+				apply(m.t, m.s, rowtest.Restore(r))
+				m.links[r.Hot.ID] = r
+			case 1: // its tombstone stays
+				apply(m.t, m.s, rowtest.Leaving(r, false))
+			default:
+				apply(m.t, m.s, rowtest.Leaving(r, true))
+			}
 		}
 	default:
 		done := make(chan error, 1)

@@ -553,7 +553,7 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	expect.OK(t, err)
 	p := edgeRecords(t, e, 1, 2, 9999)
 	apply(t, s, rowtest.Deletion(dead))
-	apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: 1, Key: keyOf("dead")}, FreesCode: true}})
+	apply(t, s, rowtest.Leaving(dead, true))
 	kept, err := s.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
 	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
@@ -649,7 +649,7 @@ func TestACopyTakesAwayWhatIsGone(t *testing.T) {
 		apply(t, s, rowtest.Deletion(r))
 	}
 	for _, r := range []engine.Record{live, dead, other} {
-		apply(t, s, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{ID: r.Hot.ID, Key: r.Hot.Key}, FreesCode: true}})
+		apply(t, s, rowtest.Leaving(r, true))
 	}
 	apply(t, s, rowtest.Creation(rowtest.Link("other", 4, 1)))
 	expect.OK(t, s.EndEdgeLog())

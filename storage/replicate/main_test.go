@@ -127,10 +127,6 @@ func plant(t testing.TB, fs vfs.FS, write func(*pebble.Batch)) {
 	expect.OK(t, s.db.Apply(b, pebble.Sync))
 }
 
-func purgeOf(d engine.Deletion, freesCode bool) engine.Mutation {
-	return engine.Mutation{Purge: &engine.Purge{Deletion: d, FreesCode: freesCode}}
-}
-
 func put(key, value string) [2][]byte { return [2][]byte{[]byte(key), []byte(value)} }
 
 func putRow(key, value []byte) func(*pebble.Batch) {

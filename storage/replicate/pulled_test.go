@@ -517,7 +517,13 @@ func TestRecordsBeyondTheLogAreAppliedUpToThere(t *testing.T) {
 }
 
 // TestAPurgedLinkGetsNoRowsAgain pulls hits of a link that was purged meanwhile.
+// TestAPurgedLinkGetsNoRowsAgain purges a link whole, and one whose tombstone stays.
 func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
+	t.Run("with its code", func(t *testing.T) { testAPurgedLinkGetsNoRowsAgain(t, true) })
+	t.Run("without its code", func(t *testing.T) { testAPurgedLinkGetsNoRowsAgain(t, false) })
+}
+
+func testAPurgedLinkGetsNoRowsAgain(t *testing.T, free bool) {
 	log := newLog()
 	disks := newCluster(t, log, 3)
 	leader, maker, s := openMem(t, disks[0]), openMem(t, disks[1]), openMem(t, disks[2])
@@ -532,7 +538,7 @@ func TestAPurgedLinkGetsNoRowsAgain(t *testing.T) {
 	apply(t, leader, rowtest.Deletion(rowtest.Link("code1", 1, 2)))
 	learnEach(t, s, log, len(log.entries), deafLearner{})
 	expect.Equal(t, pull(t, leader, maker), 2, "a deleted link that is not purged: hits of both")
-	apply(t, leader, engine.Mutation{Purge: &engine.Purge{Deletion: engine.Deletion{Key: keyOf("code1"), ID: 1}, FreesCode: true}})
+	apply(t, leader, rowtest.Leaving(rowtest.Link("code1", 1, 2), free))
 	learnEach(t, s, log, len(log.entries), deafLearner{})
 	check := func(when string, s *Store) {
 		t.Helper()

@@ -64,7 +64,7 @@ func TestMutationsOfACodeInACommitTakeEffectInTheirOrder(t *testing.T) {
 		want      uint64 // id of the live link; 0: none
 		indexed   int    // links that the owner's lists show
 	}{
-		"deleted and made again": {[]engine.Mutation{rowtest.Creation(first), rowtest.Deletion(first), rowtest.Creation(second)}, 2, 1},
+		"deleted and made again": {[]engine.Mutation{rowtest.Creation(first), rowtest.Deletion(first), rowtest.Again(second, first)}, 2, 1},
 		"made and deleted":       {[]engine.Mutation{rowtest.Creation(rowtest.Link("other", 9, 1)), rowtest.Creation(first), rowtest.Deletion(first)}, 0, 1},
 		"made and edited":        {[]engine.Mutation{rowtest.Creation(first), rowtest.Edit(first, rowtest.Link("code", 1, 1, "newer"))}, 1, 1},
 		"made twice":             {[]engine.Mutation{rowtest.Creation(first), rowtest.Creation(second)}, 2, 2},
@@ -107,14 +107,19 @@ func writesOfAllKinds() []anyWrite {
 	bulk := engine.Bulk{Creations: []engine.Mutation{rowtest.Creation(rowtest.Link("z", 10, 1, "tag")), rowtest.Creation(rowtest.Link("b", 11, 1))}}
 	gone.Cold.Reuse, edited.Cold.Reuse, bulk.Creations[1].Cold.Reuse = true, true, true
 	change := &engine.CapChange{ID: 1, Cap: engine.Cap{Generation: 1, Used: 7, Open: true}}
-	purge := purgeOf(engine.Deletion{Hour: uint32(deletedAt(gone, 5).Hot.DeletedAtMs / 3_600_000), ID: 2, Key: keyOf("gone")}, true)
+	purge := rowtest.Leaving(gone, true)
+	back, retaken := rowtest.Link("back", 8, 1, "tag"), rowtest.Link("back", 9, 1)
+	left := rowtest.Link("left", 12, 1)
 	return []anyWrite{
 		{Mutation: capped(1, engine.Cap{Generation: 1, Open: true})}, {Mutation: rowtest.Creation(gone)},
-		{Mutation: deletedAt(gone, 5)}, {Mutation: rowtest.Creation(edited)},
+		{Mutation: rowtest.Deletion(gone)}, {Mutation: rowtest.Creation(edited)},
 		{Mutation: purge}, {Mutation: rowtest.Creation(again)},
 		{Mutation: engine.Mutation{Cap: change}}, {Mutation: capped(5, engine.Cap{Generation: 1, Used: 3, Open: true})},
 		{bulk: &bulk}, {Mutation: rowtest.Creation(rowtest.Link("a", 6, 1, "tag"))},
 		{Mutation: rowtest.Edit(edited, rowtest.Link("edited", 3, 1, "new"))}, {Mutation: engine.Mutation{Cap: &engine.CapChange{ID: 5, Cap: engine.Cap{Generation: 2}}}},
+		{Mutation: rowtest.Creation(back)}, {Mutation: rowtest.Deletion(back)}, {Mutation: rowtest.Restore(back)},
+		{Mutation: rowtest.Deletion(back)}, {Mutation: rowtest.Again(retaken, back)},
+		{Mutation: rowtest.Creation(left)}, {Mutation: rowtest.Deletion(left)}, {Mutation: rowtest.Leaving(left, false)},
 		{Mutation: rowtest.Creation(rowtest.Link("last", 7, 1))},
 	}
 }
@@ -153,8 +158,8 @@ func TestWritesOfAllKindsHaveTheSameEffectTogetherAsOneByOneAndOnAFollower(t *te
 	follower := newFollower(t)
 	learnEach(t, follower, log, len(log.entries), &told{})
 	expect.Equal(t, hashOf(t, follower), want, "a follower has\n%q, the leader\n%q", rows(t, follower), rows(t, leader))
-	expect.Slices(t, slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))), []uint64{1, 3, 4, 5, 6, 7, 10, 11})
-	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7} {
+	expect.Slices(t, slices.Sorted(maps.Keys(storetest.RowsOfLinks(t, follower.db, follower.Mark().Hour))), []uint64{1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
+	for code, id := range map[string]uint64{"gone": 4, "edited": 3, "z": 10, "last": 7, "back": 9, "left": 12} {
 		got, err := follower.ReadRecord(keyOf(code))
 		expect.That(t, err == nil && got.Hot.ID == id, "%q: got link %d, %v, want link %d", code, got.Hot.ID, err, id)
 	}

@@ -61,10 +61,10 @@ func SplitAuditKey(key []byte) (stamp uint64, err error) {
 func AppendAudit(dst []byte, e *engine.AuditEntry) []byte {
 	dst = binary.AppendVarint(append(dst, auditVersion, byte(e.Action)), e.At().UnixMilli()-engine.StampTime(e.Stamp).UnixMilli())
 	dst = appendBy(dst, &e.By)
-	switch e.Action {
-	case engine.LinkCreated, engine.LinkEdited, engine.LinkDeleted, engine.LinkReset:
+	switch {
+	case e.Action.OfLink():
 		return appendAuditLink(dst, e)
-	case engine.LinksCreated, engine.LinksImported:
+	case e.Action <= engine.LinksImported:
 		for _, n := range [...]uint32{e.Created, e.Existing, e.Failed} {
 			dst = binary.AppendUvarint(dst, uint64(n))
 		}
@@ -142,7 +142,7 @@ func DecodeAudit(stamp uint64, v []byte) (engine.AuditEntry, error) {
 	readBy(&r, &e.By)
 	switch {
 	case r.err != nil:
-	case e.Action <= engine.LinkDeleted, e.Action == engine.LinkReset:
+	case e.Action.OfLink():
 		if err := readAuditLink(&r, &e); err != nil {
 			return e, err
 		}
@@ -246,7 +246,7 @@ func readAuditAccount(r *reader, e *engine.AuditEntry) {
 
 // CheckAudit returns an error for an entry of an account that could be written but not read back.
 func CheckAudit(e *engine.AuditEntry) error {
-	if !e.Action.Valid() || e.Action <= engine.LinksImported || e.Action == engine.LinkReset || len(e.Changes) > engine.MaxAuditChanges {
+	if !e.Action.Valid() || e.Action <= engine.LinksImported || e.Action.OfLink() || len(e.Changes) > engine.MaxAuditChanges {
 		return fmt.Errorf("audit entry of action %d with %d changes", e.Action, len(e.Changes))
 	}
 	for _, c := range e.Changes {

@@ -41,9 +41,13 @@ var codecs = map[string]func(v []byte) ([]byte, error){
 		s, err := DecodeSummary(v)
 		return AppendSummary(nil, s), err
 	},
+	"trashed": func(v []byte) ([]byte, error) {
+		h, err := DecodeTrashed(v)
+		return AppendTrashed(nil, &h), err
+	},
 	"deletion": func(v []byte) ([]byte, error) {
-		code, err := DecodeDeletion(v)
-		return AppendDeletion(nil, code), err
+		code, version, err := DecodeDeletion(v)
+		return AppendDeletion(nil, code, version), err
 	},
 	"tally": func(v []byte) ([]byte, error) {
 		t, err := decodeTally(v)
@@ -181,9 +185,11 @@ func TestFormatsAreAsPinned(t *testing.T) {
 		"cold, elsewhere":     {AppendCold(nil, &engine.Cold{Key: engine.Key{Domain: 300, Code: "code"}, Tags: []string{"x"}}), "01 04636f6465 00 00 00 04020178 0502ac02"},
 		"index":               {AppendIndexValue(nil, &goldenEntry), "01 00 04636f6465 48 8080f4f6905d 04 80a0abfef962 780079"},
 		"index, elsewhere":    {AppendIndexValue(nil, &engine.LinkEntry{KeyView: engine.KeyView{Domain: 300, Code: []byte("code")}, Text: []byte("x"), TextByOwner: true}), "01 ac02 04636f6465 80 00 00"},
-		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}), "01 ac02 02 615a"},
+		"deletion, elsewhere": {AppendDeletion(nil, engine.Key{Domain: 300, Code: "aZ"}, 0), "01 ac02 02 615a"},
 		"summary":             {AppendSummary(nil, Summary{Visitors: 300, LastHour: 472_222}), "01 ac02 9ee91c"},
-		"deletion":            {AppendDeletion(nil, keyOf("aZ")), "01 00 02 615a"},
+		"deletion, emptied":   {AppendDeletion(nil, keyOf("aZ"), 300), "01 00 02 615a ac02"},
+		"trashed":             {AppendTrashed(nil, &engine.Hot{Key: engine.Key{Domain: 300, Code: "aZ"}, ID: 5, Owner: 7, Target: "h"}), "01 ac02 02 615a 01 00 05 07 68"},
+		"deletion":            {AppendDeletion(nil, keyOf("aZ"), 0), "01 00 02 615a"},
 		"positions":           {AppendPositions(nil, &goldenPositions), "01 03 c801 9ee91c 02 00 808080808020"},
 		"mark":                {AppendMark(nil, &goldenMark), "01 9ee91c 01 8001 03 00 02 de5d"},
 		"first mark":          {AppendMark(nil, &Mark{}), "01 00 00 00"},
@@ -429,7 +435,11 @@ func FuzzSummary(f *testing.F) {
 	fuzzCodec(f, "summary", AppendSummary(nil, Summary{Visitors: 300, LastHour: 472_222}), AppendSummary(nil, Summary{}))
 }
 
-func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"))) }
+func FuzzTrashed(f *testing.F) {
+	fuzzCodec(f, "trashed", AppendTrashed(nil, &engine.Hot{Key: keyOf("aZ"), ID: 5, Owner: 7, Target: "h"}))
+}
+
+func FuzzDeletion(f *testing.F) { fuzzCodec(f, "deletion", AppendDeletion(nil, keyOf("aZ"), 0)) }
 
 func FuzzPositions(f *testing.F) { fuzzCodec(f, "positions", AppendPositions(nil, &goldenPositions)) }
 

@@ -89,6 +89,15 @@ func appendShown(dst []byte, c engine.Cold) []byte {
 	return AppendCold(dst, &c)
 }
 
+// AppendColdNumbers appends what is left of a cold record whose link cannot be restored any more, until its figures
+// go: no text.
+func AppendColdNumbers(dst []byte, c *engine.Cold) []byte {
+	return AppendCold(dst, &engine.Cold{
+		Key: c.Key, Version: c.Version, CreatedAtMs: c.CreatedAtMs, UpdatedAtMs: c.UpdatedAtMs, ImportedHits: c.ImportedHits,
+		ImportedAtMs: c.ImportedAtMs, Daily: c.Daily, DailyOwner: c.DailyOwner, LastTarget: c.LastTarget,
+	})
+}
+
 // appendTexts appends the fields that are text and have a number between after and before.
 func appendTexts(dst []byte, c *engine.Cold, after, before uint64) []byte {
 	for field := after + 1; field < before; field++ {

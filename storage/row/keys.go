@@ -26,9 +26,11 @@ const LayoutVersion = 3
 //	│ 21 │ cold        │ link id 8                                     │ cold record              │
 //	│ 22 │ by owner    │ owner 4 · ^link id 8                          │ index value              │
 //	│ 23 │ by tag      │ owner 4 · folded tag · 0 · ^link id 8         │ index value              │
-//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: the key        │
+//	│ 24 │ by deletion │ hour of deletion 4 · link id 8                │ deletion: key, version   │
 //	│ 25 │ caps        │ link id 8                                     │ cap                      │
 //	│ 26 │ reuse       │ owner 4 · hash of the target 8 · ^link id 8   │ nothing                  │
+//	│ 27 │ trash       │ owner 4 · ^ms of deletion 8 · ^link id 8      │ hot record as it was     │
+//	│ 28 │ leaving     │ hour of deletion 4 · link id 8                │ deletion: the key        │
 //	├────┼─────────────┼───────────────────────────────────────────────┼──────────────────────────┤
 //	│ 30 │ link hours  │ hour 4 · link id 8                            │ tally row (merged)       │
 //	│ 31 │ owner hours │ hour 4 · owner 4                              │ tally row (merged)       │
@@ -61,9 +63,13 @@ const LayoutVersion = 3
 // that it is found in any case, and ends in a zero byte, which no tag contains, so that tags are in their
 // order and no tag is a prefix of another.
 //
-// The index by deletion lets a purge find the oldest deleted links. It has a row for each deleted
-// link that still has other rows, even if its code belongs to another link by now. An unknown hour
-// is 0.
+// Two indexes let a purge find the oldest deleted links. Leaving has a row for each one that still has figures, even
+// if its code belongs to another link by now, and for each id that a link had before a reset. When the figures go, the
+// tombstone, if there is one, gets its row in the index by deletion. An unknown hour is 0.
+//
+// The trash has what a deleted link was, the last deletion first, as long as it can be restored: together with the cold
+// record of the id that is the whole link. Milliseconds are Unix time with the sign bit turned, so that those before
+// 1970 come last.
 //
 // A link that was made to be reused has a row by which the next create finds it: see engine/link. The hash has no key,
 // so that nodes and restores agree on it.
@@ -90,6 +96,8 @@ const (
 	TableByDeletion   = 0x24
 	TableCaps         = 0x25
 	TableReuse        = 0x26
+	TableTrash        = 0x27
+	TableLeaving      = 0x28
 	TableLinkHours    = 0x30
 	TableOwnerHours   = 0x31
 	TableLinkDays     = 0x32
@@ -171,7 +179,7 @@ func Shared(key []byte) bool {
 		return false
 	}
 	switch key[0] {
-	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReuse, TableReceipts, TableAccounts, TableDomains, TableCertificates,
+	case TableHot, TableCold, TableByOwner, TableByTag, TableByDeletion, TableCaps, TableReuse, TableTrash, TableLeaving, TableReceipts, TableAccounts, TableDomains, TableCertificates,
 		TableAudit, TableLinkLives, TableLinkDays, TableOwnerDays, TableImports, TableSummaries:
 		return true
 	case TableMeta:
@@ -259,12 +267,51 @@ func AppendByDeletionKey(dst []byte, hour uint32, id uint64) []byte {
 	return binary.BigEndian.AppendUint64(dst, id)
 }
 
-// SplitByDeletionKey splits a key of the index by deletion.
+// AppendLeavingKey is AppendByDeletionKey for a link that still has figures.
+func AppendLeavingKey(dst []byte, hour uint32, id uint64) []byte {
+	at := len(dst)
+	dst = AppendByDeletionKey(dst, hour, id)
+	dst[at] = TableLeaving
+	return dst
+}
+
+// SplitByDeletionKey splits a key of the index by deletion, or of the one of links that still have figures.
 func SplitByDeletionKey(key []byte) (hour uint32, id uint64, err error) {
-	if len(key) != 1+4+8 || key[0] != TableByDeletion {
+	if len(key) != 1+4+8 || key[0] != TableByDeletion && key[0] != TableLeaving {
 		return 0, 0, fmt.Errorf("%w: key %x in the index by deletion", ErrCorrupt, key)
 	}
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint64(key[5:]), nil
+}
+
+// trashKeyBytes is the length of a key of the trash.
+const trashKeyBytes = 1 + 4 + 8 + 8
+
+// AppendTrashKey appends the key of a link in the trash of its owner. The key without its last 16 bytes is the prefix
+// of all of the owner.
+func AppendTrashKey(dst []byte, owner uint32, at engine.TrashPlace) []byte {
+	dst = binary.BigEndian.AppendUint32(append(dst, TableTrash), owner)
+	dst = binary.BigEndian.AppendUint64(dst, ^(uint64(at.DeletedAtMs) ^ 1<<63))
+	return binary.BigEndian.AppendUint64(dst, ^at.ID)
+}
+
+// SplitTrashKey splits a key of the trash.
+func SplitTrashKey(key []byte) (owner uint32, at engine.TrashPlace, err error) {
+	if len(key) != trashKeyBytes || key[0] != TableTrash {
+		return 0, at, fmt.Errorf("%w: key %x in the trash", ErrCorrupt, key)
+	}
+	at.DeletedAtMs = int64(^binary.BigEndian.Uint64(key[5:]) ^ 1<<63)
+	at.ID = ^binary.BigEndian.Uint64(key[13:])
+	return binary.BigEndian.Uint32(key[1:]), at, nil
+}
+
+// TrashRange returns the range of an owner's trash behind a place; nil: all of it.
+func TrashRange(owner uint32, after *engine.TrashPlace) Range {
+	key := AppendTrashKey(nil, owner, engine.TrashPlace{})
+	keys := PrefixRange(key[:trashKeyBytes-16])
+	if after != nil {
+		keys.Lower = append(AppendTrashKey(nil, owner, *after), 0)
+	}
+	return keys
 }
 
 // reuseKeyBytes is the length of a key of the links to reuse.

@@ -41,6 +41,9 @@ func TestKeysAreAsPinned(t *testing.T) {
 		"by tag":         {AppendByTagKey(nil, 7, "ab", 1), "23 00000007 6162 00 fffffffffffffffe"},
 		"by tag, folded": {AppendByTagKey(nil, 7, "StraẞE", 1), "23 00000007 73747261c39f65 00 fffffffffffffffe"},
 		"by deletion":    {AppendByDeletionKey(nil, 0x0102, 3), "24 00000102 0000000000000003"},
+		"leaving":        {AppendLeavingKey(nil, 0x0102, 3), "28 00000102 0000000000000003"},
+		"trash":          {AppendTrashKey(nil, 0x0102, engine.TrashPlace{DeletedAtMs: 0x0304, ID: 5}), "27 00000102 7ffffffffffffcfb fffffffffffffffa"},
+		"trash of 1969":  {AppendTrashKey(nil, 0x0102, engine.TrashPlace{DeletedAtMs: -1, ID: 5}), "27 00000102 8000000000000000 fffffffffffffffa"},
 		"reuse":          {AppendReuseKey(nil, 0x0102, 0x0304, 5), "26 00000102 0000000000000304 fffffffffffffffa"},
 		"link hours":     {AppendLinkHourKey(nil, 0x0102, 3), "30 00000102 0000000000000003"},
 		"owner hours":    {AppendOwnerHourKey(nil, 0x0102, 3), "31 00000102 00000003"},
@@ -218,6 +221,24 @@ func FuzzByDeletionKey(f *testing.F) {
 			return
 		}
 		again := AppendByDeletionKey(nil, hour, id)
+		if key[0] == TableLeaving {
+			again = AppendLeavingKey(nil, hour, id)
+		}
+		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
+	})
+}
+
+// FuzzTrashKey splits any key as one of the trash.
+func FuzzTrashKey(f *testing.F) {
+	f.Add(AppendTrashKey(nil, 7, engine.TrashPlace{DeletedAtMs: -1, ID: 5}))
+	f.Add(AppendTrashKey(nil, 7, engine.TrashPlace{DeletedAtMs: 1_700_000_000_000, ID: 5})[:20])
+	f.Fuzz(func(t *testing.T, key []byte) {
+		owner, at, err := SplitTrashKey(key)
+		if err != nil {
+			expect.MustError(t, err, ErrCorrupt, "%x", key)
+			return
+		}
+		again := AppendTrashKey(nil, owner, at)
 		expect.MustThat(t, bytes.Equal(again, key), "%x was taken, and is %x again", key, again)
 	})
 }
@@ -249,6 +270,11 @@ type fields struct {
 // tag returns the text without zero bytes, which no tag has.
 func (x fields) tag() string { return strings.ReplaceAll(x.text, "\x00", "") }
 
+// place returns a place in the trash, of a time before 1970 or after it.
+func (x fields) place() engine.TrashPlace {
+	return engine.TrashPlace{DeletedAtMs: int64(len(x.text)-2) * int64(x.id>>1), ID: x.id}
+}
+
 // tableOrders are the keys of each table and the order that keys.go promises for them.
 var tableOrders = map[string]struct {
 	key     func(x fields) []byte
@@ -265,6 +291,12 @@ var tableOrders = map[string]struct {
 	}},
 	"by deletion": {func(x fields) []byte { return AppendByDeletionKey(nil, x.number, x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"leaving": {func(x fields) []byte { return AppendLeavingKey(nil, x.number, x.id) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.id, b.id))
+	}},
+	"trash": {func(x fields) []byte { return AppendTrashKey(nil, x.number, x.place()) }, func(a, b fields) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(b.place().DeletedAtMs, a.place().DeletedAtMs), cmp.Compare(b.id, a.id))
 	}},
 	"reuse": {func(x fields) []byte { return AppendReuseKey(nil, x.number, uint64(len(x.text)), x.id) }, func(a, b fields) int {
 		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(len(a.text), len(b.text)), cmp.Compare(b.id, a.id))

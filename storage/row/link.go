@@ -14,6 +14,7 @@ import (
 const (
 	hotVersion      = 1
 	deletionVersion = 1
+	trashedVersion  = 1
 
 	// knownFlags are the flag bits of a hot record of version 1. Three of them determine which
 	// fields follow; a new bit without a field needs no change here.
@@ -137,23 +138,58 @@ func OwnHot(h *engine.HotView) engine.Hot {
 	}
 }
 
-// AppendDeletion appends the value of a row of the index by deletion.
+// AppendDeletion appends the value of a row of the indexes by deletion. The version of the link is 0 if its cold record
+// is still there, which has it.
 //
-//	┌───────────┬────────┬───────────┐
-//	│ version 1 │ domain │ code      │
-//	└───────────┴────────┴───────────┘
-func AppendDeletion(dst []byte, k engine.Key) []byte {
-	return appendKey(append(dst, deletionVersion), k)
+//	┌───────────┬────────┬───────────┬───────────────────┐
+//	│ version 1 │ domain │ code      │ [version of link] │
+//	└───────────┴────────┴───────────┴───────────────────┘
+func AppendDeletion(dst []byte, k engine.Key, version uint64) []byte {
+	dst = appendKey(append(dst, deletionVersion), k)
+	if version == 0 {
+		return dst
+	}
+	return binary.AppendUvarint(dst, version)
 }
 
-// DecodeDeletion decodes the key of a row of the index by deletion.
-func DecodeDeletion(v []byte) (engine.Key, error) {
+// DecodeDeletion decodes a row of the indexes by deletion.
+func DecodeDeletion(v []byte) (k engine.Key, version uint64, err error) {
 	r := readValue("deletion", v, deletionVersion)
-	k := r.key().Own()
+	k = r.key().Own()
 	if k.Code == "" {
 		r.fail("no code")
 	}
-	return k, r.end()
+	if len(r.rest) > 0 {
+		version = r.uvarint()
+		r.require(version > 0)
+	}
+	return k, version, r.end()
+}
+
+// AppendTrashed appends the value of a row of the trash: what the link was.
+//
+//	┌───────────┬────────┬──────┬────────────┐
+//	│ version 1 │ domain │ code │ hot record │
+//	└───────────┴────────┴──────┴────────────┘
+func AppendTrashed(dst []byte, h *engine.Hot) []byte {
+	return AppendHot(appendKey(append(dst, trashedVersion), h.Key), h)
+}
+
+// DecodeTrashed decodes the value of a row of the trash.
+func DecodeTrashed(v []byte) (engine.Hot, error) {
+	r := readValue("deleted link", v, trashedVersion)
+	k := r.key()
+	if r.err == nil && len(k.Code) == 0 {
+		r.fail("no code")
+	}
+	if r.err != nil {
+		return engine.Hot{}, r.err
+	}
+	view, err := DecodeHot(k, r.rest)
+	if err == nil && (view.Flags&engine.FlagTombstone != 0 || len(view.Target) == 0) {
+		err = fmt.Errorf("%w: a deleted link that was none", ErrCorrupt)
+	}
+	return OwnHot(&view), err
 }
 
 // CheckMutation returns an error for a mutation that could be written but not read back.
@@ -184,6 +220,8 @@ func CheckMutation(m *engine.Mutation) error {
 		return fmt.Errorf("malformed extras of %d bytes", len(h.Extras))
 	case c.Key != h.Key:
 		return fmt.Errorf("cold record of %v for %v", c.Key, h.Key)
+	case m.Trash == engine.TrashRestored && (m.Before == nil || m.Before.Hot.ID != h.ID || m.Before.Hot.Flags&engine.FlagTombstone == 0):
+		return fmt.Errorf("%q is restored and was not deleted", h.Code)
 	case m.ResetAtMs != 0 && (m.Before == nil || m.Before.Hot.ID == h.ID):
 		return fmt.Errorf("figures of %q are reset without another id", h.Code)
 	}

@@ -208,7 +208,7 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 	for key := range Rows(t, from, row.TableByTag) {
 		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
 	}
-	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
+	at := map[byte]int{row.TableCold: 1, row.TableByDeletion: 5, row.TableLeaving: 5, row.TableLinkHours: 5, row.TableLinkDays: 1, row.TableLinkLives: 1}
 	for table, at := range at {
 		for key := range Rows(t, from, table) {
 			if table == row.TableLinkHours && row.HourOf([]byte(key)) < mark {
@@ -218,8 +218,10 @@ func RowsOfLinks(t testing.TB, from pebble.Reader, mark uint32) map[uint64]int {
 			found[link]++
 		}
 	}
-	for key := range Rows(t, from, row.TableReuse) {
-		found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
+	for _, table := range []byte{row.TableReuse, row.TableTrash} {
+		for key := range Rows(t, from, table) {
+			found[^binary.BigEndian.Uint64([]byte(key[len(key)-8:]))]++
+		}
 	}
 	for key := range Rows(t, from, row.TableSummaries) {
 		found[^binary.BigEndian.Uint64([]byte(key[1:]))]++

@@ -18,6 +18,7 @@ var actions = []place{
 	{visit.Root + "compare", "Compare links", "figures chart"},
 	{visit.Root + "campaigns", "Campaign templates", "utm source medium"},
 	{visit.Root + "links/filters", "Saved filters", "search"},
+	{visit.Root + "links/trash", "Trash", "deleted restore undo recover bin"},
 	{visit.Root + "tokens/apps", "Set up an app", "bookmarklet sharex shortcuts curl n8n token"},
 	{visit.Root + "account", "Account", "password zone sessions sign out"},
 	{visit.Root + "keys", "Keys", "keyboard shortcuts help"},

@@ -17,6 +17,13 @@ type notice struct {
 	Kind string // info, done, warning or error: a class of the style
 	Text string
 	Link Option // that is offered; empty: none
+	Undo Undo   // the same
+}
+
+// An Undo is a form that a notice offers, to take back what was done.
+type Undo struct {
+	Path   string
+	Fields []Parameter
 }
 
 // A form is what a visitor had typed when the session had ended.
@@ -25,7 +32,8 @@ type form struct {
 	fields string // URL-encoded; parsed, 48 KiB of empty fields would take megabytes
 }
 
-// Limits of what is kept in memory for the next page of a session: 12 MiB of forms in all.
+// Limits of what is kept in memory for the next page of a session: 12 MiB of forms in all, and 8 MiB of what a notice
+// needs to take back an edit (package undo).
 const (
 	maxKept      = 256
 	maxKeptUser  = 16       // sessions of one user, so that nobody can push out what is kept for others

@@ -12,7 +12,12 @@ func (r *Request) Say(kind, text string) { r.SayWith(kind, text, Option{}) }
 
 // SayWith is say with a link after the text.
 func (r *Request) SayWith(kind, text string, link Option) {
-	r.keep.change(r.Caller, func(e *kept) { e.notice = &notice{kind, text, link} })
+	r.keep.change(r.Caller, func(e *kept) { e.notice = &notice{Kind: kind, Text: text, Link: link} })
+}
+
+// SayUndo is Say with a form that takes back what was done, unless it has no path.
+func (r *Request) SayUndo(kind, text string, u Undo) {
+	r.keep.change(r.Caller, func(e *kept) { e.notice = &notice{Kind: kind, Text: text, Undo: u} })
 }
 
 // KeepSecret keeps a text for the next page that takes one for the same purpose.

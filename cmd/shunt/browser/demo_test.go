@@ -17,6 +17,7 @@ const (
 	lockedCode   = "wifi"      // has a password
 	memberCode   = "bens-talk" // the member's
 	longCode     = "long"      // with a long target
+	deletedCode  = "winter-sale"
 	missedCode   = "spring-sail"
 )
 
@@ -126,5 +127,9 @@ func (d *demo) fillLinks(token string) {
 		}
 	}
 	answerOf[any](d.server, token, http.MethodPatch, "/links/"+disabledCode, map[string]any{"disabled": true})
+	for _, code := range []string{"a-code-that-is-long-as-some-people-like-them-to-be-for-search", deletedCode} {
+		d.create(token, map[string]any{"url": "https://shop.example.com/sale/winter?utm_source=poster", "alias": code, "title": "Winter sale", "tags": []string{"shop"}})
+		answerOf[any](d.server, token, http.MethodDelete, "/links/"+code, nil)
+	}
 	answerOf[any](d.server, token, http.MethodPatch, "/links/"+lockedCode, map[string]any{"password": "open sesame"})
 }

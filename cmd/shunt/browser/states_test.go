@@ -61,6 +61,13 @@ func crossedEdit(b *tab) {
 	b.submit(button("Save"), http.StatusPreconditionFailed)
 }
 
+func openedPurge(b *tab) { b.click(button("Delete now: " + deletedCode)) }
+
+func deletedLink(b *tab) {
+	b.follow(button("Delete " + memberCode))
+	b.find(button("Undo"))
+}
+
 func madeLink(b *tab) {
 	b.fill(field("Target"), "https://talks.example.com/2026/ben/slides.pdf")
 	b.follow(button("Create the link"))

@@ -28,6 +28,7 @@ var dailyTasks = []struct {
 	{"compare two links", (*desk).compareTwo},
 	{"make 200 links with aliases", (*desk).make200},
 	{"take figures to a spreadsheet", (*desk).takeFigures},
+	{"undo a deletion", (*desk).undoDeletion},
 }
 
 // TestDailyTasksTakeFewClicks does each task by mouse, without script, and by keyboard alone, and counts.
@@ -111,6 +112,16 @@ func (d *desk) changeTarget() {
 	d.fill(field("Target"), "https://example.org/changed")
 	d.follow(button("Save"))
 	d.sees("https://example.org/changed")
+}
+
+func (d *desk) undoDeletion() {
+	d.follow(link("Links"))
+	d.look("day9", button("More for day9"))
+	d.click(button("More for day9"))
+	d.follow(link("Delete"))
+	d.follow(button("Delete day9"))
+	d.follow(button("Undo"))
+	d.sees("The link day9 is back, with its hits.")
 }
 
 func (d *desk) seeSources() {

@@ -33,6 +33,33 @@ func TestAnyNodeTakesWritesAndEachHasThem(t *testing.T) {
 	s.alike()
 }
 
+// TestAnyNodeRestoresALinkAndEachHasIt deletes a link with a cap and hits at one node, and restores it at another.
+func TestAnyNodeRestoresALinkAndEachHasIt(t *testing.T) {
+	s := newSite(t, "a", "b", "c")
+	s.nodes[0].call("POST", "/shorten", map[string]any{"url": "https://example.com/x", "alias": "x", "max_hits": 100}).want(t, 201)
+	s.leads("x", "https://example.com/x") // a hit at each, at least
+	gone := func() {
+		t.Helper()
+		for _, n := range s.nodes {
+			s.await(func() bool { return n.redirects("x") == 404 }, "a deleted link is gone at "+n.name)
+		}
+	}
+	s.nodes[1].call("DELETE", "/links/x", nil).want(t, 204)
+	gone()
+	for _, n := range s.nodes {
+		s.await(func() bool {
+			return len(n.call("GET", "/links?state=deleted", nil).want(t, 200).body["data"].([]any)) == 1
+		}, "it is in the trash at "+n.name)
+	}
+	back := s.nodes[2].call("POST", "/links/x/restore", nil).want(t, 200)
+	expect.That(t, back.body["hits"].(float64) >= 3, "it is back with %v", back.body)
+	s.leads("x", "https://example.com/x")
+	s.nodes[0].call("DELETE", "/links/x?purge=true", nil).want(t, 204)
+	gone()
+	s.nodes[1].call("POST", "/links/x/restore", nil).want(t, 404)
+	s.alike()
+}
+
 // TestAnyNodeTakesDomainsAndEachHasThem adds a domain at a node, changes and removes it at others, and asks each.
 func TestAnyNodeTakesDomainsAndEachHasThem(t *testing.T) {
 	s := newSite(t, "a", "b", "c")

@@ -40,6 +40,11 @@ func TestAResetOutlivesAKill(t *testing.T) {
 	newCaseFolder(t).run("reset")
 }
 
+func TestADeletedLinkIsInTheTrash(t *testing.T) {
+	t.Parallel()
+	newCaseFolder(t).run("trash")
+}
+
 func TestHitsSurviveAKillAlthoughTheJournalMoves(t *testing.T) {
 	t.Parallel()
 	newCaseFolder(t).run("journal")

@@ -19,6 +19,7 @@ import (
 	"shunt/cmd/shunt/reach"
 	"shunt/cmd/shunt/settings"
 	"shunt/cmd/shunt/usage"
+	"shunt/engine"
 )
 
 // The commands for existing links; add.go has add.
@@ -45,6 +46,19 @@ type listAsked struct {
 	client.LinksQuery
 	listed
 	whose
+	trash bool
+}
+
+// check refuses flags that contradict each other.
+func (a *listAsked) check(cmd *cobra.Command) error {
+	if !a.trash {
+		return a.listed.check(cmd)
+	}
+	if a.LinksQuery != (client.LinksQuery{}) {
+		return settings.UsageErrorf("--trash lists all that was deleted: it takes no words, and no other flags than --owner, --domain, --limit, --all and --json")
+	}
+	a.State = client.StateDeleted
+	return a.listed.check(cmd)
 }
 
 // whose says whose links or tags a command is about, and of which domain.
@@ -103,6 +117,7 @@ address finds its link.
   shunt ls https://example.org/a/long/address
   shunt ls --tag campaign --sort hits --all
   shunt ls --never-hit --created-to 30d
+  shunt ls --trash
   shunt ls example.org --json | jq -r .short_url`,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			asked.Q = strings.Join(words, " ")
@@ -119,9 +134,10 @@ address finds its link.
 	addQuery(cmd, &asked.LinksQuery, "tag")
 	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
 	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
+	fs.BoolVar(&asked.trash, "trash", false, "what was deleted and can be restored, the last deletion first")
 	asked.add(fs, "all links", "print link objects, one per line")
 	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
-	settings.MarkArguments(fs, "sort", "ascending")
+	settings.MarkArguments(fs, "sort", "ascending", "trash")
 	return cmd
 }
 
@@ -136,9 +152,17 @@ func nameIn(domain, code string) string {
 // printLinks prints links, and reports on stderr if there are more.
 func printLinks(ctx context.Context, c *reach.Connection, asked listAsked, stdout, stderr io.Writer) error {
 	asked.PageSize = asked.pageSize()
-	out := newListPrinter(stdout, asked.asJSON, "CODE", "HITS", "STATE", "CREATED", "TARGET", "TITLE")
+	third, fourth := "STATE", "CREATED"
+	if asked.trash {
+		third, fourth = "DELETED", "UNTIL"
+	}
+	out := newListPrinter(stdout, asked.asJSON, "CODE", "HITS", third, fourth, "TARGET", "TITLE")
 	err := printListed(&asked.listed, c.Links(ctx, asked.LinksQuery, asked.options()...), stderr, func(l *client.Link) error {
-		return out.print(l.Raw, nameIn(l.Domain, l.Code), strconv.FormatUint(l.Hits, 10), string(l.State), console.Time(l.CreatedAt), l.URL, l.Title)
+		third, fourth := string(l.State), console.Time(l.CreatedAt)
+		if asked.trash {
+			third, fourth = console.Time(l.DeletedAt), console.Time(l.DeletedAt.AddDate(0, 0, engine.TrashDays))
+		}
+		return out.print(l.Raw, nameIn(l.Domain, l.Code), strconv.FormatUint(l.Hits, 10), third, fourth, l.URL, l.Title)
 	})
 	return errors.Join(err, out.flush(err == nil))
 }
@@ -237,11 +261,13 @@ func (p *listPrinter) flush(complete bool) error {
 }
 
 func newRm(stdout, stderr io.Writer) *cobra.Command {
-	where, of := reach.Target{}, filter{}
+	where, of, purge := reach.Target{}, filter{}, false
 	cmd := &cobra.Command{
 		Use:   "rm CODE… | --tag TAG --yes",
 		Short: "Delete links",
-		Long: `Delete links. Their codes stay taken for 90 days, but their owner, or an admin, may take them again. CODE may
+		Long: `Delete links. They are in the trash of their owners for 30 days, which 'shunt ls --trash' lists; 'shunt undelete'
+brings them back with their hits. With --purge they are not, and those in the trash are deleted for good, too.
+Their codes stay taken for 90 days, but their owner, or an admin, may take them again. CODE may
 be the whole short address; with an address of another server nothing is deleted. A link that cannot be
 deleted is named, the others are deleted, and the exit code is 1.
 
@@ -250,22 +276,57 @@ the links that it has, at most 100,000, and deletes nothing; with --yes it delet
 ` + reach.WhereTokensAre,
 		Example: `  shunt rm spring
   shunt rm http://127.0.0.1:8080/spring summer
+  shunt rm spring --purge
   shunt rm --tag old --state expired
   shunt rm --tag old --state expired --yes`,
 		Args: of.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
+			remove := func(c *reach.Connection, l namedLink, options []client.Option) error {
+				if purge {
+					return c.Purge(ctx, l.code, options...)
+				}
+				return c.Delete(ctx, l.code, options...)
+			}
 			if of.given(cmd) {
 				return of.each(ctx, &where, "rm", "deleted", stdout, stderr, func(c *reach.Connection, l namedLink) error {
-					return c.Delete(ctx, l.code, l.in(of.owner...)...)
+					return remove(c, l, l.in(of.owner...))
 				})
 			}
-			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, l namedLink) error { return c.Delete(ctx, l.code, l.in()...) })
+			return withLinks(ctx, &where, "rm", args, stderr, func(c *reach.Connection, l namedLink) error { return remove(c, l, l.in()) })
 		},
 	}
 	reach.AddSettings(cmd, &where)
 	of.add(cmd, "tag", "delete")
 	addWhose(cmd, &of.whose, "with a filter: "+ownerOfLinks, "with a filter: "+domainOfLinks, true)
+	cmd.Flags().BoolVar(&purge, "purge", false, "not into the trash, and out of it: the links cannot be restored")
+	settings.MarkArguments(cmd.Flags(), "purge")
+	return cmd
+}
+
+func newUndelete(stderr io.Writer) *cobra.Command {
+	where, owner := reach.Target{}, []client.Option(nil)
+	cmd := &cobra.Command{
+		Use:   "undelete CODE…",
+		Short: "Take deleted links out of the trash",
+		Long: `Take links out of the trash, with their hits and all other figures: they redirect again as they did. A link
+is in the trash for 30 days after its deletion, unless its code was taken again or it was purged; 'shunt ls --trash'
+lists what is there. CODE may be the whole short address. A link that cannot be restored is named, the others are
+restored, and the exit code is 1.
+` + reach.WhereTokensAre,
+		Example: `  shunt undelete spring
+  shunt undelete http://127.0.0.1:8080/spring summer`,
+		Args: usage.OneOrMore("CODE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return withLinks(ctx, &where, "undelete", args, stderr, func(c *reach.Connection, l namedLink) error {
+				_, err := c.Restore(ctx, l.code, l.in(owner...)...)
+				return err
+			})
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	addOwner(cmd, &owner, ownerOfLinks, true)
 	return cmd
 }
 

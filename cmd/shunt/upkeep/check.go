@@ -88,8 +88,8 @@ func checkText(o *core.Check) string {
 	row := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	r := &o.Records
 	row("links", r.Links)
-	row("deleted links", plural.Of(r.Tombstones, "tombstone", "tombstones")+", "+plural.Of(r.DeletedRecords, "record", "records"))
-	row("index records", fmt.Sprintf("%d by owner, %d by tag, %d by deletion, %d to reuse", r.ByOwner, r.ByTag, r.ByDeletion, r.Reuse))
+	row("deleted links", plural.Of(r.Tombstones, "tombstone", "tombstones")+", "+plural.Of(r.DeletedRecords, "record", "records")+fmt.Sprintf(", %d in the trash", r.Trash))
+	row("index records", fmt.Sprintf("%d by owner, %d by tag, %d by deletion, %d to reuse", r.ByOwner, r.ByTag, r.ByDeletion+r.Leaving, r.Reuse))
 	row("receipts of creates", r.Receipts)
 	row("figures of links", plural.Of(r.LinkHours, "hour", "hours")+", "+plural.Of(r.LinkDays, "day", "days")+", "+
 		plural.Of(r.LinkLives, "life", "lives"))

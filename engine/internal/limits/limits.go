@@ -21,4 +21,7 @@ const (
 
 	// TombstoneDays is how long a deleted code stays taken for everybody but its former owner.
 	TombstoneDays = 90
+
+	// TrashDays is how long a deleted link can be restored.
+	TrashDays = 30
 )

@@ -40,6 +40,27 @@ func Deletion(r engine.Record) engine.Mutation {
 	}
 }
 
+// Leaving is the purge of a link that was deleted by Deletion: of its tombstone, too, if its code is to be free.
+func Leaving(r engine.Record, freesCode bool) engine.Mutation {
+	p := engine.Purge{Deletion: engine.Deletion{ID: r.Hot.ID, Key: r.Hot.Key}, FreesCode: freesCode, Figures: true}
+	p.Left = &engine.Record{Hot: Deletion(r).Hot, Cold: r.Cold}
+	return engine.Mutation{Purge: &p}
+}
+
+// Restore takes back Deletion.
+func Restore(r engine.Record) engine.Mutation {
+	return engine.Mutation{
+		Hot: r.Hot, Cold: r.Cold, Before: &engine.Record{Hot: Deletion(r).Hot, Cold: r.Cold}, Trash: engine.TrashRestored,
+	}
+}
+
+// Again is a creation of r with the code of a link that was deleted by Deletion.
+func Again(r, before engine.Record) engine.Mutation {
+	m := Creation(r)
+	m.Replaced = &engine.Record{Hot: Deletion(before).Hot, Cold: before.Cold}
+	return m
+}
+
 // LinkHour is a key of a model of a flush: a link, or an owner, in an hour.
 type LinkHour struct {
 	Hour uint32
