@@ -43,6 +43,10 @@ PATCH /links/{code}                        200   404   404   403    401     401 
 PATCH /links/{code}?owner=all              403   403   200   403    401     401     401  401       403  403   403  403    403
 POST /links/{code}/reset                  200   404   404   403    401     401     401  401       200  404   403  403    403
 POST /links/{code}/reset?owner=all        403   403   200   403    401     401     401  401       403  403   403  403    403
+GET /links/{code}/qr                      200   404   404   200    401     401     401  401       200  404   403  404    404
+GET /links/{code}/qr?owner=all            403   403   200   403    401     401     401  401       403  403   403  200    200
+POST /links/{code}/qr                     200   404   404   200    401     401     401  401       200  404   403  404    404
+POST /links/{code}/qr?owner=all           403   403   200   403    401     401     401  401       403  403   403  200    200
 POST /links/{deleted}/restore             200   404   404   403    401     401     401  401       200  404   403  403    403
 POST /links/{deleted}/restore?owner=all   403   403   200   403    401     401     401  401       403  403   403  403    403
 DELETE /links/{deleted}?purge=true        204   404   404   403    401     401     401  401       204  404   403  403    403
@@ -59,6 +63,10 @@ PATCH /tags/{tag}                         200   404   404   403    401     401  
 PATCH /tags/{tag}?owner={owner}           403   403   200   403    401     401     401  401       403  403   403  403    403
 DELETE /tags/{tag}                        200   404   404   403    401     401     401  401       200  404   403  403    403
 DELETE /tags/{tag}?owner={owner}          403   403   200   403    401     401     401  401       403  403   403  403    403
+POST /target-check                        200   200   200   403    401     401     401  401       200  200   403  403    403
+GET /target-check                         200   200   200   200    401     401     401  401       200  200   403  200    200
+DELETE /target-check                      204   204   204   403    401     401     401  401       204  204   403  403    403
+POST /titles                              422   422   422   403    401     401     401  401       422  422   403  403    403
 GET /stats/{code}                         200   404   404   200    401     401     401  401       200  404   403  404    404
 GET /stats/{code}?owner=all               403   403   200   403    401     401     401  401       403  403   403  200    200
 GET /stats/{code}?interval=day            200   404   404   200    401     401     401  401       200  404   403  404    404
@@ -115,7 +123,8 @@ var accessBodies = map[string]string{
 	"POST /folders": `{"name":"nN"}`, "PATCH /folders/{folder}": `{"name":"renamedN"}`,
 	"POST /users":         `{"email":"nN@example.com"}`,
 	"PATCH /users/{user}": `{"role":"member"}`,
-	"POST /session":       `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
+	"POST /titles":        `{"url":"http://127.0.0.1/"}`, "POST /links/{code}/qr": tinyPNG, "POST /links/{code}/qr?owner=all": tinyPNG,
+	"POST /session": `{"email":"owner@example.com","password":"` + goodPassword + `"}`,
 }
 
 // access is a site with the users of accessTable.
@@ -127,7 +136,7 @@ type access struct {
 }
 
 func newAccess(t *testing.T) *access {
-	a := &access{site: newSite(t, nil)}
+	a := &access{site: newSite(t, fetching)}
 	a.owner, a.other = a.person("owner@example.com", account.RoleMember), a.person("other@example.com", account.RoleMember)
 	a.admin = a.person("boss@example.com", account.RoleAdmin)
 	bearer := func(token string) []string { return []string{"Authorization: Bearer " + token} }
@@ -241,7 +250,11 @@ func (a *access) ask(column, request, path string) reply {
 	if strings.Contains(path, "/live") {
 		method = "HEAD"
 	}
-	return a.as(a.lines[column], method, path, strings.ReplaceAll(accessBodies[request], "N", strconv.Itoa(a.made)))
+	body := accessBodies[request]
+	if body != tinyPNG {
+		body = strings.ReplaceAll(body, "N", strconv.Itoa(a.made))
+	}
+	return a.as(a.lines[column], method, path, body)
 }
 
 // eachAccess calls fn for each row and column of accessTable.

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"bytes"
+	"strings"
+
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
@@ -23,8 +26,21 @@ const (
 
 // bodyLimits decides how large the body of a request may be, before the body is read.
 type bodyLimits struct {
-	auth *auth.Authenticator
-	of   map[string]bodyLimit // by method and path
+	auth    *auth.Authenticator
+	of      map[string]bodyLimit // by method and path
+	ofLinks []linkBodyLimit      // of paths with a parameter
+}
+
+// A linkBodyLimit is the limit of a path in which a parameter stands between first and last.
+type linkBodyLimit struct {
+	method, first, last string
+	bodyLimit
+}
+
+// has reports whether l is the limit of a path.
+func (l *linkBodyLimit) has(method, path []byte) bool {
+	return string(method) == l.method && bytes.HasPrefix(path, []byte(l.first)) && bytes.HasSuffix(path, []byte(l.last)) &&
+		len(path) > len(l.first)+len(l.last) && bytes.IndexByte(path[len(l.first):len(path)-len(l.last)], '/') < 0
 }
 
 // A bodyLimit is the limit of an endpoint of the API, or of a form of the dashboard.
@@ -34,19 +50,28 @@ type bodyLimit struct {
 	page     bool          // the sender needs a session; a token is not enough
 }
 
-// newBodyLimits returns the limits of endpoints and forms. Only paths without parameters may have
-// one.
+// newBodyLimits returns the limits of endpoints and forms. A path has at most one parameter.
 func newBodyLimits(auth *auth.Authenticator, endpoints []endpoint, forms []dashboard.LargeForm) *bodyLimits {
 	b := &bodyLimits{auth: auth, of: make(map[string]bodyLimit)}
 	for _, e := range endpoints {
 		if e.maxBody > 0 {
-			b.of[e.method+" "+apiRoot+e.path] = bodyLimit{e.maxBody, e.scope, false}
+			b.add(e.method, apiRoot+e.path, bodyLimit{e.maxBody, e.scope, false})
 		}
 	}
 	for _, f := range forms {
-		b.of[fasthttp.MethodPost+" "+f.Path] = bodyLimit{f.MaxBytes, f.Scope, true}
+		b.add(fasthttp.MethodPost, f.Path, bodyLimit{f.MaxBytes, f.Scope, true})
 	}
 	return b
+}
+
+func (b *bodyLimits) add(method, path string, l bodyLimit) {
+	first, rest, found := strings.Cut(path, "{")
+	if !found {
+		b.of[method+" "+path] = l
+		return
+	}
+	_, last, _ := strings.Cut(rest, "}")
+	b.ofLinks = append(b.ofLinks, linkBodyLimit{method, first, last, l})
 }
 
 // limitOf returns the limit of the path of h, if the path has one of its own.
@@ -55,8 +80,16 @@ func (b *bodyLimits) limitOf(h *fasthttp.RequestHeader) (l bodyLimit, found bool
 		return bodyLimit{}, false
 	}
 	path, _ := urlpath.Split(h.RequestURI())
-	l, found = b.of[string(h.Method())+" "+string(withoutSlash(path))]
-	return l, found
+	path = withoutSlash(path)
+	if l, found = b.of[string(h.Method())+" "+string(path)]; found {
+		return l, true
+	}
+	for i := range b.ofLinks {
+		if b.ofLinks[i].has(h.Method(), path) {
+			return b.ofLinks[i].bodyLimit, true
+		}
+	}
+	return bodyLimit{}, false
 }
 
 // overNetwork returns the limit of h's body in bytes and, if the body may be large, the key of its

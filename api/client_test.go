@@ -101,9 +101,9 @@ func (t *tour) wantError(err error, want client.Kind) {
 }
 
 func TestTheGoClientHasAMethodForEveryCall(t *testing.T) {
-	st := newSite(t, nil)
+	st := newSite(t, fetching)
 	c, r := st.goClient(st.token, nil)
-	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageFolders, manageDomains, manageEdges, removeLinks} {
+	for _, visit := range []func(*tour){importLinks, makeLinks, editLinks, listLinks, readFigures, followFigures, readAudit, manageTags, manageTokens, manageUsers, manageFolders, manageDomains, manageEdges, drawQRCodes, fetchTitles, checkTargets, removeLinks} {
 		visit(&tour{t, c, st, r})
 	}
 	left := map[string]bool{ // for pages, and for tools
@@ -285,6 +285,56 @@ func readFigures(t *tour) {
 	missed, err := t.Misses(ctx, 10)
 	t.must(err)
 	t.want("misses", inWords(missed.Total, missed.Data), "1 [{ nothing 1 0}]")
+}
+
+func drawQRCodes(t *tour) {
+	ctx := t.Context()
+	_, err := t.Shorten(ctx, client.Draft{URL: "https://example.org/", Alias: "poster", Disabled: true})
+	t.must(err)
+	margin := 1
+	for _, q := range []client.QRCode{
+		{}, {Format: "png", MM: 12.5, DPI: 600, Untracked: true}, {Format: "pdf", Color: "#123", Background: "transparent", Margin: &margin, Level: "Q"}, {Format: "png", Size: 300, Logo: []byte(tinyPNG)},
+	} {
+		picture, err := t.QRCode(ctx, "poster", q, client.AnyOwner())
+		t.must(err)
+		t.want("a picture", strings.HasPrefix(string(picture), map[string]string{"": "<svg", "png": "\x89PNG", "pdf": "%PDF"}[q.Format]), true)
+	}
+	_, err = t.QRCode(ctx, "poster", client.QRCode{Color: "white"})
+	t.wantError(err, client.ErrInvalid)
+	_, err = t.QRCode(ctx, "poster", client.QRCode{Logo: []byte("GIF89a")})
+	t.wantError(err, client.ErrInvalid)
+	_, err = t.QRCode(ctx, "nothing", client.QRCode{})
+	t.wantError(err, client.ErrNotFound)
+	enabled, err := t.Update(ctx, "poster", client.Edit{Disabled: client.Set(false)})
+	t.must(err)
+	t.want("scanning", t.site.get("/poster?_qr").status, enabled.RedirectStatus)
+	figures, err := t.Stats(ctx, "poster", client.StatsQuery{Include: []client.Include{client.IncludeScans, client.IncludeReferrers}})
+	t.must(err)
+	t.want("scans", inWords(figures.Hits, *figures.Scans, figures.Referrers), "1 1 [{QR code 1}]")
+	t.must(t.Delete(ctx, "poster"))
+}
+
+func fetchTitles(t *tour) {
+	found, err := t.FetchTitle(t.Context(), servePage(t.T, "<title>A page</title>"))
+	t.must(err)
+	t.want("the title", found.Title, "A page")
+	_, err = t.FetchTitle(t.Context(), "http://127.0.0.1/")
+	t.wantError(err, client.ErrInvalid)
+}
+
+func checkTargets(t *tour) {
+	ctx := t.Context()
+	check, err := t.TargetCheck(ctx)
+	t.must(err)
+	t.want("no check", check.State, client.CheckNone)
+	_, err = t.StartTargetCheck(ctx, client.LinksQuery{Q: "nothing has these words"})
+	t.must(err)
+	for check.State != client.CheckDone && err == nil {
+		check, err = t.TargetCheck(ctx)
+	}
+	t.must(err)
+	t.want("a check", inWords(check.Checked, check.Unasked, len(check.Dead), check.More), "0 0 0 false")
+	t.must(t.StopTargetCheck(ctx))
 }
 
 func readAudit(t *tour) {

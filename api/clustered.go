@@ -100,6 +100,9 @@ func (c *clustered) isHere(ctx *fasthttp.RequestCtx) bool {
 	case c.doors.At(path) != nil: // some of which create by GET
 		return false
 	case bytes.HasPrefix(path, []byte(apiPrefix)):
+		if string(withoutSlash(path)) == apiRoot+"/target-check" { // which the node that leads has in memory
+			return false
+		}
 		return (ctx.IsGet() || ctx.IsHead()) && !c.state.Edge() || c.here[string(withoutSlash(path))]
 	case bytes.HasPrefix(path, []byte(dashboard.Root)):
 		return c.noPages || c.fixed(path) || !c.state.Edge() && ctx.IsGet() && dashboard.IsStream(path)

@@ -59,6 +59,23 @@ func TestAGETAtADoorIsSentOnAsAWrite(t *testing.T) {
 	}
 }
 
+// A check of targets is in the memory of the node that leads, so a node that does not lead reads it there.
+func TestACheckOfTargetsIsReadFromTheLeader(t *testing.T) {
+	t.Parallel()
+	state := new(clusterState)
+	st := newSite(t, func(o *Options) { o.Cluster.State = state })
+	for request, want := range map[string]bool{
+		"GET /api/v1/target-check": false, "GET /api/v1/target-check/?x": false, "POST /api/v1/target-check": false, "GET /_/links/check": false,
+		"GET /api/v1/links": true, "GET /api/v1/links/a/qr": true, "POST /api/v1/links/a/qr": false, "GET /abc?_qr": true,
+	} {
+		method, target, _ := strings.Cut(request, " ")
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.SetMethod(method)
+		ctx.Request.SetRequestURI(target)
+		expect.Equal(t, st.clustered.isHere(&ctx), want, request)
+	}
+}
+
 // TestANodeThatIsCutOffRedirectsAndTellsNothing: it may not know any more who may see what.
 func TestANodeThatIsCutOffRedirectsAndTellsNothing(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,7 @@ func holdBoth(x *exchanged, hold func(*contract, *exchanged) error) error {
 }
 
 func newContract(text []byte) (*contract, error) {
-	for _, lines := range []string{"application/x-ndjson", "application/ndjson", "text/event-stream"} {
+	for _, lines := range []string{"application/x-ndjson", "application/ndjson", "text/event-stream", "image/svg+xml", "image/png", "image/jpeg", "application/pdf"} {
 		openapi3filter.RegisterBodyDecoder(lines, openapi3filter.PlainBodyDecoder)
 	}
 	doc, err := openapi3.NewLoader().LoadFromData(text)

@@ -136,6 +136,7 @@ func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
 		Stalled:  func() bool { return s.stall.stalled(s.now.Time()) },
 		Health:   s.Health,
 		Domains:  &s.domainCalls, Folders: &s.folderCalls,
+		Fetches: s.fetches, Checks: s.checks,
 		Edges: s.edgeList.list, ForgetEdge: s.edgeList.forget,
 		Facts: s.metrics.Facts, Site: site, BaseURL: s.baseURL,
 		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,

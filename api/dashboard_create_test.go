@@ -41,7 +41,7 @@ func TestAFormMakesALinkOfAllItsFields(t *testing.T) {
 	got := fmt.Sprintf("%s|%s|%q|%v|%d|%d|%v|%v", o.URL, o.Title, o.Tags, o.ExpiresAt.Format(time.RFC3339), *o.MaxHits, o.RedirectStatus, o.ForwardQuery, o.State)
 	expect.Equal(t, got, `https://a.example/x?y=1#z|A <title>|["news" "a, b" "ü"]|2027-03-04T05:06:00Z|100|308|true|disabled`)
 	made = b.follow(b.open("/_/links/new?url=https://b.example/&alias=other").form("/_/links/new"))
-	if got := made.at("made-address"); got != "http://127.0.0.1:8080/other" || !strings.Contains(made.body, `<img src="/other.svg"`) {
+	if got := made.at("made-address"); got != "http://127.0.0.1:8080/other" || !strings.Contains(made.body, `<img src="/_/link/other/qr.svg"`) {
 		t.Errorf("the page after a form that was filled by its address: got %q %s", got, made.text())
 	}
 	again := b.open(made.path)

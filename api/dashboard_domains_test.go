@@ -122,10 +122,7 @@ func TestTheMenuOfARowIsOfItsLink(t *testing.T) {
 			expect.Equal(t, parsedQuery(address).Get("domain"), want, "%s", address)
 			expect.Equal(t, parsedQuery(address).Get("owner"), "all", "%s", address)
 		}
-		least := 5 // the link, edit, duplicate, disable, delete; and the QR code, which is a page here
-		if want != "" {
-			least = 6
-		}
+		const least = 6 // the link, its QR code, edit, duplicate, disable, delete
 		expect.Equal(t, len(addresses), least, "addresses of %s: %v", value, addresses)
 	}
 }
@@ -174,7 +171,7 @@ func TestFiguresOfALinkAreThoseOfItsDomain(t *testing.T) {
 	expect.Equal(t, page.link("QR as PNG"), "/_/link/twin/qr.png?domain=b.test")
 	png := b.get(page.link("QR as PNG"))
 	expect.That(t, png.status == 200 && strings.HasPrefix(png.body, "\x89PNG"), "the PNG: got %d", png.status)
-	expect.Equal(t, pageOf(b, "default.example").link("QR as PNG"), "/twin.png?size=1024")
+	expect.Equal(t, pageOf(b, "default.example").link("QR as PNG"), "/_/link/twin/qr.png")
 }
 
 // TestTheMostHitLinksOfAllDomainsLeadToEach looks at the lists of links in figures.

@@ -382,7 +382,7 @@ func TestAFileHasWhatAPageShows(t *testing.T) {
 			if !strings.Contains(of, "codes") && of != "/x?" {
 				query += "&top=10"
 			}
-			want := st.call("GET", "/stats"+of+query+"&include=bots,referrers,countries,devices,browsers,error", "", "Accept: text/csv").body
+			want := st.call("GET", "/stats"+of+query+"&include=bots,scans,referrers,countries,devices,browsers,error", "", "Accept: text/csv").body
 			file := b.get(b.open(path + period).link("CSV"))
 			expect.Equal(t, file.header.Get("Content-Type"), "text/csv; charset=utf-8", path)
 			expect.That(t, strings.HasPrefix(file.header.Get("Content-Disposition"), `attachment; filename="figures-`), "%s: %s", path, file.header.Get("Content-Disposition"))

@@ -46,7 +46,9 @@ func TestFoldersOnThePages(t *testing.T) {
 	listed.want("/x", "folder: Spring")
 	expect.That(t, !strings.Contains(listed.body, "/_/link/x/edit") && !strings.Contains(listed.body, "/_/link/x/delete"), "a reader is shown a change")
 	read := bob.open("/_/link/x")
-	expect.That(t, !strings.Contains(read.body, "/_/link/x/"), "a reader is shown a change: %s", read.body)
+	for _, page := range []string{"edit", "delete", "disabled", "reset", "owner"} {
+		expect.That(t, !strings.Contains(read.body, "/_/link/x/"+page), "a reader is shown %s", page)
+	}
 	expect.Equal(t, len(bob.open("/_/links").linksTo("/_/link/x")), 0, "the list without a folder")
 
 	// Who may edit is.

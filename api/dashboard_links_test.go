@@ -266,7 +266,7 @@ func TestTheMenuOfARowHasWhatIsDoneWithALink(t *testing.T) {
 	expect.MustEqual(t, len(menu), 1, "menus")
 	expect.Equal(t, wordsOf(menu[0]), "More QR code Edit Duplicate Disable Delete")
 	for name, want := range map[string]string{
-		"QR code": "/one.svg", "Edit": "/_/link/one/edit", "Duplicate": "/_/links/new?like=one", "Delete": "/_/link/one/delete",
+		"QR code": "/_/link/one/qr", "Edit": "/_/link/one/edit", "Duplicate": "/_/links/new?like=one", "Delete": "/_/link/one/delete",
 	} {
 		expect.Equal(t, page.link(name), want, name)
 		expect.That(t, b.get(want).status == 200, "%s leads nowhere", name)
@@ -282,7 +282,7 @@ func TestTheMenuOfARowHasWhatIsDoneWithALink(t *testing.T) {
 	expect.Equal(t, list, "/_/links?tag=x")
 	page = b.follow(&htmlForm{"/_/link/one/disabled", map[string][]string{"disabled": {"true"}, "list": {list}}})
 	expect.That(t, page.path == "/_/links?tag=x" && st.object("one").State == "disabled", "it leads to %s, the link is %s", page.path, st.object("one").State)
-	expect.Equal(t, wordsOf(page.all("details", "of-row")[0]), "More Edit Duplicate Enable Delete", "of a disabled link")
+	expect.Equal(t, wordsOf(page.all("details", "of-row")[0]), "More QR code Edit Duplicate Enable Delete", "of a disabled link")
 	page = b.follow(&htmlForm{"/_/link/one/disabled", map[string][]string{"disabled": {"false"}, "list": {"https://evil.example/"}}})
 	expect.Equal(t, page.path, "/_/", "another address is not gone to")
 }

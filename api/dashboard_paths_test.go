@@ -30,7 +30,7 @@ func TestPagesOfALinkWhoseCodeHasSegments(t *testing.T) {
 	made.want(code)
 	st.get("/"+code, browser).expect(t, "a hit", 302)
 	pages := map[string]int{}
-	for _, from := range []string{"/_/", "/_/links", "/_/links?made=" + url.QueryEscape(code), path, path + "/edit", path + "/owner", path + "/reset", path + "/delete", "/_/compare?codes=" + url.QueryEscape(code)} {
+	for _, from := range []string{"/_/", "/_/links", "/_/links?made=" + url.QueryEscape(code), path, path + "/edit", path + "/owner", path + "/reset", path + "/delete", path + "/qr", "/_/compare?codes=" + url.QueryEscape(code)} {
 		p := b.open(from)
 		for _, address := range p.linksTo("/_/link/") {
 			pages[address]++
@@ -43,7 +43,7 @@ func TestPagesOfALinkWhoseCodeHasSegments(t *testing.T) {
 			st.get(address).expect(t, from+" has "+address, 200)
 		}
 	}
-	for _, address := range []string{path, path + "/edit", path + "/owner", path + "/reset", path + "/delete", path + "/disabled", "/" + code + ".svg", "/" + code + ".png?size=1024"} {
+	for _, address := range []string{path, path + "/edit", path + "/owner", path + "/reset", path + "/delete", path + "/disabled", path + "/qr", path + "/qr.svg", path + "/qr.png"} {
 		expect.That(t, pages[address] > 0, "no page has %s, but %v", address, pages)
 	}
 	for _, wrong := range []string{"/_/link/" + code, "/_/link/docs%252Fv1.2%252Fx", "/_/link/docs%2F%2Fx"} {

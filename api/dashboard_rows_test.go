@@ -74,7 +74,7 @@ func (st *site) state() string {
 // token, the link x and folder 1, and with the domain b.test.
 func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string)) {
 	t.Helper()
-	st := newSite(t, nil)
+	st := newSite(t, fetching)
 	admin := st.browseAs("owner@example.com", account.RoleAdmin)
 	p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&tags=t&key=k")
 	expect.MustThat(t, p.status == 303, "%v", p.reply)

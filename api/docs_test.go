@@ -109,6 +109,9 @@ func (st *site) curl(words []string) reply {
 			method = words[i]
 		case "-H":
 			lines = append(lines, words[i])
+		case "--data-binary":
+			expect.MustEqual(st.t, words[i], "@logo.png")
+			method, body = "POST", tinyPNG
 		case "--json":
 			body, lines = words[i], append(lines, "Content-Type: application/json")
 			if method == "GET" {
@@ -132,7 +135,11 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 		st := newSite(t, nil) // each line is for a new user
 		line := st.prepare(html.UnescapeString(command[1]))
 		r := st.curl(shellWords(line, st.token))
-		expect.Equal(t, r.status/100, 2, "%s: got %+v", line, r)
+		want := 200
+		if strings.Contains(line, "/titles") || strings.Contains(line, "-X POST") && strings.Contains(line, "/target-check") {
+			want = 403 // it is off, and would ask the internet
+		}
+		expect.Equal(t, r.status/100, want/100, "%s: got %+v", line, r)
 	}
 }
 

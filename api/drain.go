@@ -36,6 +36,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	defer s.drain.End()
 	close(s.ending)
+	defer s.checks.Close()
 	err := errors.Join(s.public.CloseListeners(), s.insecure.CloseListeners(), s.local.CloseListeners())
 	s.awaitClients(ctx)
 	err = errors.Join(err, s.public.Shutdown(ctx), s.insecure.Shutdown(ctx), s.local.Shutdown(ctx))

@@ -28,7 +28,7 @@ type endpoint struct {
 	path    string // after apiRoot; also the label route of the metrics
 	scope   account.Scope
 	handle  exchange.Handler
-	maxBody int // bytes; 0: http1.MaxBodyBytes. Only of a path without parameters
+	maxBody int // bytes; 0: http1.MaxBodyBytes. A path has at most one parameter
 }
 
 // A demand is what a request must meet before it is answered.

@@ -176,11 +176,16 @@ func (f *front) serveCode(ctx *fasthttp.RequestCtx, in engine.Domain, fold bool,
 	peer, now := http1.PeerAddr(ctx), f.now.Of(ctx)
 	headers := ctx.Request.Header.RawHeaders()
 	sc.memo = [2]uint64{}
+	query, scan := as.query, false
+	if len(query) > 0 {
+		query, scan = redirect.TakeScan(query)
+	}
 	sc.request = redirect.Request{
 		KeyView:   engine.KeyView{Domain: in, Code: as.code},
 		Fold:      fold,
 		Rest:      as.rest,
-		Query:     as.query,
+		Query:     query,
+		Scan:      scan,
 		UserAgent: ctx.UserAgent(),
 		Referrer:  ctx.Request.Header.Referer(),
 		Headers:   headers,
@@ -229,7 +234,7 @@ func (f *front) commit(ctx *fasthttp.RequestCtx, sc *scratch, d redirect.Decisio
 		ctx.Response.Header.SetCanonical(exchange.NameCacheControl, sc.buf[location:])
 	} else if o == redirect.Locked && sc.request.Post {
 		f.hsts.Demand(ctx)
-		f.gatekeeper.Answer(ctx, d.Gate(), sc.request.Rest, sc.request.Query)
+		f.gatekeeper.Answer(ctx, d.Gate(), sc.request.Rest, sc.request.Asked())
 	} else {
 		f.miss(ctx, &sc.request, d, o, now)
 	}

@@ -305,9 +305,17 @@ func (st *site) post(path, body string, lines ...string) reply {
 func (st *site) as(lines []string, method, path, body string) reply {
 	st.t.Helper()
 	if body != "" {
-		lines = append(slices.Clone(lines), "Content-Type: application/json")
+		lines = append(slices.Clone(lines), typeOf(body))
 	}
 	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
+}
+
+// typeOf returns the Content-Type of a body of the API.
+func typeOf(body string) string {
+	if body == tinyPNG {
+		return "Content-Type: image/png"
+	}
+	return "Content-Type: application/json"
 }
 
 // ownPage is the header that a browser sends with a request by one of our own pages.
@@ -415,7 +423,7 @@ func (st *site) callAs(token, method, path, body string, lines ...string) reply 
 	st.t.Helper()
 	lines = append(lines, "Authorization: Bearer "+token)
 	if body != "" {
-		lines = append(lines, "Content-Type: application/json")
+		lines = append(lines, typeOf(body))
 	}
 	return send(st.t, st.publicAt, method, requestText(method, "/api/v1"+path, body, lines...))
 }

@@ -47,7 +47,7 @@ type leakSite struct {
 }
 
 func newLeakSite(t *testing.T) *leakSite {
-	st := &leakSite{site: newSite(t, nil), callers: make(map[string]leakCaller)}
+	st := &leakSite{site: newSite(t, fetching), callers: make(map[string]leakCaller)}
 	st.addDomain(domain.Domain{
 		Host: marker + ".test", Aliases: []string{"guessed.test"},
 		Settings: domain.Settings{RootURL: "https://" + marker + ".example/", Robots: "User-agent: " + marker},
@@ -192,6 +192,7 @@ var leakValues = map[string][]string{
 	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "target": {"1"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
 	"begins_with": {"shunt_"}, "folder": {"1", "99"},
+	"format": {"png"}, "color": {"#1d3557"}, "background": {"transparent"}, "margin": {"2"}, "level": {"H"}, "mm": {"20"}, "dpi": {"300"}, "size": {"600"}, "track": {"false"},
 }
 
 // leakBodies are the bodies of calls that write.
@@ -202,7 +203,7 @@ var leakBodies = map[string][]string{
 	},
 	"POST /shorten/bulk": {`[{"url":"https://u.example/","domain":"guessed.test","alias":"guessed-ann"},{"url":"https://u.example/"},{}]`},
 	"POST /import":       {`[{"code":"guessed-ann","url":"https://u.example/","domain":"guessed.test"}]`}, "PATCH /links/{code}": {`{"title":"t"}`, `{"owner":1}`, `{"domain":"guessed.test"}`, `{"url":""}`},
-	"POST /links/{code}/reset": {``}, "POST /links/{code}/restore": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
+	"POST /links/{code}/qr": {tinyPNG}, "POST /target-check": {``}, "DELETE /target-check": {``}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "POST /links/{code}/restore": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
 	"POST /folders": {`{"name":"n"}`, `{"name":"n","members":[{"email":"bob@example.com","may":"edit"}]}`}, "PATCH /folders/{folder}": {`{"name":"n"}`}, "DELETE /folders/{folder}": {``},

@@ -36,8 +36,11 @@ type answerRule struct {
 	when   func(e endpoint, o namedOperation) bool
 }
 
-func always(endpoint, namedOperation) bool          { return true }
-func hasBody(_ endpoint, o namedOperation) bool     { return o.RequestBody != nil }
+func always(endpoint, namedOperation) bool      { return true }
+func hasBody(_ endpoint, o namedOperation) bool { return o.RequestBody != nil }
+func hasText(_ endpoint, o namedOperation) bool {
+	return o.RequestBody != nil && o.RequestBody.Value.Content["image/png"] == nil
+}
 func needsCaller(e endpoint, _ namedOperation) bool { return e.scope != noCaller }
 func changes(e endpoint, _ namedOperation) bool     { return e.method != http.MethodGet }
 func hasIfMatch(_ endpoint, o namedOperation) bool  { return o.has("header", "If-Match") }
@@ -53,7 +56,7 @@ func makesOrChanges(e endpoint, _ namedOperation) bool {
 var answerRules = []answerRule{
 	{422, "invalid", always}, {429, "rate_limited", always}, {500, "internal", always},
 	{401, "unauthorized", needsCaller}, {403, "https_required", needsCaller}, {403, "forbidden", needsScope},
-	{400, "malformed_json", hasBody}, {413, "body_too_large", hasBody}, {415, "unsupported_media_type", hasBody},
+	{400, "malformed_json", hasText}, {413, "body_too_large", hasBody}, {415, "unsupported_media_type", hasBody},
 	{404, "not_found", isOfOne}, {503, "loading", isOfLink}, {403, "forbidden", hasOwner},
 	{503, "overloaded", changes}, {503, "outcome_unknown", changes}, {503, "read_only", makesOrChanges},
 	{412, "precondition_failed", hasIfMatch}, {400, "bad_request", hasIfMatch},

@@ -25,6 +25,7 @@ import (
 	"shunt/api/domain"
 	"shunt/api/domains"
 	foreign "shunt/api/doors"
+	"shunt/api/fetch"
 	"shunt/api/folder"
 	"shunt/api/limit"
 	"shunt/api/lock"
@@ -57,6 +58,7 @@ type Options struct {
 	CORSOrigins      []string             // origins whose pages may call the API, such as https://app.example; "*": all; default: none
 	AllowHTTP        bool                 // tokens may be sent over plain HTTP from anywhere
 	Blocks           *blocklist.File      // refused and blocked targets; nil: none
+	Fetch            *fetch.Client        // asks other servers about targets; nil: nobody does
 	RootRedirect     string               // the target of /; empty: a page
 	Brand            brand.Brand          // shown on the public pages
 	Doors            []string             // open for clients of other shorteners, by the names of package doors

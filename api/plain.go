@@ -46,6 +46,9 @@ func (f *front) answerPlain(out []byte, r *http1.Plain) []byte {
 	if f.refused != nil && f.refused() {
 		return out // fasthttp's handler says why
 	}
+	if len(q.Query) > 0 {
+		q.Query, q.Scan = redirect.TakeScan(q.Query)
+	}
 	start := len(out)
 	d, out := f.redirects.Decide(out, &q)
 	if d.Outcome == redirect.UnknownCode && f.domains.SettingsOf(q.Domain).Folds {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"image"
 	"image/color"
 	"image/png"
 	"net"
@@ -43,7 +44,7 @@ func modules(t *testing.T, text string) []string {
 
 func TestAPNGIsTheQRCodeInAWhiteSquare(t *testing.T) {
 	st := newPagesSite(t)
-	want := modules(t, "https://sho.rt/live")
+	want := modules(t, "https://sho.rt/live?_qr")
 	for _, size := range []int{64, 65, 100, 511, 512, 2047, 2048} {
 		r := st.get(fmt.Sprint("/live.png?size=", size))
 		image, err := png.Decode(strings.NewReader(r.body))
@@ -67,7 +68,7 @@ func TestAnSVGIsTheQRCode(t *testing.T) {
 	st := newPagesSite(t)
 	r := st.get("/live.svg")
 	expect.OK(t, xml.NewDecoder(strings.NewReader(r.body)).Decode(new(struct{ XMLName xml.Name })))
-	want := modules(t, "https://sho.rt/live")
+	want := modules(t, "https://sho.rt/live?_qr")
 	expect.Slices(t, drawnBySVG(t, r.body), want, "the rows")
 	r.expect(t, "", fmt.Sprintf(`viewBox="0 0 %d %[1]d"`, len(want)))
 }
@@ -124,7 +125,7 @@ func TestAQRCodeHasTheAddressOfItsDomain(t *testing.T) {
 			"a.test": "http://a.test:8080/x", "B.test.:80": "http://b.test:8080/x", "www.b.test": "http://b.test:8080/x", "c.test": "https://go.c.test/x",
 			"go.c.test": "https://go.c.test/x", "other.test": "http://127.0.0.1:8080/x",
 		} {
-			want := modules(t, text)
+			want := modules(t, text+"?_qr")
 			for _, path := range []string{"/x.svg", "/x.svg).", "/%78.svg"} {
 				expect.Slices(t, drawnBySVG(t, askAs(t, dial, host, path).body), want, host+path)
 			}
@@ -135,9 +136,83 @@ func TestAQRCodeHasTheAddressOfItsDomain(t *testing.T) {
 	st.withThree()
 	b := st.browseAs("boss@example.com", account.RoleAdmin)
 	for host, text := range map[string]string{"a.test": "http://a.test:8080/x", "www.b.test": "http://b.test:8080/x"} {
-		want := modules(t, text)
+		want := modules(t, text+"?_qr")
 		expect.Slices(t, drawnBySVG(t, b.get("/_/link/x/qr.svg?owner=all&domain="+host).body), want, host)
 		expect.Slices(t, drawnByPNG(t, b.get("/_/link/x/qr.png?owner=all&domain="+host).body, len(want)), want, host)
+	}
+}
+
+// tinyPNG is a logo.
+var tinyPNG = func() string {
+	var b strings.Builder
+	_ = png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))) // into memory
+	return b.String()
+}()
+
+// TestTheCallDrawsTheCodesOfAllLinks asks for pictures of links that redirect, and of those that do not.
+func TestTheCallDrawsTheCodesOfAllLinks(t *testing.T) {
+	st := newPagesSite(t)
+	st.call("PATCH", "/links/live", `{"disabled":true}`).need(t, "", 200)
+	want := modules(t, "https://sho.rt/live?_qr")
+	r := st.call("GET", "/links/live/qr", "")
+	r.expect(t, "an SVG", 200)
+	expect.Slices(t, drawnBySVG(t, r.body), want, "the rows")
+	expect.That(t, r.header.Get("Content-Type") == "image/svg+xml" && r.header.Get("X-Content-Type-Options") == "nosniff" &&
+		r.header.Get("Cache-Control") == "no-store", "got %v", r.header)
+	r = st.call("GET", "/links/live/qr?format=png&size=300", "")
+	expect.Slices(t, drawnByPNG(t, r.body, len(want)), want, "the pixels")
+	r = st.call("GET", "/links/live/qr?track=false", "")
+	expect.Slices(t, drawnBySVG(t, r.body), modules(t, "https://sho.rt/live"), "the short address alone")
+	st.call("GET", "/links/used/qr?format=pdf&mm=10", "").expect(t, "a PDF", 200, "/MediaBox[0 0 28.3465 28.3465]")
+	for _, code := range []string{"used", "past", "evil"} {
+		st.call("GET", "/links/"+code+"/qr", "").expect(t, code, 200)
+		st.get("/"+code+".svg").expect(t, code, map[string]int{"used": 410, "past": 410, "evil": 403}[code])
+	}
+	st.get("/live.svg").expect(t, "the public code of a disabled link", 410)
+	st.get("/live.png").expect(t, "the public code of a disabled link", 410)
+}
+
+// TestPublicCodesTakeTheSameParameters has colors of public codes; what they do not have is ignored, as ever.
+func TestPublicCodesTakeTheSameParameters(t *testing.T) {
+	st := newPagesSite(t)
+	for path, want := range map[string][]any{
+		"/live.svg?color=%231d3557&background=transparent&margin=1": {200, `fill="#1d3557"`}, "/live.svg?mm=20&dpi=x&format=pdf&x=y": {200, `width="20mm"`},
+		"/live.svg?track=false": {200, `viewBox="0 0 33 33"`}, "/live.png?mm=10": {200, "pHYs"}, "/live.png?mm=200": {422, fieldsOf("mm:range")},
+		"/live.png?color=%23eee": {422, fieldsOf("color:contrast")}, "/live.svg?color=red;x&margin=NaN&level=l": {422, fieldsOf("color:format margin:range level:range")},
+		"/live.svg?margin=1&margin=2": {422, fieldsOf("margin:duplicate")}, "/live.pdf": {404},
+	} {
+		st.get(path).expect(t, path, want...)
+	}
+}
+
+func TestALogoIsSentAndNotKept(t *testing.T) {
+	st := newPagesSite(t)
+	post := func(query, mediaType, body string) reply {
+		return send(t, st.publicAt, "POST", requestText("POST", "/api/v1/links/live/qr"+query, body, "Authorization: Bearer "+st.token, "Content-Type: "+mediaType))
+	}
+	post("", "image/png", tinyPNG).expect(t, "a logo", 200, `<image x="`, `href="data:image/png;base64,`)
+	post("?format=pdf", "application/octet-stream", tinyPNG).expect(t, "a logo", 200, "/SMask 6 0 R")
+	var wide strings.Builder
+	expect.OK(t, png.Encode(&wide, image.NewGray(image.Rect(0, 0, 2001, 1000))))
+	for name, c := range map[string]struct {
+		query, mediaType, body string
+		status                 int
+		want                   any
+	}{
+		"JSON":             {"", "application/json", "{}", 415, ""},
+		"a GIF":            {"", "image/png", "GIF89a", 422, fieldsOf("logo:format")},
+		"an SVG":           {"", "image/png", "<svg/>", 422, fieldsOf("logo:format")},
+		"nothing":          {"", "image/png", "", 422, fieldsOf("logo:format")},
+		"half a PNG":       {"", "image/png", tinyPNG[:40], 422, fieldsOf("logo:format")},
+		"too many pixels":  {"", "image/png", wide.String(), 422, fieldsOf("logo:range")},
+		"too many bytes":   {"", "image/png", tinyPNG + strings.Repeat("x", 1<<20), 413, ""},
+		"a low level":      {"?level=M", "image/png", tinyPNG, 422, fieldsOf("level:conflict")},
+		"too small":        {"?format=png&mm=5&dpi=72", "image/png", tinyPNG, 422, fieldsOf("mm:range")},
+		"a wrong value":    {"?margin=x", "image/png", tinyPNG, 422, fieldsOf("margin:range")},
+		"no such value":    {"?logo=x", "image/png", tinyPNG, 422, fieldsOf("logo:unknown")},
+		"a bare parameter": {"?size", "image/png", tinyPNG, 422, fieldsOf("size:range")},
+	} {
+		post(c.query, c.mediaType, c.body).expect(t, name, c.status, c.want)
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	foreign "shunt/api/doors"
 	"shunt/api/exchange"
 	"shunt/api/failures"
+	"shunt/api/fetch"
 	"shunt/api/folder"
 	"shunt/api/folders"
 	"shunt/api/limit"
@@ -65,6 +66,8 @@ type Server struct {
 	linkCalls    *links.Calls
 	domainCalls  domains.Calls
 	folderCalls  folders.Calls
+	fetches      *fetch.Calls
+	checks       *fetch.Checks
 	live         *links.Live
 	panics       exchange.PanicLog
 
@@ -120,7 +123,7 @@ func NewServer(o Options) (*Server, error) {
 	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
 	s.pages = public.Pages{Set: page.New(checked.site), Domains: o.Domains, Blocked: s.targets.Blocked}
-	s.buildBounds()
+	s.buildBounds(o.Fetch)
 	s.buildCallers(o)
 	s.buildCalls(o)
 	s.buildAdmin(o, checked.adminHosts)
@@ -138,12 +141,14 @@ func (s *Server) buildRedirects(o Options) {
 }
 
 // buildBounds builds the limits of work that runs at once.
-func (s *Server) buildBounds() {
+func (s *Server) buildBounds(client *fetch.Client) {
 	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
 	s.linkWords = password.New(engine.Cores(), public.MaxTypedCaller)
 	s.linkWords.ShareCores(s.cores)
 	s.calls = s.newCalls()
+	s.fetches = fetch.NewCalls(client, s.targets, s.now.Time)
+	s.checks = fetch.NewChecks(s.fetches, s.calls, s.log)
 	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }

@@ -165,7 +165,7 @@ var badStatsQueries = map[string]string{ // query: fields
 	"from=2026-01-02T03:00:00,5Z": "from:format", "from=2026-01-02T24:00:00Z": "from:format", "from=2026-01-02T03:00:60Z": "from:format",
 	"from=2026-01-02 03:00:00Z": "from:format", "from=12026-01-02": "from:format", "from=2026-01-02%00": "from:format", "from=%ff": "from:format",
 	"from=2026-01-02T03:00:00%2B25:00": "from:format", "from=0000-01-01T00:00:00%2B01:00": "from:format", "to=9999-12-31T23:59:59-01:00": "to:format",
-	"from=2026-01-02T03:00:00." + strings.Repeat("0", 64) + "Z": "from:too_long", "interval=" + strings.Repeat("hour", 17): "interval:too_long",
+	"from=2026-01-02T03:00:00." + strings.Repeat("0", 64) + "Z": "from:too_long", "interval=" + strings.Repeat("hour", 20): "interval:too_long",
 	"from=2026-01-01&from=2026-01-01": "from:duplicate", "to=2026-01-01&to=x": "to:duplicate", "interval=day&interval=day": "interval:duplicate",
 	"interval=": "interval:range", "interval=week": "interval:range", "interval=Hour": "interval:range", "interval=hour,day": "interval:range",
 	"include=": "include:range", "include=hits": "include:range", "include=bots,": "include:range", "include=bots,%20error": "include:range",

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"time"
 
 	"shunt/engine/caps"
@@ -411,6 +412,9 @@ const (
 	MaxBlocked    = target.MaxBlocked
 )
 
+// PublicAddr is target.PublicAddr.
+func PublicAddr(addr netip.Addr) bool { return target.PublicAddr(addr) }
+
 // IsPasswordHash is extras.IsPasswordHash.
 func IsPasswordHash(hash string) bool { return extras.IsPasswordHash(hash) }
 
@@ -511,6 +515,8 @@ const (
 	ShownValues      = tally.ShownValues
 	MaxReferrerBytes = tally.MaxReferrerBytes
 	OtherReferrer    = tally.OtherReferrer
+	ScanReferrer     = tally.ScanReferrer
+	ScanName         = tally.ScanName
 	DirectReferrer   = tally.DirectReferrer
 	MaxDevice        = tally.MaxDevice
 )

@@ -62,7 +62,7 @@ func TestAnUnknownReferrerNumberIsShownAsOther(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	l := e.create(t, "x")
 	defer l.Release()
-	for _, number := range []uint16{1, 0x7ffe, 0x7fff, 0x8000, 0x8001, 0xfffe, 0xffff} {
+	for _, number := range []uint16{1, 2, 0x7ffe, 0x8000, 0x8001, 0xfffe, 0xffff} {
 		e.Hit(l, engine.Visit{NowMs: time.Now().UnixMilli(), Values: engine.Values{Referrer: number}})
 	}
 	r, err := e.LinkReport(context.Background(), keyOf("x"), engine.Query{AllTime: true, Parts: engine.Breakdowns})

@@ -23,22 +23,22 @@ func hasParameter(query []byte, c *extras.ConditionView) bool {
 		if equals := bytes.IndexByte(part, '='); equals >= 0 {
 			name, value = part[:equals], part[equals+1:]
 		}
-		if !decodesTo(name, c.Key) {
+		if !DecodesTo(name, c.Key) {
 			continue
 		}
 		switch {
 		case c.Kind == extras.WithAnyQuery,
 			c.Kind == extras.WithValuelessQuery && len(value) == 0,
-			c.Kind == extras.WithQuery && decodesTo(value, c.Value):
+			c.Kind == extras.WithQuery && DecodesTo(value, c.Value):
 			return true
 		}
 	}
 	return false
 }
 
-// decodesTo reports whether text, decoded as a form is, is want. A percent sign without two hexadecimal digits stands
+// DecodesTo reports whether text, decoded as a form is, is want. A percent sign without two hexadecimal digits stands
 // for itself.
-func decodesTo(text, want []byte) bool {
+func DecodesTo(text, want []byte) bool {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {

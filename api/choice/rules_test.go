@@ -144,15 +144,15 @@ func TestTheFirstRuleCountsOfWhichAllConditionsAreMet(t *testing.T) {
 	}
 }
 
-// FuzzParameters compares decodesTo with package url, where that decodes.
+// FuzzParameters compares DecodesTo with package url, where that decodes.
 func FuzzParameters(f *testing.F) {
 	for _, text := range []string{"", "a+b", "%41", "%", "%4", "%zz", "a%20%C3%A4"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if want, err := url.QueryUnescape(text); err == nil {
-			expect.MustThat(t, decodesTo([]byte(text), []byte(want)), "%q does not decode to %q", text, want)
-			expect.MustThat(t, !decodesTo([]byte(text), []byte(want+"x")), "%q decodes to %q, too", text, want+"x")
+			expect.MustThat(t, DecodesTo([]byte(text), []byte(want)), "%q does not decode to %q", text, want)
+			expect.MustThat(t, !DecodesTo([]byte(text), []byte(want+"x")), "%q decodes to %q, too", text, want+"x")
 		}
 	})
 }

@@ -177,9 +177,12 @@ func (c *Client) attempt(ctx context.Context, r *request, answer any) (http.Head
 	if answer == nil || len(text) == 0 && reply.status == http.StatusNoContent {
 		return reply.header, nil
 	}
-	if imported, ok := answer.(*importAnswer); ok {
-		err = imported.read(text)
-	} else {
+	switch answer := answer.(type) {
+	case *importAnswer:
+		err = answer.read(text)
+	case *picture:
+		*answer = text
+	default:
 		err = json.Unmarshal(text, answer)
 	}
 	if err != nil {

@@ -52,6 +52,9 @@ func (r *request) write(body any) (err error) {
 	case ndjson:
 		r.header.Set("Content-Type", "application/x-ndjson")
 		r.body = body.text()
+	case logo:
+		r.header.Set("Content-Type", body.mediaType())
+		r.body = body
 	default:
 		r.header.Set("Content-Type", "application/json")
 		r.body, err = json.Marshal(body)

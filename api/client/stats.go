@@ -26,6 +26,7 @@ type Include string
 // The parts of Stats.
 const (
 	IncludeBots       Include = "bots"
+	IncludeScans      Include = "scans"
 	IncludeReferrers  Include = "referrers"
 	IncludeCountries  Include = "countries"
 	IncludeDevices    Include = "devices"
@@ -65,6 +66,7 @@ type Stats struct {
 	Zone       string       `json:"time_zone,omitempty"` // of the days of the window and of Series
 	Series     []Bucket     `json:"series,omitempty"`    // the buckets' Unique do not add up to Unique
 	Bots       *BotHits     `json:"bots,omitempty"`      //
+	Scans      *uint64      `json:"scans,omitempty"`     // hits by the QR code, which are among Hits
 	Referrers  []ValueHits  `json:"referrers,omitempty"` // lists are in descending order, "other" is last
 	Countries  []ValueHits  `json:"countries,omitempty"`
 	Devices    []ValueHits  `json:"devices,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
@@ -29,7 +30,7 @@ type LargeForm struct {
 
 // LargeForms returns the forms that may be large. They are sent with POST.
 func LargeForms() []LargeForm {
-	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}, {resultsPath, account.LinksWrite, 8 << 20}, {transferPath, account.Admin, maxImportBytes}}
+	return []LargeForm{{bulkPath, account.LinksWrite, 8 << 20}, {resultsPath, account.LinksWrite, 8 << 20}, {transferPath, account.Admin, maxImportBytes}, {qr.Row, qr.FormScope, qr.MaxFormBytes}}
 }
 
 // resultsPath is where a page sends the results that it shows, to get them as a file.

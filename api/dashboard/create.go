@@ -115,6 +115,13 @@ func (r *request) createLink() error {
 	if err != nil {
 		return err
 	}
+	if r.wantsTitle() {
+		status, err := form.fetchTitle(r)
+		if err != nil {
+			return err
+		}
+		return r.showNew(status, &form)
+	}
 	link, existed, err := r.create(&form)
 	if err != nil {
 		status, ok := form.refuse(err)
@@ -122,10 +129,7 @@ func (r *request) createLink() error {
 			return err
 		}
 		r.retryAfter(err)
-		if form.UsedTags, err = r.usedTags(); err != nil {
-			return err
-		}
-		return r.Show(status, "link-new", "New link", form)
+		return r.showNew(status, &form)
 	}
 	kind, said := "done", "The link is ready."
 	if existed {
@@ -136,6 +140,14 @@ func (r *request) createLink() error {
 		return err
 	}
 	return r.SeeOther(find.Of(visit.Whose{Domain: link.Host}, "").Address("made", link.Code))
+}
+
+// showNew shows a form again that was sent.
+func (r *request) showNew(status int, form *linkForm) (err error) {
+	if form.UsedTags, err = r.usedTags(); err != nil {
+		return err
+	}
+	return r.Show(status, "link-new", "New link", form)
 }
 
 func (r *request) create(form *linkForm) (l *ops.Link, existed bool, err error) {

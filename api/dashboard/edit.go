@@ -99,6 +99,13 @@ func (r *request) saveLink() error {
 	if err := f.fill(r, nil); err != nil {
 		return err
 	}
+	if r.wantsTitle() {
+		status, err := f.fetchTitle(r)
+		if err != nil {
+			return err
+		}
+		return r.showEdit(status, &view)
+	}
 	version := versionOf(f.Version)
 	body, err := f.body(true, f.touched)
 	var l ops.Link

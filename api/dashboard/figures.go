@@ -199,6 +199,14 @@ func (v *figuresView) Visitors() visit.Delta {
 	return v.delta(func(f *ops.Figures) uint64 { return f.Unique })
 }
 
+// Scans returns the hits of the span by QR codes.
+func (v *figuresView) Scans() uint64 {
+	if v.Window.Scans == nil {
+		return 0
+	}
+	return *v.Window.Scans
+}
+
 func (v *figuresView) delta(of func(*ops.Figures) uint64) visit.Delta {
 	part := v.Part
 	if part == nil {
@@ -250,7 +258,7 @@ func moment(t time.Time) string {
 }
 
 // allLists asks for the breakdowns, and for what is apart from hits.
-const allLists = "bots,referrers,countries,devices,browsers,error"
+const allLists = "bots,scans,referrers,countries,devices,browsers,error"
 
 // listsOf is allLists, and the targets of a link that has several, or had.
 func listsOf(l *ops.Link) string {

@@ -2,15 +2,14 @@ package dashboard
 
 import (
 	"net/url"
-	"strconv"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/targets"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
-	"shunt/api/qrcode"
 	"shunt/engine"
 )
 
@@ -23,7 +22,7 @@ type linkView struct {
 	Edits     bool          // the visitor may change the link
 	Resets    bool          // and reset its figures
 	Folder    *visit.Option // it leads to its links; nil: none
-	Works     bool          // the link redirects, so it has a QR code and a preview
+	Works     bool          // the link redirects, so it has a preview
 	Life      ops.Figures
 	Pending   uint64 // hits that are not on the disk yet
 	Live      string
@@ -40,57 +39,16 @@ type linkView struct {
 // A shareView is the addresses at which a link is shared.
 type shareView struct {
 	SVG, PNG string // of its QR code
+	Look     string // of the page of that
 	Preview  string
 }
 
 func shareOf(l *ops.Link, w visit.Whose) shareView {
-	if l.Host == "" {
-		return shareView{qrPath(l, w, ".svg"), qrPath(l, w, ".png") + "?size=" + strconv.Itoa(qrPixels), "/" + l.Code + "+"}
+	v := shareView{SVG: w.Address(qr.Path(l.Code) + ".svg"), PNG: w.Address(qr.Path(l.Code) + ".png"), Look: w.Address(qr.Path(l.Code))}
+	if v.Preview = "/" + l.Code + "+"; l.Host != "" {
+		v.Preview = l.ShortURL + "+"
 	}
-	return shareView{qrPath(l, w, ".svg"), qrPath(l, w, ".png"), l.ShortURL + "+"}
-}
-
-// qrPath returns the address of a QR code. Pages load pictures only from their own host, so that of a link of another
-// domain is a page here.
-func qrPath(l *ops.Link, w visit.Whose, kind string) string {
-	if l.Host == "" {
-		return "/" + l.Code + kind
-	}
-	return w.In(l.Host).Address(Root + "link/" + url.PathEscape(l.Code) + "/qr" + kind)
-}
-
-// qrPixels is the width of a QR code that is downloaded as PNG.
-const qrPixels = 1024
-
-// qrSVG is GET /_/link/{code}/qr.svg.
-func (r *request) qrSVG() error {
-	return r.qrCode("image/svg+xml", func(c qrcode.Code) []byte { return c.SVG() })
-}
-
-// qrPNG is GET /_/link/{code}/qr.png.
-func (r *request) qrPNG() error {
-	return r.qrCode("image/png", func(c qrcode.Code) []byte { return c.PNG(qrPixels) })
-}
-
-// qrCode answers with the QR code of a link, in turn with other costly work.
-func (r *request) qrCode(mediaType string, draw func(qrcode.Code) []byte) error {
-	code, guard, err := r.linkAsked()
-	if err != nil {
-		return err
-	}
-	l, err := r.Calls.Read(r.Caller, code, guard)
-	if err != nil {
-		return err
-	}
-	return r.Calls.InTurn(r.Caller, func() error {
-		c, err := qrcode.Encode(l.ShortURL)
-		if err != nil {
-			return err
-		}
-		r.Ctx.Response.Header.SetContentType(mediaType)
-		r.Ctx.Response.SetBodyRaw(draw(c))
-		return nil
-	})
+	return v
 }
 
 // Tagged returns the address of the links with a tag.

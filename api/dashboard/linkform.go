@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/valyala/fasthttp"
+
 	"shunt/api/dashboard/targets"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
@@ -270,6 +272,8 @@ type linkForm struct {
 	Error  string // of no field
 	Open   bool   // the details are unfolded
 
+	Fetches bool // the server may be asked for the title of the target
+
 	Domains *visit.DomainChoice // of a form that creates; nil: there is only one
 
 	Folders  visit.FolderChoice
@@ -307,7 +311,7 @@ func (f linkForm) HasCard() bool {
 // fill sets the fields to what was typed, or else to the text that shown returns. In a form that was sent, the target
 // is marked with its campaign.
 func (f *linkForm) fill(r *request, shown func(name string) string) (err error) {
-	f.Fields = make(map[string]*field, len(linkFields))
+	f.Fields, f.Fetches = make(map[string]*field, len(linkFields)), r.Fetches.Allowed()
 	for _, of := range linkFields {
 		text, ok := r.Typed(of.name)
 		if !ok {
@@ -332,6 +336,25 @@ func (f *linkForm) fill(r *request, shown func(name string) string) (err error) 
 		f.UsedTags, err = r.usedTags()
 	}
 	return err
+}
+
+// wantsTitle reports whether a form was sent to have its title filled in, and nothing else.
+func (r *request) wantsTitle() bool { return r.Sent("fetch") != "" }
+
+// fetchTitle fills in the title that the target has. It returns the status of the page that shows the form again.
+func (f *linkForm) fetchTitle(r *request) (status int, err error) {
+	f.Open = true
+	p, err := r.Fetches.Page(r.Caller, f.Fields["url"].Value)
+	if err == nil {
+		f.Fields["title"].Value = p.Title
+		return fasthttp.StatusOK, nil
+	}
+	status, ok := f.refuse(err)
+	if !ok {
+		return 0, err
+	}
+	r.retryAfter(err)
+	return status, nil
 }
 
 // field returns the field of a name; nil: there is none.

@@ -14,6 +14,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/glance"
+	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/folder"
@@ -60,7 +61,7 @@ type linksView struct {
 type madeView struct {
 	ops.Link
 	shareView
-	Works       bool // it redirects, so it has a QR code
+	Works       bool // it redirects
 	Path, Query string
 }
 
@@ -72,7 +73,7 @@ type linkRow struct {
 	Path       string         // of the link's page
 	Query      string         // of the addresses of its other pages
 	Value      string         // of the box that selects it
-	QR         string         // address of its QR code
+	QR         string         // address of the page of its QR code
 	Like       string         // of the page that makes a link like it
 	Tags       []visit.Option // the first tags; each leads to the links with it
 	MoreTags   int
@@ -217,7 +218,7 @@ func (r *request) takePage(view *linksView, of ops.Whose, p *ops.Page, days [][]
 		whose := s.Whose().In(l.Host)
 		row := linkRow{Link: *l, Path: linkPath(l.Code, whose), Query: whose.Address(""), Like: whose.Address(newPath, "like", l.Code)}
 		row.Edits = view.Edits && r.Calls.MayEdit(r.Caller, of, l)
-		row.Value, row.QR = chosenOf(l).Value(), qrPath(l, whose, ".svg")
+		row.Value, row.QR = chosenOf(l).Value(), whose.Address(qr.Path(l.Code))
 		row.Host, row.Rest = splitTarget(shortened(l.Target))
 		row.Mark = glance.Mark(row.Host)
 		row.Scheme, row.Site, _ = strings.Cut(strings.TrimSuffix(l.ShortURL, "/"+l.Code), "://")

@@ -4,11 +4,14 @@ import (
 	"slices"
 
 	"shunt/api/dashboard/apps"
+	"shunt/api/dashboard/checks"
 	"shunt/api/dashboard/domains"
 	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/palette"
+	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
+	"shunt/api/qrorder"
 )
 
 // A row is one page, or one form that a page sends; see visit.Row.
@@ -39,8 +42,11 @@ func rowsOfAll() []row {
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},
 		{"POST", "/_/setup", visit.Anybody, (*request).setup},
 		{"GET", "/_/welcome", visit.SignedIn, (*request).welcome},
-		{"GET", "/_/link/{code}/qr.svg", visit.SignedIn, (*request).qrSVG},
-		{"GET", "/_/link/{code}/qr.png", visit.SignedIn, (*request).qrPNG},
+		{"GET", qr.Row, visit.SignedIn, onRequest(qr.Page)},
+		{"POST", qr.Row, visit.SignedIn, onRequest(qr.SendLogo)},
+		{"GET", qr.Row + ".svg", visit.SignedIn, onRequest(qr.Picture(qrorder.SVG))},
+		{"GET", qr.Row + ".png", visit.SignedIn, onRequest(qr.Picture(qrorder.PNG))},
+		{"GET", qr.Row + ".pdf", visit.SignedIn, onRequest(qr.Picture(qrorder.PDF))},
 		{"GET", "/_/link/{code}/edit", visit.Changing, (*request).editLink},
 		{"POST", "/_/link/{code}/edit", visit.Changing, (*request).saveLink},
 		{"POST", "/_/link/{code}/disabled", visit.Changing, (*request).setDisabled},
@@ -64,6 +70,8 @@ func rowsOfAll() []row {
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
 		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
+		{"GET", checks.Path, visit.Changing, onRequest(checks.Page)},
+		{"POST", checks.Path, visit.Changing, onRequest(checks.Start)},
 		{"GET", undo.TrashPath, visit.Changing, onRequest(undo.Trash)},
 		{"POST", undo.RestorePath, visit.Changing, onRequest(undo.Restore)},
 		{"POST", undo.PurgePath, visit.Changing, onRequest(undo.Purge)},

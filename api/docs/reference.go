@@ -252,7 +252,7 @@ func (d *openAPI) curl(method, path string, o *apiOperation) refCurl {
 		line += " -X " + method
 	}
 	if o.RequestBody != nil {
-		line += " --json '" + d.firstExample(o.RequestBody) + "'"
+		line += d.sent(o.RequestBody)
 	}
 	if len(o.Security) > 0 {
 		line += ` -H "Authorization: Bearer $TOKEN"`
@@ -265,6 +265,14 @@ func (d *openAPI) curl(method, path string, o *apiOperation) refCurl {
 		path = strings.Replace(path, "{"+p.Name+"}", strings.Trim(string(p.Example), `"`), 1)
 	}
 	return refCurl{line + " ", d.Servers[0].URL + path}
+}
+
+// sent returns how curl sends a body: its first example, or a picture, which has none.
+func (d *openAPI) sent(b *apiBody) string {
+	if example := d.firstExample(b); example != "" {
+		return " --json '" + example + "'"
+	}
+	return ` --data-binary @logo.png -H "Content-Type: image/png"`
 }
 
 func (d *openAPI) firstExample(b *apiBody) string {

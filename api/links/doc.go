@@ -10,5 +10,5 @@
 // with a count was rejected: every reader would have to know it. An export must move 16 KiB a
 // second, because it keeps a snapshot open.
 //
-// Files, leaves first: heavy.go, links.go, figures.go, bulk.go, live.go, export.go.
+// Files, leaves first: heavy.go, links.go, qrcode.go, figures.go, bulk.go, live.go, export.go.
 package links

@@ -23,6 +23,7 @@ type Figures struct {
 	Zone       string          `json:"time_zone,omitempty"` // of the days of the window and of the series
 	Series     []Bucket        `json:"series,omitzero"`
 	Bots       *BotFigures     `json:"bots,omitempty"`
+	Scans      *uint64         `json:"scans,omitempty"` // hits by the QR code, which are among Hits
 	Referrers  []ValueFigures  `json:"referrers,omitzero"`
 	Countries  []ValueFigures  `json:"countries,omitzero"`
 	Devices    []ValueFigures  `json:"devices,omitzero"`
@@ -406,6 +407,10 @@ func (q *FiguresQuery) answer(r *engine.Report) Figures {
 	}
 	if q.include.bots {
 		o.Bots = &BotFigures{r.Bots, r.Prefetches, r.Heads}
+	}
+	if q.include.scans {
+		scans := r.Dimensions[engine.Referrers].Scans()
+		o.Scans = &scans
 	}
 	if q.include.durability {
 		o.Durability = &Durability{r.DurableHits, r.FlushedAt.UTC()}

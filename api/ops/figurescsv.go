@@ -10,7 +10,8 @@ import (
 )
 
 // figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
-// filters by the first column: total, series, bots, the lists, targets, top, and, of several links, the code of each.
+// filters by the first column: total, series, bots, scans, the lists, targets, top, and, of several links, the code of
+// each.
 var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "unique"}
 
 // CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins
@@ -113,6 +114,9 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 		w.row("bots", code, "", "", "bots", csvNumber(f.Bots.Bots), "")
 		w.row("bots", code, "", "", "prefetches", csvNumber(f.Bots.Prefetches), "")
 		w.row("bots", code, "", "", "heads", csvNumber(f.Bots.Heads), "")
+	}
+	if f.Scans != nil {
+		w.row("scans", code, "", "", "", csvNumber(*f.Scans), "")
 	}
 	for d, list := range [len(listNames)][]ValueFigures{f.Referrers, f.Countries, f.Devices, f.Browsers} {
 		for _, v := range list {

@@ -15,7 +15,7 @@ import (
 )
 
 // maxFiguresValueBytes is the limit of a parameter's value; the longest valid value has all parts, but for codes.
-const maxFiguresValueBytes = len("bots,referrers,countries,devices,browsers,durability,error,targets")
+const maxFiguresValueBytes = len("bots,scans,referrers,countries,devices,browsers,durability,error,targets")
 
 // maxCompared is how many links can be compared in one answer.
 const maxCompared = 5
@@ -45,6 +45,7 @@ type FiguresQuery struct {
 type included struct {
 	any                         bool
 	bots, durability, uncertain bool
+	scans                       bool
 	lists                       [engine.NumDimensions]bool
 }
 
@@ -223,6 +224,8 @@ func (q *FiguresQuery) readInclude(value string, ofLink bool) error {
 		switch name {
 		case "bots":
 			q.include.bots = true
+		case "scans":
+			q.include.scans = true
 		case "durability":
 			q.include.durability = true
 		case "error":
@@ -233,7 +236,7 @@ func (q *FiguresQuery) readInclude(value string, ofLink bool) error {
 			}
 		default:
 			if !q.include.list(name) {
-				return jsonbody.FieldError("", "range", "must be some of bots, "+strings.Join(listNames[:], ", ")+", durability, error, targets")
+				return jsonbody.FieldError("", "range", "must be some of bots, scans, "+strings.Join(listNames[:], ", ")+", durability, error, targets")
 			}
 		}
 	}
@@ -252,7 +255,7 @@ func (i *included) list(name string) bool {
 
 // parts returns the parts of a tally that are needed.
 func (i *included) parts() engine.Parts {
-	if i.lists != [engine.NumDimensions]bool{} {
+	if i.scans || i.lists != [engine.NumDimensions]bool{} {
 		return engine.Visitors | engine.Breakdowns
 	}
 	return engine.Visitors

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"shunt/api/account"
+	"shunt/api/qrorder"
 	"shunt/api/rules"
 	"shunt/engine"
 	"shunt/engine/daily"
@@ -65,6 +67,28 @@ func (c *Calls) warn(l *Link) {
 	if len(l.Rules) > 0 {
 		l.Warnings = rules.Warnings(l.Rules, c.o.Countries, c.o.Now())
 	}
+}
+
+// QRCode draws the QR code of the link that code names, if w admits it, in turn with other costly work. The link need
+// not redirect. logo is the file of a picture in the middle; nil: none.
+func (c *Calls) QRCode(caller account.Caller, code string, w Whose, o *qrorder.Order, logo []byte) (picture []byte, err error) {
+	l, err := c.Read(caller, code, w)
+	if err != nil {
+		return nil, err
+	}
+	err = c.InTurn(caller, func() (err error) {
+		if logo != nil {
+			if err := o.AddLogo(logo); err != nil {
+				return err
+			}
+			if err := o.Check(); err != nil {
+				return err
+			}
+		}
+		picture, err = o.Draw(l.ShortURL)
+		return err
+	})
+	return picture, err
 }
 
 // counted returns link d with its visitors.

@@ -12,6 +12,7 @@ import (
 	"shunt/api/folder"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
+	"shunt/api/qrorder"
 	"shunt/engine"
 )
 
@@ -56,6 +57,24 @@ var importParameters = map[string]parameterReader[Bulk]{
 	"create_domains": func(b *Bulk, value string) error { return readYes(&b.CreateDomains, value) },
 	"dry_run":        func(b *Bulk, value string) error { return readYes(&b.DryRun, value) },
 }
+
+// ParseQRCode is ParseWhose for a QR code, of which the parameters say how it looks.
+func (c *Calls) ParseQRCode(caller account.Caller, p Parameters, o *qrorder.Order) (Whose, error) {
+	w, err := readParameters(c, caller, p, o, qrParameters, maxWhoseBytes)
+	if err == nil {
+		err = o.Check()
+	}
+	return w, err
+}
+
+// qrParameters are the parameters of a QR code.
+var qrParameters = func() map[string]parameterReader[qrorder.Order] {
+	readers := make(map[string]parameterReader[qrorder.Order], len(qrorder.Parameters))
+	for name, read := range qrorder.Parameters {
+		readers[name] = read
+	}
+	return readers
+}()
 
 // ParseNone refuses a request that has a query parameter.
 func ParseNone(p Parameters) error {

@@ -1,10 +1,8 @@
 package public
 
 import (
-	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -12,8 +10,9 @@ import (
 	"shunt/api/exchange"
 	"shunt/api/jsonbody"
 	"shunt/api/page"
-	"shunt/api/qrcode"
+	"shunt/api/qrorder"
 	"shunt/api/turnstile"
+	"shunt/engine"
 )
 
 // Limits of QR codes. One takes 1 to 3 ms of a core, and anybody may ask for one. 64 waiting ones
@@ -40,53 +39,51 @@ func newQRCodes(p *peeker, log *slog.Logger, cores *turnstile.Turnstile) *QRCode
 	return &QRCodes{p, log, places, cores}
 }
 
-// The width of a PNG, in pixels.
-const (
-	minQRPixels     = 64
-	maxQRPixels     = 2048
-	defaultQRPixels = 512
-)
+// maxQRPixels is the largest side of a PNG that anybody may ask for.
+const maxQRPixels = 2048
 
-// serveSVG is GET /{code}.svg.
+// serveSVG is GET /{code}.svg, with the parameters of package qrorder that an SVG can have.
 func (q *QRCodes) serveSVG(ctx *fasthttp.RequestCtx, code []byte) {
-	q.serve(ctx, code, "image/svg+xml", func(c qrcode.Code) ([]byte, error) { return c.SVG(), nil })
+	q.serve(ctx, code, qrorder.SVG, []string{"format", "size", "dpi"})
 }
 
-// servePNG is GET /{code}.png?size=.
+// servePNG is GET /{code}.png.
 func (q *QRCodes) servePNG(ctx *fasthttp.RequestCtx, code []byte) {
-	q.serve(ctx, code, "image/png", func(c qrcode.Code) ([]byte, error) {
-		pixels, err := sizeAsked(ctx)
+	q.serve(ctx, code, qrorder.PNG, []string{"format"})
+}
+
+// orderOf reads the parameters of package qrorder but some. Other parameters are ignored, as they are in a redirect.
+func orderOf(ctx *fasthttp.RequestCtx, f qrorder.Format, but []string) (*qrorder.Order, error) {
+	o := qrorder.New()
+	o.Format, o.MaxPixels = f, maxQRPixels
+	var invalid engine.InvalidError
+	for _, name := range qrorder.Names {
+		values := ctx.QueryArgs().PeekMulti(name)
 		switch {
-		case err != nil:
-			return nil, err
-		case pixels < c.MinPixels():
-			return nil, jsonbody.FieldError("size", "range", fmt.Sprintf("must be at least %d for an address of this length", c.MinPixels()))
+		case len(values) == 0, slices.Contains(but, name):
+		case len(values) > 1:
+			invalid = append(invalid, jsonbody.FieldError(name, "duplicate", "must not be given twice"))
+		default:
+			invalid = jsonbody.AppendError(invalid, name, qrorder.Parameters[name](o, string(values[0])))
 		}
-		return c.PNG(pixels), nil
-	})
+	}
+	if len(invalid) > 0 {
+		return nil, invalid
+	}
+	return o, o.Check()
 }
 
-// sizeAsked returns the parameter size. Other parameters are ignored, as they are in a redirect.
-func sizeAsked(ctx *fasthttp.RequestCtx) (int, error) {
-	sizes := ctx.QueryArgs().PeekMulti("size")
-	if len(sizes) == 0 {
-		return defaultQRPixels, nil
-	}
-	pixels, err := strconv.Atoi(string(sizes[0]))
-	if len(sizes) > 1 || err != nil || pixels < minQRPixels || pixels > maxQRPixels || strings.HasPrefix(string(sizes[0]), "+") {
-		return 0, jsonbody.FieldError("size", "range", fmt.Sprintf("must be one number from %d to %d", minQRPixels, maxQRPixels))
-	}
-	return pixels, nil
-}
-
-// serve answers with the QR code of a short address, drawn by draw. The code never changes as
-// long as the link exists.
-func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType string, draw func(qrcode.Code) ([]byte, error)) {
+// serve answers with the QR code of a short address. It stays as it is as long as the link exists.
+func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, f qrorder.Format, but []string) {
 	link, found := q.peek(ctx, code)
 	if !found {
 		return
 	}
-	image, err := q.draw(q.key(ctx), q.pages.Domains.ShortURL(link.Domain, link.Code), draw)
+	var picture []byte
+	order, err := orderOf(ctx, f, but)
+	if err == nil {
+		picture, err = q.draw(q.key(ctx), q.pages.Domains.ShortURL(link.Domain, link.Code), order)
+	}
 	if err != nil {
 		exchange.Fail(ctx, q.log, err)
 		return
@@ -94,21 +91,17 @@ func (q *QRCodes) serve(ctx *fasthttp.RequestCtx, code []byte, contentType strin
 	guardPage(ctx, page.AssetPolicy)
 	h := &ctx.Response.Header
 	h.Set("Cache-Control", "public, max-age=300")
-	h.SetContentType(contentType)
-	ctx.Response.SetBodyRaw(image)
+	h.SetContentType(f.MediaType())
+	ctx.Response.SetBodyRaw(picture)
 }
 
-// draw calls draw with the code of text for the caller of key, in turn with other QR codes and then
-// with all costly work.
-func (q *QRCodes) draw(key turnstile.Key, text string, draw func(qrcode.Code) ([]byte, error)) (image []byte, err error) {
+// draw draws the code of an address for the caller of key, in turn with other QR codes and then with all costly work.
+func (q *QRCodes) draw(key turnstile.Key, shortURL string, order *qrorder.Order) (picture []byte, err error) {
 	err = q.Places.Do(key, func() error {
-		return q.cores.Do(key, func() error {
-			c, err := qrcode.Encode(text)
-			if err == nil {
-				image, err = draw(c)
-			}
+		return q.cores.Do(key, func() (err error) {
+			picture, err = order.Draw(shortURL)
 			return err
 		})
 	})
-	return image, err
+	return picture, err
 }

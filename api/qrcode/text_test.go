@@ -8,7 +8,7 @@ import (
 )
 
 func TestTextHasTheModules(t *testing.T) {
-	q, err := Encode("https://sho.rt/spring")
+	q, err := Encode("https://sho.rt/spring", Usual)
 	expect.OK(t, err)
 	lines := strings.Split(strings.TrimSuffix(string(q.Text()), "\n"), "\n")
 	expect.MustEqual(t, len(lines), (q.width+1)/2, "lines")

@@ -81,6 +81,13 @@
 // connection to fasthttp, and nothing is counted but the outcome: a card is neither a hit nor a bot of the link. Since
 // the answer depends on who asks, no redirect of such a link may be stored.
 //
+// # Scans
+//
+// The address in a QR code is the short address with a parameter (ScanMark). Whoever reads a request with a query takes
+// it out before Decide (TakeScan), so that neither rules, targets nor cards see it, and says so in Request.Scan. A hit
+// then has the QR code as its referrer, which is a number of its own, so nothing else of a hit, of the journal or of
+// the store knows scans. A camera sends no Referer, so none is lost. A request without a query pays one branch.
+//
 // A new state of a link is a field of Facts, a case in Verdict, a row in outcomes, and a page in
 // package page.
 //

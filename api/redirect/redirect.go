@@ -23,7 +23,7 @@ type Request struct {
 	engine.KeyView        // of the link
 	Fold           bool   // the code may be typed in any case
 	Rest           []byte // what follows the code in the path, from a slash on; then only a link is found that passes it on; nil: nothing does
-	Query          []byte // what follows the first '?', without it
+	Query          []byte // what follows the first '?', without it and without the mark of a QR code: see TakeScan
 	UserAgent      []byte
 	Referrer       []byte // the Referer header
 	Headers        []byte // the lines of the header, which rules may ask; a request line may come before them
@@ -34,6 +34,7 @@ type Request struct {
 	Post           bool // POST, by which a visitor sends the password of a link
 	Head           bool
 	Prefetch       bool // see IsPrefetch
+	Scan           bool // the address is that of a QR code: see TakeScan
 	Quick          bool // who asks must not wait: see MustAsk
 
 	Heads *Heads     // of the answer; nil: Decide appends the location only

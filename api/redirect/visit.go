@@ -25,7 +25,9 @@ func (r *Redirector) visit(q *Request) engine.Visit {
 	v.Visitor = who
 	v.Agent = agent.Dimensions()
 	v.Country = country
-	v.Referrer = visitor.Referrer(r.engine, q.Referrer) // never from Memo: its number has an end
+	if v.Referrer = engine.ScanReferrer; !q.Scan {
+		v.Referrer = visitor.Referrer(r.engine, q.Referrer) // never from Memo: its number has an end
+	}
 	return v
 }
 

@@ -21,7 +21,7 @@ import (
 // place in it, from 1.
 const (
 	halfBit          = 1 << 15
-	referrersAHalf   = halfBit - 2 // places 1 … 0x7ffe, so that OtherReferrer is never given out
+	referrersAHalf   = halfBit - 2 // places 1 … 0x7ffe, so that ScanReferrer and OtherReferrer are never given out
 	referrerPlaces   = 1 << 16     // slots of a half's index: at most half are used
 	referrerFormat   = 1
 	halfHeaderBytes  = 64
@@ -125,6 +125,9 @@ func (h *half) find(hash uint64, host []byte) uint16 {
 }
 
 func (r *Referrers) numberSlow(hash uint64, host []byte) uint16 {
+	if string(host) == tally.ScanName {
+		return tally.ScanReferrer
+	}
 	tooEarly := r.current.Load().full.Load() && int64(r.now().Sub(r.start)) < r.retryAt.Load()
 	if tooEarly || !r.journal.awaitRoom() { // a new name would be stored into the file
 		r.refused.Add(1)
@@ -213,8 +216,11 @@ func (r *Referrers) Refused() uint64 { return r.refused.Load() }
 
 // Name returns the host that has a number.
 func (r *Referrers) Name(number uint16) (name string, ok bool) {
-	if number == tally.NoReferrer {
+	switch number {
+	case tally.NoReferrer:
 		return "", true
+	case tally.ScanReferrer:
+		return tally.ScanName, true
 	}
 	h := r.halves[number>>15].Load()
 	if h == nil || number == tally.OtherReferrer {

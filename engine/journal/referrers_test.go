@@ -153,3 +153,16 @@ func TestRacingRedirectsAgreeOnNumbers(t *testing.T) {
 		expect.MustEqual(t, numbers[g], numbers[0], "goroutine %d", g)
 	}
 }
+
+// The number of scans is in no dictionary, so it cannot be used up or be given to a host.
+func TestScansHaveANumberWhateverTheDictionaryHas(t *testing.T) {
+	r := newTestReferrers(t)
+	for i := 0; r.Number(fmt.Appendf(nil, "%d.example", i)) != tally.OtherReferrer; i++ {
+		expect.MustThat(t, r.Number(fmt.Appendf(nil, "%d.example", i)) != tally.ScanReferrer, "host %d has the number of scans", i)
+	}
+	expect.Equal(t, r.Number([]byte(tally.ScanName)), tally.ScanReferrer)
+	for _, names := range []*Referrers{r, new(Referrers)} {
+		name, ok := names.Name(tally.ScanReferrer)
+		expect.That(t, ok && name == tally.ScanName, "the name of scans: got %q, %v", name, ok)
+	}
+}

@@ -11,7 +11,7 @@ import (
 type Dimension uint8
 
 const (
-	Referrers Dimension = iota // host names in lower case; "" is a hit without a referrer
+	Referrers Dimension = iota // host names in lower case; "" is a hit without a referrer, ScanName one by the QR code
 	Countries                  // one byte: Country
 	Devices                    // one byte: Device
 	Browsers                   // one byte: Browser
@@ -35,6 +35,10 @@ type ValueHits struct {
 	Hits  uint64 // at least 1
 }
 
+// ScanName is the value of a hit that came by the QR code of the link. No client can send it as a referrer: no host has
+// a blank or a capital letter.
+const ScanName = "QR code"
+
 // Breakdown is the hits by the values of one dimension: ascending by value, each value once, at
 // most MaxValues.
 //
@@ -42,7 +46,8 @@ type ValueHits struct {
 // Mergeable Summaries, PODS 2012). It is exact as long as there were at most MaxValues values.
 // Beyond that, a value's hits are never too high, and too low by at most (hits − sum of the
 // breakdown) / (MaxValues + 1), in whatever order tallies were merged. Countries, devices and
-// browsers have fewer values, so they are exact. Hits with an unknown value are in no breakdown.
+// browsers have fewer values, so they are exact. So is ScanName, which has one of the places to itself. Hits with an
+// unknown value are in no breakdown.
 type Breakdown []ValueHits
 
 // Add adds the hits of c to b. It replaces b's slice and does not change it; the new one shares no
@@ -72,24 +77,40 @@ func (b *Breakdown) Add(c Breakdown) {
 }
 
 // Cut reduces b, which may be longer than MaxValues, to a summary of at most MaxValues values. It
-// changes b.
+// changes b. A value ScanName keeps its hits.
 func (b Breakdown) Cut() Breakdown {
 	if len(b) <= MaxValues {
 		return b
 	}
-	hits := make([]uint64, len(b))
+	hits, places := make([]uint64, 0, len(b)), MaxValues
 	for i := range b {
-		hits[i] = b[i].Hits
+		if b[i].Value == ScanName {
+			places--
+		} else {
+			hits = append(hits, b[i].Hits)
+		}
 	}
 	slices.Sort(hits)
-	less := hits[len(hits)-MaxValues-1] // the largest value that is removed is subtracted from each that stays
+	less := hits[len(hits)-places-1] // the largest value that is removed is subtracted from each that stays
 	kept := b[:0]
 	for _, v := range b {
-		if v.Hits > less {
+		switch {
+		case v.Value == ScanName:
+			kept = append(kept, v)
+		case v.Hits > less:
 			kept = append(kept, ValueHits{v.Value, v.Hits - less})
 		}
 	}
 	return kept
+}
+
+// Scans returns the hits of b by QR codes.
+func (b Breakdown) Scans() uint64 {
+	at, found := slices.BinarySearchFunc(b, ScanName, func(v ValueHits, name string) int { return strings.Compare(v.Value, name) })
+	if !found {
+		return 0
+	}
+	return b[at].Hits
 }
 
 // Sum returns the hits of all values together.

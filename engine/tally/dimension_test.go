@@ -99,3 +99,37 @@ func TestTheTopOfABreakdownIsInDescendingOrder(t *testing.T) {
 	expect.Slices(t, b.Top(3), []ValueHits{{"d", 7}, {"b", 5}, {"a", 2}})
 	expect.Equal(t, len(b.Top(9)), 4, "of 4 values")
 }
+
+// However many sites there are, and in whatever order tallies are merged, scans are counted exactly.
+func TestScansAreExactInAnyBreakdown(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		exact := make(map[string]uint64)
+		var sum Breakdown
+		hits := uint64(0)
+		for range rapid.IntRange(1, 12).Draw(rt, "parts") {
+			var part Breakdown
+			counts := make(map[string]uint64)
+			for range rapid.IntRange(1, 2000).Draw(rt, "hits") {
+				value := fmt.Sprint("site", rng.IntN(1000))
+				if rng.IntN(500) == 0 {
+					value = ScanName
+				}
+				counts[value]++
+				exact[value]++
+				hits++
+			}
+			for value, n := range counts {
+				part = append(part, ValueHits{value, n})
+			}
+			slices.SortFunc(part, func(a, b ValueHits) int { return cmp.Compare(a.Value, b.Value) })
+			sum.Add(part.Cut())
+		}
+		expect.Equal(rt, sum.Scans(), exact[ScanName], "scans")
+		expect.That(rt, len(sum) <= MaxValues, "%d values", len(sum))
+		low := (hits - sum.Sum()) / MaxValues
+		for _, v := range sum {
+			expect.That(rt, v.Hits <= exact[v.Value] && v.Hits+low >= exact[v.Value], "%s has %d hits, shown are %d", v.Value, exact[v.Value], v.Hits)
+		}
+	})
+}

@@ -15,7 +15,8 @@
 // A device, a browser and a country are each one byte, a place in a closed list. Their numbers are
 // part of the journal's and the store's formats, so new ones go to the end. A referrer is a number
 // in the journal and in deltas, which Names turns into a host; rows in the store hold the hosts.
-// OtherReferrer is a referrer that got no number: it has no name, so it is in no breakdown.
+// OtherReferrer is a referrer that got no number: it has no name, so it is in no breakdown. ScanReferrer is the QR code
+// of the link, whose number is in no dictionary, so that it is never used up.
 //
 // # Breakdowns
 //

@@ -82,12 +82,13 @@ type Values struct {
 // Numbers that no dictionary assigns to a host.
 const (
 	NoReferrer    = 0
+	ScanReferrer  = 1<<15 - 1 // the QR code of the link: see ScanName
 	OtherReferrer = 1<<16 - 1 // a referrer without a name of its own: it shows as "other"
 )
 
 // Names maps the numbers of referrers to hosts. The journal's dictionary is one.
 type Names interface {
-	// Name returns the host that has a number, "" for NoReferrer; ok is false if no host has it, as
-	// for OtherReferrer.
+	// Name returns the host that has a number, "" for NoReferrer, ScanName for ScanReferrer; ok is false if no host has
+	// it, as for OtherReferrer.
 	Name(number uint16) (host string, ok bool)
 }

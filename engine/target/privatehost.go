@@ -143,6 +143,11 @@ func machineName(name string) bool {
 		slices.Contains(machineNames, name)
 }
 
+// PublicAddr reports whether addr is an address that the public internet routes to one host, as far as addr says it.
+func PublicAddr(addr netip.Addr) bool {
+	return addr.IsValid() && addr.Zone() == "" && !slices.ContainsFunc(carried(addr.Unmap()), specialAddr)
+}
+
 // private reports whether h is an address that the public internet does not route to one host
 // (private, loopback, link-local, multicast, reserved and so on), in every spelling and however an
 // IPv6 address carries it, or a name that every machine gives to itself or to its network.

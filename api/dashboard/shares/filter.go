@@ -76,6 +76,8 @@ func labelOf(list, value string) label {
 		return label{label: naming.Agent(value)}
 	case value == engine.DirectReferrer:
 		return label{label: "Direct", note: "typed, from an app, or not told"}
+	case value == engine.ScanName:
+		return label{label: value, note: "scanned"}
 	}
 	if name := naming.Site(value); name != "" {
 		return label{label: name, note: value}

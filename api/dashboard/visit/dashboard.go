@@ -10,6 +10,7 @@ import (
 	"shunt/api/admin"
 	"shunt/api/domains"
 	"shunt/api/edges"
+	"shunt/api/fetch"
 	"shunt/api/folders"
 	"shunt/api/ops"
 	"shunt/api/page"
@@ -32,6 +33,8 @@ type Options struct {
 
 	Domains *domains.Calls
 	Folders *folders.Calls
+	Fetches *fetch.Calls
+	Checks  *fetch.Checks
 
 	Edges      func() ([]edges.Edge, error) // of this server
 	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)

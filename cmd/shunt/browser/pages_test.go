@@ -57,6 +57,7 @@ var pages = []row{
 	{name: "trash-empty", path: "/_/links/trash", as: newcomer},
 	{name: "link-new", path: "/_/links/new", as: admin},
 	{name: "link-refused", path: "/_/links/new", as: admin, then: refusedLink},
+	{name: "links-check", path: "/_/links/check?tag=events", as: admin},
 	{name: "campaigns", path: "/_/campaigns", as: admin},
 	{name: "links-bulk", path: "/_/links/bulk", as: admin},
 	{name: "link", path: "/_/link/" + demoCode, as: admin},
@@ -68,6 +69,8 @@ var pages = []row{
 	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
 	{name: "link-today", path: "/_/link/" + demoCode + "?period=today", as: admin},
 	{name: "link-dates", path: "/_/link/" + demoCode + "?from=2026-02-30", as: admin, status: http.StatusUnprocessableEntity},
+	{name: "link-qr", path: "/_/link/" + demoCode + "/qr?color=%231d3557&mm=30", as: admin},
+	{name: "link-qr-refused", path: "/_/link/" + disabledCode + "/qr?color=%23ccc&mm=1&transparent=1", as: admin, status: http.StatusUnprocessableEntity},
 	{name: "compare", path: "/_/compare?codes=" + demoCode + ",jobs,tickets,nl-42," + longCode + "&period=7d", as: admin},
 	{name: "compare-one", path: "/_/compare?codes=" + demoCode, as: admin},
 	{name: "tag-figures", path: "/_/tags/figures?tag=events&period=7d", as: admin},
@@ -151,7 +154,7 @@ type demo struct {
 func startDemo(t *testing.T, flags ...string) *demo {
 	t.Helper()
 	needBrowser(t)
-	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader)
+	flags = append(flags, "--trusted-proxy", "127.0.0.1,::1", "--country-header", countryHeader, "--fetch-titles")
 	d := &demo{server: startServer(t, localhost, flags...), sessions: make(map[person][]*http.Cookie)}
 	d.fillDemo()
 	for p, email := range emails { // once, because logins are limited

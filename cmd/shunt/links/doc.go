@@ -2,5 +2,5 @@
 // link a person means.
 //
 // Files, leaves first: shortaddress.go, addsheet.go, filtered.go, links.go, importfrom.go, import.go, audit.go,
-// show.go, qr.go, add.go, stats.go, tag.go, commands.go.
+// show.go, qr.go, add.go, stats.go, tag.go, checktargets.go, commands.go.
 package links

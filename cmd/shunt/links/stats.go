@@ -57,8 +57,8 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	settings.Var(fs, &asked.From, "from", "TIME", "", "the beginning: 7d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z", settings.Now(settings.ParseBegin))
 	settings.Var(fs, &asked.To, "to", "TIME", "", "the end, of a date its end; both are widened to whole hours or days", settings.Now(settings.ParseEnd))
 	settings.WordVar(fs, (*string)(&asked.Interval), "interval", "WORD", "", "figures for each hour or day", "hour", "day")
-	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, referrers, countries, devices, browsers, durability, error, targets",
-		"bots", "referrers", "countries", "devices", "browsers", "durability", "error", "targets")
+	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, scans, referrers, countries, devices, browsers, durability, error, targets",
+		"bots", "scans", "referrers", "countries", "devices", "browsers", "durability", "error", "targets")
 	settings.Var(fs, &asked.Zone, "days-of", "ZONE", "", "time zone of the days of --interval day, such as Europe/Berlin, as long as hours are kept (default: the server's)", settings.ParseNotEmpty)
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "days-of", "include")
@@ -109,6 +109,9 @@ func statsText(code string, a *client.Stats) string {
 		row("bots", a.Bots.Bots)
 		row("prefetches", a.Bots.Prefetches)
 		row("heads", a.Bots.Heads)
+	}
+	if a.Scans != nil {
+		row("scans", *a.Scans)
 	}
 	if d := a.Durability; d != nil {
 		row("durable", d.Hits)

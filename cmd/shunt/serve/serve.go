@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shunt/api"
+	"shunt/api/fetch"
 	"shunt/api/wire"
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/console"
@@ -278,6 +279,9 @@ func (s *server) serveAPI(baseURL string) error {
 	}
 	o.Metrics.Countries = s.countryFigures()
 	o.Blocks, o.RootRedirect = s.blocks, s.cfg.rootRedirect
+	if s.cfg.fetchTitles {
+		o.Fetch = fetch.New(fetch.Options{})
+	}
 	o.Brand, o.NoDashboard, o.Doors = s.brand, s.cfg.noDashboard, s.cfg.doors
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins

@@ -36,6 +36,7 @@ type serveConfig struct {
 	rootRedirect   string
 	brand          brandSettings
 	noDashboard    bool
+	fetchTitles    bool
 	doors          []string
 	front          string
 	countryHeader  string
@@ -89,6 +90,8 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.Var(fs, &cfg.rootRedirect, "root-redirect", "URL", "", "where / redirects to (default: a page)", core.ParseTarget)
 	addBrandSettings(fs, &cfg.brand)
 	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
+	settings.BoolVar(fs, &cfg.fetchTitles, "fetch-titles",
+		"let users have the server ask for the titles and icons of targets, on the public internet only (default: it asks nobody)")
 	fs.StringSliceVar(&cfg.doors, "doors", nil,
 		"`NAMES` of other link shorteners whose clients this server answers as their own would, at the base URL, with its tokens as their API keys; "+
 			"some of "+strings.Join(doors.Names(), ", ")+", with commas (default: none)")

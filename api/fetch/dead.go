@@ -1,0 +1,43 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"shunt/engine"
+)
+
+// errUnasked says that a target is none that this server may ask; it says nothing about the target.
+var errUnasked = errors.New("cannot be asked from here")
+
+// answers returns nil if a server answers for an address with anything but 404, 410 and 5xx: a page that asks for a
+// password is not dead. It asks with HEAD, and with GET if that does not end well, because many servers do not know
+// HEAD. errUnasked: nobody was asked.
+func (c *Client) answers(ctx context.Context, address string, may func(address string) (string, error)) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
+	for _, method := range []string{http.MethodHead, http.MethodGet} {
+		if err = c.answersTo(ctx, method, address, may); err == nil || errors.Is(err, errUnasked) {
+			return err
+		}
+	}
+	return err
+}
+
+func (c *Client) answersTo(ctx context.Context, method, address string, may func(address string) (string, error)) error {
+	a, err := c.get(ctx, method, address, "*/*", may)
+	var refused engine.FieldError
+	switch {
+	case errors.Is(err, errPrivate), errors.As(err, &refused):
+		return errUnasked
+	case err != nil:
+		return err
+	}
+	_ = a.Body.Close() // nothing of it is read
+	if s := a.StatusCode; s == http.StatusNotFound || s == http.StatusGone || s >= 500 {
+		return fmt.Errorf("answers with status %d", s)
+	}
+	return nil
+}
