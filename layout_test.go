@@ -162,7 +162,7 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "api/words", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -181,7 +181,7 @@ var rooms = map[string]room{
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/folder", "api/folders", "api/ops", "api/page", "api/problem", "api/worldmap", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/folder", "api/folders", "api/ops", "api/page", "api/problem", "api/words", "api/worldmap", "engine", "engine/zone"},
 		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/undo"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
@@ -216,7 +216,7 @@ var rooms = map[string]room{
 	},
 	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/folder", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/qrorder", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
 	"api/naming":   {users: []string{"api/dashboard/shares"}, never: noHTTP},
-	"api/page":     {knows: []string{"api/brand", "api/problem", "api/redirect"}, never: noHTTP},
+	"api/page":     {knows: []string{"api/brand", "api/problem", "api/redirect", "api/words"}, never: noHTTP},
 	"api/preview":  {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
 	"api/lock":     {knows: []string{"engine"}, users: []string{"api", "api/public", "api/redirect", "cmd/shunt/edge", "cmd/shunt/node"}, never: noHTTP},
 	"api/password": {knows: []string{"api/internal/seams", "api/turnstile"}, users: []string{"api", "api/account", "api/ops", "api/public"}, never: noHTTP},
@@ -247,6 +247,7 @@ var rooms = map[string]room{
 	"api/wire/loop":       {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":        {users: nobody},
 	"api/table/tabletest": {knows: []string{"engine", "api/table"}, users: nobody},
+	"api/words":           {knows: nobody, users: []string{"api", "api/page", "api/public", "api/dashboard", "api/dashboard/visit", "cmd/shunt/serve"}, never: noHTTP},
 	"api/worldmap":        {never: noHTTP},
 	// a program that writes a file of worldmap
 	"api/worldmap/make": {users: nobody, never: noHTTP},

@@ -15,6 +15,7 @@ import (
 	"shunt/api/page"
 	"shunt/api/problem"
 	"shunt/api/relay"
+	"shunt/api/words"
 	"shunt/engine"
 )
 
@@ -126,7 +127,7 @@ func (m *stallMark) stalled(now time.Time) bool {
 }
 
 // newDashboard returns the pages under /_/; nil if there are none here.
-func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
+func (s *Server) newDashboard(site page.Site, languages *words.Languages, edge bool) *dashboard.Dashboard {
 	if site.SignIn == "" || edge {
 		return nil
 	}
@@ -144,7 +145,7 @@ func (s *Server) newDashboard(site page.Site, edge bool) *dashboard.Dashboard {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)
 		},
-		Now: s.now.Time, Logger: s.log,
+		Languages: languages, Now: s.now.Time, Logger: s.log,
 	})
 }
 

@@ -51,7 +51,7 @@ func streams(p dashboard.Page) bool { return p.Path == "/_/live" }
 var everyField = url.Values{
 	"url": {"https://example.com/"}, "addresses": {"https://example.com/"}, "email": {"new@example.com"}, "role": {"member"}, "links": {"keep"},
 	"password": {"another password"}, "current-password": {goodPassword}, "new-password": {"another password"}, "session": {"all"}, "name": {"n"},
-	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"}, "read": {"owner@example.com"},
+	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"}, "read": {"owner@example.com"}, "language": {"de"},
 }.Encode()
 
 // state returns what forms could change.
@@ -74,8 +74,16 @@ func (st *site) state() string {
 // token, the link x and folder 1, and with the domain b.test.
 func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string)) {
 	t.Helper()
-	st := newSite(t, fetching)
-	admin := st.browseAs("owner@example.com", account.RoleAdmin)
+	st, admin, token := siteOfRows(t, newSite(t, fetching))
+	for _, p := range dashboard.Pages() {
+		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, token)) })
+	}
+}
+
+// siteOfRows makes what the paths of pathOf name.
+func siteOfRows(t *testing.T, st *site) (_ *site, admin *plainBrowser, token string) {
+	t.Helper()
+	admin = st.browseAs("owner@example.com", account.RoleAdmin)
 	p := admin.post("/_/links", formType, "url=https%3A%2F%2Fexample.com%2F&alias=x&tags=t&key=k")
 	expect.MustThat(t, p.status == 303, "%v", p.reply)
 	st.addDomain(domain.Domain{Host: "b.test"})
@@ -87,9 +95,7 @@ func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser,
 	expect.NoError(t, err)
 	_, err = st.folders.Add(account.Caller{}, folder.Folder{Name: "f", Owner: u.ID})
 	expect.NoError(t, err)
-	for _, p := range dashboard.Pages() {
-		t.Run(p.Method+" "+p.Path, func(t *testing.T) { do(t, st, admin, p, pathOf(p, tokens[0].ID)) })
-	}
+	return st, admin, tokens[0].ID
 }
 
 func TestEveryPageOpensGuardedAndAnswersHEAD(t *testing.T) {

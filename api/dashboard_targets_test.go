@@ -27,7 +27,7 @@ func TestFormsEditRulesAndSplits(t *testing.T) {
 	st.get("/s?x", browser)
 	st.get("/s", "User-Agent: Googlebot")
 	page := b.open("/_/link/s")
-	page.want("Targets, 30 days", "https://a.example/x query.x 1 1 100.0 %", "https://a.example/a 70 of 100 0 0 0.0 %", "https://a.example/ bots 0 0 0.0 %")
+	page.want("Targets, 30 days", "https://a.example/x query.x 1 1 100.0 %", "https://a.example/a weight 70 of 100 0 0 0.0 %", "https://a.example/ bots 0 0 0.0 %")
 
 	edit := b.open("/_/link/s/edit").form("/_/link/s/edit")
 	b.follow(edit).want("Nothing was changed.")

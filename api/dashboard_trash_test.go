@@ -157,10 +157,9 @@ func TestAnEditAndADisablingAreUndone(t *testing.T) {
 // TestWhatCannotBeUndoneSaysWhy has an expiry that is over by now, and a password.
 func TestWhatCannotBeUndoneSaysWhy(t *testing.T) {
 	st := newSite(t, nil)
-	b := st.ownFigures()
 	st.shorten(`{"url":"https://a.example/","alias":"x","expires_at":"2037-01-01T00:00:00Z"}`)
 	st.now.Store(2_114_380_800_000) // 2037-01-01
-	b = st.ownFigures()
+	b := st.ownFigures()
 	saved := b.follow(b.open("/_/link/x/edit").form("/_/link/x/edit").with("expires_at", ""))
 	b.follow(saved.form(undoPath)).want("Nothing was undone: expires_at must be in the future.")
 	locked := b.follow(b.open("/_/link/x/edit").form("/_/link/x/edit").with("password", st.secret("a password of x")))

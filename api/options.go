@@ -32,6 +32,7 @@ import (
 	"shunt/api/page"
 	"shunt/api/public"
 	"shunt/api/visitor"
+	"shunt/api/words"
 	"shunt/engine"
 )
 
@@ -62,6 +63,7 @@ type Options struct {
 	RootRedirect     string               // the target of /; empty: a page
 	Brand            brand.Brand          // shown on the public pages
 	Doors            []string             // open for clients of other shorteners, by the names of package doors
+	Languages        *words.Languages     // of the pages under /_/; nil: those of the program
 	NoDashboard      bool                 // there is nothing under /_/ but the reference page and the logo
 	Front            Front                // of the public listeners
 	Loops            int                  // event loops of each of these, where Front allows some; default: one for each core; negative: none

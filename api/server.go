@@ -39,6 +39,7 @@ import (
 	"shunt/api/wire/conns"
 	"shunt/api/wire/http1"
 	"shunt/api/wire/loop"
+	"shunt/api/words"
 	"shunt/engine"
 )
 
@@ -122,7 +123,7 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
-	s.pages = public.Pages{Set: page.New(checked.site), Domains: o.Domains, Blocked: s.targets.Blocked}
+	s.pages = public.Pages{Set: page.New(checked.site), Languages: public.NewTranslated(checked.site, cmp.Or(o.Languages, words.New())), Domains: o.Domains, Blocked: s.targets.Blocked}
 	s.buildBounds(o.Fetch)
 	s.buildCallers(o)
 	s.buildCalls(o)
@@ -227,7 +228,7 @@ func (s *Server) Health() admin.Health { return s.adminAddress.Health() }
 
 // buildRoutes builds the routers that pass a request to its endpoint.
 func (s *Server) buildRoutes(o Options, checked checkedOptions) {
-	s.dashboard = s.newDashboard(checked.site, o.EdgeOf.Writer != "")
+	s.dashboard = s.newDashboard(checked.site, o.Languages, o.EdgeOf.Writer != "")
 	s.others = s.newPublic(checked, o.Certificates.Nonce)
 	s.gatekeeper = public.NewGatekeeper(public.GatekeeperOptions{
 		Pages: s.pages, Redirects: s.redirects, Engine: o.Engine, Limiter: s.limiter, HTTPS: s.auth.HTTPS, Hasher: s.linkWords,

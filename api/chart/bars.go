@@ -16,8 +16,9 @@ type Row struct {
 	Path  string // address of the figures of the row; empty: none
 }
 
-// breakable escapes a label, and lets it break before its dots rather than in a word: many are names of hosts.
-func breakable(label string) string { return strings.ReplaceAll(escape(label), ".", "<wbr>.") }
+// isHost reports whether a label looks like the name of a host, which may break before its dots rather than in a word,
+// and is the same in every language.
+func isHost(label string) bool { return strings.Contains(label, ".") && !strings.Contains(label, " ") }
 
 // Bars returns a breakdown as a list in which each row has its label, its value and its share of
 // total, which is also drawn. Labels are escaped, and isolated from the direction of the text
@@ -41,7 +42,10 @@ func Bars(rows []Row, total uint64) template.HTML {
 
 // writeLabel writes what stands before the value of a row.
 func (r *Row) writeLabel(b *strings.Builder) {
-	label := `<bdi>` + breakable(r.Label) + `</bdi>`
+	label := `<bdi>` + escape(r.Label) + `</bdi>`
+	if isHost(r.Label) {
+		label = `<bdi translate="no">` + strings.ReplaceAll(escape(r.Label), ".", "<wbr>.") + `</bdi>`
+	}
 	if r.Flag != "" {
 		label = `<span class="flag" aria-hidden="true">` + escape(r.Flag) + `</span> ` + label
 	}

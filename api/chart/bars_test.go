@@ -38,7 +38,7 @@ func TestBarsHaveLabelValueAndShare(t *testing.T) {
 		{Label: "Germany", Flag: "🇩🇪", Path: "/by?country=DE&x", Note: "a <note>"},
 	}, 2000))
 	for _, want := range []string{
-		`<bdi>news<wbr>.example<wbr>.org</bdi>`,
+		`<bdi translate="no">news<wbr>.example<wbr>.org</bdi>`,
 		`<span class="label"><bdi>&lt;news&gt;</bdi></span> <span class="num">1,500</span> <span class="share">75%</span>`,
 		`<rect width="75%" height="100%"/>`, `<li class="rest">`,
 		`<a href="/by?country=DE&amp;x"><span class="flag" aria-hidden="true">🇩🇪</span> <bdi>Germany</bdi></a> <bdi class="note">a &lt;note&gt;</bdi></span>`,

@@ -3,12 +3,15 @@ package dashboard
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
 	"shunt/api/dashboard/visit"
+	"shunt/api/problem"
+	"shunt/api/words"
 	"shunt/engine/zone"
 )
 
@@ -25,6 +28,14 @@ type accountView struct {
 	Chosen, ZoneErr string // the zone of days that this browser has chosen, or what was typed, and why it is none
 	Days            string // the zone of days now, where hours are kept
 	StoreDays       string // the zone of days of which only days are kept
+
+	Languages []languageView
+}
+
+// A languageView is a language that can be chosen.
+type languageView struct {
+	Tag, Title string
+	Chosen     bool
 }
 
 type sessionView struct {
@@ -50,6 +61,10 @@ func (r *request) showAccount(status int, view accountView) error {
 	view.StoreDays = r.Engine.Zone().Name()
 	if view.Days = view.StoreDays; r.Zone() != nil {
 		view.Days = r.Zone().Name()
+	}
+	chosen := r.Remembered(visit.Language)
+	for _, c := range r.Languages.All() {
+		view.Languages = append(view.Languages, languageView{c.Tag(), c.Title(), c.Tag() == chosen})
 	}
 	for _, s := range sessions {
 		view.Sessions = append(view.Sessions, sessionView{s, s.ID == r.Caller.SessionID})
@@ -101,6 +116,22 @@ func (r *request) chooseZone() error {
 	}
 	r.Remember(visit.ChosenZone, name, rememberedFor)
 	r.Say("done", "Figures have days of "+name+" now, where hours are kept.")
+	return r.SeeOther(Root + "account")
+}
+
+// chooseLanguage is POST /_/account/language: it chooses the language of the pages in this browser.
+func (r *request) chooseLanguage() error {
+	chosen := r.Sent("language")
+	known := slices.ContainsFunc(r.Languages.All(), func(c *words.Catalog) bool { return c.Tag() == chosen })
+	switch {
+	case known:
+		r.Remember(visit.Language, chosen, rememberedFor)
+	case chosen == "":
+		r.Remember(visit.Language, "", -1)
+	default:
+		return problem.New(problem.Invalid, "there is no such language")
+	}
+	r.Say("done", "The pages have the language that you chose.")
 	return r.SeeOther(Root + "account")
 }
 

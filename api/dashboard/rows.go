@@ -38,6 +38,7 @@ func rowsOfAll() []row {
 		{"POST", "/_/account/password", visit.SignedIn, (*request).changePassword},
 		{"POST", "/_/zone", visit.SignedIn, (*request).tellZone},
 		{"POST", "/_/account/zone", visit.SignedIn, (*request).chooseZone},
+		{"POST", "/_/account/language", visit.SignedIn, (*request).chooseLanguage},
 		{"POST", "/_/account/sessions", visit.SignedIn, (*request).endSessions},
 		{"GET", "/_/setup", visit.Anybody, (*request).setupPage},
 		{"POST", "/_/setup", visit.Anybody, (*request).setup},

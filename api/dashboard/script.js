@@ -24,10 +24,14 @@ a[data-export]          counts lines while it loads                             
 */
 (() => {
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-const number = n => Number(n).toLocaleString('en');
-// The pages are English, so their dates are: as the visitor writes them, if that is a kind of English.
-const own = new Intl.DateTimeFormat().resolvedOptions().locale, locale = /^en\b/.test(own) ? own : 'en-GB';
-const count = (n, one) => number(n) + ' ' + one + (n === 1 ? '' : 's');
+// The server puts the texts of a page's language here; without one a text is as it stands in this file.
+const words = {};
+const said = (text, ...values) => (words[text] ?? text).replace(/\{(\d)!?\}/g, (hole, i) => values[i]);
+// Dates are in the language of the page: as the visitor writes them, if that is a kind of it.
+const { lang } = document.documentElement, own = new Intl.DateTimeFormat().resolvedOptions().locale;
+const locale = own.split('-')[0] === lang ? own : lang === 'en' ? 'en-GB' : lang;
+const number = n => Number(n).toLocaleString(lang);
+const counted = (n, one, many) => number(n) + ' ' + said(n === 1 ? one : many);
 const sentence = text => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
 function fill(e, attributes, children) {
@@ -82,7 +86,7 @@ document.addEventListener('click', async e => {
 	const button = e.target.closest('[data-copy]');
 	const source = button && (document.getElementById(button.dataset.copy) ?? button.closest('tr')?.querySelector('[id^=short-]'));
 	if (!source) return;
-	const told = await copy(source) ? 'Copied' : 'Press Ctrl+C';
+	const told = await copy(source) ? said('Copied') : said('Press Ctrl+C');
 	button.dataset.label ??= button.textContent;
 	button.textContent = told;
 	say(told);
@@ -173,7 +177,8 @@ function search(form) {
 		old.replaceWith(fresh);
 		shown = address;
 		enhance(fresh);
-		say(fresh.dataset.say ?? count(all('tbody tr', fresh).length, 'result'));
+		const found = all('tbody tr', fresh).length;
+		say(fresh.dataset.say ?? counted(found, 'result', 'results'));
 	}
 	async function run() {
 		clearTimeout(timer);
@@ -216,7 +221,7 @@ function live(root) {
 	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
-		state.textContent = on ? 'live' : 'paused';
+		state.textContent = on ? said('live') : said('paused');
 		state.classList.toggle('live', on);
 	};
 	const show = text => {
@@ -294,7 +299,7 @@ function chart(figure) {
 	const at = (i, options) => new Date((+from + i * step) * 1000).toLocaleString(locale, { timeZone, ...options });
 	const name = i => at(i, { ...day, weekday: 'short', ...(hourly ? hour : { year: 'numeric', timeZone: 'UTC' }) });
 	const soFar = i => open !== undefined && i === last;
-	const values = i => [1, 2].filter(j => rows[i].cells[j]).map(j => count(+rows[i].cells[j].textContent.replace(/\D/g, ''), j < 2 ? 'hit' : 'visitor')).join(', ');
+	const values = i => [1, 2].filter(j => rows[i].cells[j]).map(j => (n => j < 2 ? counted(n, 'hit', 'hits') : counted(n, 'visitor', 'visitors'))(+rows[i].cells[j].textContent.replace(/\D/g, ''))).join(', ');
 
 	// The server's ticks are at round hours of UTC. As many are put at round hours of the visitor.
 	const clock = new Intl.DateTimeFormat('en', { hour: 'numeric', hourCycle: 'h23', timeZone }), hourAt = i => +clock.format(new Date((+from + i * step) * 1000));
@@ -314,7 +319,7 @@ function chart(figure) {
 	}
 	if (hourly) {
 		for (const axis of all('.axis', svg)) localTicks(axis);
-		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (so far)' : ''); });
+		rows.forEach((row, i) => { row.cells[0].textContent = name(i) + (soFar(i) ? ' (' + said('so far') + ')' : ''); });
 		const zone = new Intl.DateTimeFormat(locale, { timeZoneName: 'short', timeZone }).formatToParts(new Date(from * 1000)).find(p => p.type === 'timeZoneName');
 		for (const e of all('.chart-zone', figure)) e.textContent = '(' + zone.value + ')';
 	}
@@ -327,7 +332,7 @@ function chart(figure) {
 		band.setAttribute('x', 100 * i / rows.length + '%');
 		i < 0 ? band.remove() : svg.append(band);
 		const shown = i < 0 ? peak : i;
-		readout.replaceChildren(make('bdi', {}, name(shown)), ': ' + values(shown) + (i < 0 ? ' (most hits)' : soFar(i) ? ', so far' : ''));
+		readout.replaceChildren(make('bdi', {}, name(shown)), ': ' + values(shown) + (i < 0 ? ' (' + said('most hits') + ')' : soFar(i) ? ', ' + said('so far') : ''));
 	};
 	svg.onpointerdown = svg.onpointermove = e => {
 		const box = svg.getBoundingClientRect(), i = Math.floor((e.clientX - box.left) / box.width * rows.length);
@@ -337,7 +342,7 @@ function chart(figure) {
 	svg.onclick = e => { if (e.pointerType === 'mouse') openDay(); };
 	svg.onpointerleave = e => { if (e.pointerType === 'mouse') show(-1); };
 	figure.tabIndex = 0;
-	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. Arrow keys read each value.';
+	figure.ariaLabel = one('figcaption').firstElementChild.textContent + '. ' + said('Arrow keys read each value.');
 	figure.onblur = () => show(-1);
 	figure.onkeydown = e => {
 		const to = {
@@ -415,14 +420,14 @@ async function* linesFromEnd(file) {
 
 async function sendLines(url, lines, signal, waits) {
 	for (let tries = 1; ; tries++) {
-		let problem = 'The server cannot be reached.', again = true, delay = 2 ** tries;
+		let problem = said('The server cannot be reached.'), again = true, delay = 2 ** tries;
 		try {
 			const answer = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/x-ndjson' }, body: new Blob(lines), signal });
 			if (answer.ok) return await answer.json();
 			again = answer.status === 429 || answer.status === 503;
 			delay = +answer.headers.get('Retry-After') || delay;
-			problem = answer.status === 401 ? 'You are not signed in any more.' :
-				(await answer.json().catch(() => 0)).detail ?? 'The server answered ' + answer.status + '.';
+			problem = answer.status === 401 ? said('You are not signed in any more.') :
+				(await answer.json().catch(() => 0)).detail ?? said('The server answered {0}.', answer.status);
 		} catch { signal.throwIfAborted(); }
 		if (!again || tries === 9) throw new Error(problem);
 		waits(delay = Math.min(delay, 60));
@@ -440,8 +445,8 @@ async function renewExport() {
 }
 
 function importFile(form) {
-	const bar = make('progress', { 'aria-label': 'Import' }), text = make('span', { role: 'status' });
-	const cancel = make('button', { type: 'button', class: 'button' }, 'Cancel'), refused = make('ul');
+	const bar = make('progress', { 'aria-label': said('Import') }), text = make('span', { role: 'status' });
+	const cancel = make('button', { type: 'button', class: 'button' }, said('Cancel')), refused = make('ul');
 	const box = make('div', { class: 'progress' }, bar, text, cancel, refused), warn = e => e.preventDefault();
 	let stop;
 	cancel.onclick = () => stop.abort();
@@ -449,15 +454,15 @@ function importFile(form) {
 	async function run(file) {
 		const { signal } = stop, url = new URL(form.dataset.import, location), owner = form.elements.owner?.value;
 		const sums = { created: 0, existing: 0, failed: 0 };
-		const told = () => number(sums.created) + ' created, ' + number(sums.existing) + ' there already, ' + number(sums.failed) + ' refused.';
+		const told = () => said('{0} created, {1} there already, {2} refused.', number(sums.created), number(sums.existing), number(sums.failed));
 		let lines, numbers, size, read = 0, n;
 		const begin = () => { lines = []; numbers = []; size = 0; };
 		const flush = async () => {
 			if (!size) return;
-			const answer = await sendLines(url, lines, signal, s => { text.textContent = 'Waiting ' + count(s, 'second') + '. ' + told(); });
+			const answer = await sendLines(url, lines, signal, s => { text.textContent = said('Waiting {0}.', counted(s, 'second', 'seconds')) + ' ' + told(); });
 			for (const key in sums) sums[key] += answer[key];
 			for (const { index, problem } of answer.results) {
-				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, 'Line ' + number(numbers[index]) + ': ' + sentence(problem.code === 'malformed_json' ? 'is not a link as an export writes it' : problem.detail)));
+				if (problem && refused.childElementCount < maxRefused) refused.prepend(make('li', {}, said('Line {0}: {1}', number(numbers[index]), sentence(problem.code === 'malformed_json' ? said('is not a link as an export writes it') : problem.detail))));
 			}
 			bar.value = read;
 			text.textContent = told();
@@ -470,7 +475,7 @@ function importFile(form) {
 			n = await countLines(file, signal) + 1;
 			for await (let line of linesFromEnd(file)) {
 				n--;
-				if (line.length >= maxBytes) throw new Error('Line ' + number(n) + ' is too long.');
+				if (line.length >= maxBytes) throw new Error(said('Line {0} is too long.', number(n)));
 				if (numbers.length === maxLines || size + line.length >= maxBytes) await flush();
 				read += line.length + 1;
 				if (n === 1 && line[0] === 0xef) line = line.subarray(3); // a byte order mark
@@ -481,9 +486,9 @@ function importFile(form) {
 			}
 			await flush();
 			bar.value = bar.max;
-			return 'Done. ' + told();
+			return said('Done.') + ' ' + told();
 		} catch (e) {
-			return (signal.aborted ? 'Cancelled. ' : 'Stopped: ' + sentence(e.message) + ' ') + told();
+			return (signal.aborted ? said('Cancelled.') : said('Stopped: {0}', sentence(e.message))) + ' ' + told();
 		}
 	}
 
@@ -499,7 +504,7 @@ function importFile(form) {
 		}
 		bar.max = file.size || 1;
 		bar.value = 0;
-		text.textContent = 'Reading';
+		text.textContent = said('Reading');
 		refused.replaceChildren();
 		text.nextElementSibling.matches('a') && text.nextElementSibling.remove();
 		cancel.hidden = false;
@@ -509,7 +514,7 @@ function importFile(form) {
 		stop = null; // from now on the form may be sent again
 		removeEventListener('beforeunload', warn);
 		const owner = form.elements.owner?.value;
-		const links = make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, 'Show the links');
+		const links = make('a', { class: 'underlined', href: '/_/links' + (owner ? '?owner=' + owner : '') }, said('Show the links'));
 		text.after(links);
 		if (document.activeElement === cancel) links.focus();
 		cancel.hidden = true; // there is nothing left to cancel
@@ -529,7 +534,7 @@ function exportLinks(link) {
 		link.after(' ', text);
 		const chunks = [];
 		let lines = 0, bytes = 0;
-		const told = () => count(lines, 'link') + ', ' + (bytes / 1e6).toFixed(1) + ' MB';
+		const told = () => counted(lines, 'link', 'links') + ', ' + (bytes / 1e6).toFixed(1) + ' MB';
 		try {
 			const answer = await fetch(link.href);
 			if (answer.status === 401) return location.reload(); // to sign in
@@ -544,9 +549,9 @@ function exportLinks(link) {
 			const url = URL.createObjectURL(new Blob(chunks, { type: 'application/x-ndjson' }));
 			make('a', { href: url, download: link.download || 'links.ndjson' }).click();
 			setTimeout(() => URL.revokeObjectURL(url), 60000);
-			text.textContent = 'Done: ' + told();
+			text.textContent = said('Done: {0}', told());
 		} catch {
-			text.textContent = 'The export broke off after ' + told() + '. Please try again.';
+			text.textContent = said('The export broke off after {0}. Please try again.', told());
 		} finally {
 			busy = false;
 		}
@@ -577,12 +582,12 @@ function chosen(form) {
 	const show = () => {
 		const n = boxes.filter(b => b.checked).length;
 		form.hidden = n === 0;
-		form.querySelector('[data-count]').textContent = count(n, 'link') + ' selected';
+		form.querySelector('[data-count]').textContent = said('{0} selected', counted(n, 'link', 'links'));
 		whole.checked = n === boxes.length;
 		whole.indeterminate = n > 0 && n < boxes.length;
 		return n;
 	};
-	const tell = () => say(count(show(), 'link') + ' selected');
+	const tell = () => say(said('{0} selected', counted(show(), 'link', 'links')));
 	whole.hidden = false;
 	whole.addEventListener('change', () => { for (const b of boxes) b.checked = whole.checked; tell(); });
 	for (const b of boxes) b.addEventListener('change', tell);
@@ -621,7 +626,7 @@ async function partOf(address, selector, signal) {
 function windowOver(link, ...content) {
 	const close = make('button', { type: 'button', class: 'button small' }, '×');
 	const dialog = make('dialog', { 'aria-label': link.ariaLabel || link.textContent }, close, ...content);
-	close.ariaLabel = 'Close';
+	close.ariaLabel = said('Close');
 	close.onclick = () => dialog.close();
 	dialog.onclick = e => { if (e.target === dialog) dialog.close(); };
 	dialog.onclose = () => { document.body.append(announcer); dialog.remove(); };

@@ -6,9 +6,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
+	"html/template"
 	"strings"
 
 	"shunt/api/redirect"
+	"shunt/api/words"
 )
 
 //go:embed base.css
@@ -56,30 +58,35 @@ func Format(format string, values ...any) Markup {
 }
 
 // Head is the beginning of every page, up to its body.
-func Head(title, style string) Markup {
+func Head(title, style string) Markup { return headIn(words.English, title, style) }
+
+func headIn(language, title, style string) Markup {
 	return Format(`<!doctype html>
-<html lang="en">
+<html lang="%s">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex">
 <title>%s</title>
 <style>%s</style>
-`, title, Markup(style))
+`, language, title, Markup(style))
 }
 
-// A Set is the pages of one site.
+// A Set is the pages of one site in one language.
 type Set struct {
 	Landing Text   // the page at /
 	Policy  string // the Content-Security-Policy of every page of the set but Asks
 	Asks    Asks
 
-	site   Site
-	errors [len(errorTexts)]Error
+	site     Site
+	language *words.Catalog
+	errors   [len(errorTexts)]Error
 }
 
-// New returns the pages of site.
-func New(site Site) *Set {
-	s := &Set{site: site, Policy: PolicyFor(&site, style)}
+// New returns the pages of site in English, and NewIn in any language.
+func New(site Site) *Set { return NewIn(nil, site) }
+
+func NewIn(language *words.Catalog, site Site) *Set {
+	s := &Set{site: site, Policy: PolicyFor(&site, style), language: language}
 	for o, t := range errorTexts {
 		if t.kind != nil {
 			s.errors[o] = Error{t.kind, t.text, NewText(s.HTML(t.title, s.errorBody(t.text, t.advice, t.help)))}
@@ -112,9 +119,13 @@ func (s *Set) landingBody() Markup {
 func (s *Set) HTML(title string, body Markup) []byte { return s.styled(style, title, body) }
 
 func (s *Set) styled(style, title string, body Markup) []byte {
+	title = s.language.Say(title)
 	var b strings.Builder
-	b.WriteString(string(Head(title+" · "+s.site.Name(), style)))
-	b.WriteString(string(s.site.Top()))
-	b.WriteString(string(Format("<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", title, body)))
+	b.WriteString(string(headIn(s.language.Tag(), title+" · "+s.site.Name(), style)))
+	b.WriteString(string(s.site.top(s.language)))
+	b.WriteString(string(Format("<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", title, s.said(body))))
 	return []byte(b.String())
 }
+
+// said returns m with its texts in the language of s.
+func (s *Set) said(m Markup) Markup { return Markup(s.language.Fragment(template.HTML(m))) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"shunt/api/brand"
+	"shunt/api/words"
 )
 
 // A Site is what the pages of a server say about it.
@@ -36,10 +37,12 @@ func (s *Site) Mark() Markup {
 }
 
 // Top returns the bar at the top of every page: who runs the site, and where to ask.
-func (s *Site) Top() Markup {
+func (s *Site) Top() Markup { return s.top(nil) }
+
+func (s *Site) top(language *words.Catalog) Markup {
 	support := Markup("")
 	if s.Brand.SupportURL != "" {
-		support = Format("<a class=\"support\" href=\"%s\">Support</a>\n", s.Brand.SupportURL)
+		support = Format("<a class=\"support\" href=\"%s\">%s</a>\n", s.Brand.SupportURL, language.Say("Support"))
 	}
 	return Format("<header class=\"top\">\n<a class=\"brand\" href=\"/\">%s</a>\n%s</header>\n", s.Mark(), support)
 }

@@ -2,6 +2,7 @@ package public
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -11,14 +12,43 @@ import (
 	"shunt/api/problem"
 	"shunt/api/redirect"
 	"shunt/api/urlpath"
+	"shunt/api/words"
 	"shunt/engine"
 )
 
 // Pages are the pages of this site.
 type Pages struct {
-	*page.Set
-	Domains *domain.Domains
-	Blocked *engine.BlockList // nil: nothing is blocked
+	*page.Set             // in English
+	Languages *Translated // the same in other languages
+	Domains   *domain.Domains
+	Blocked   *engine.BlockList // nil: nothing is blocked
+}
+
+// A Translated is the pages of a site in each language but English. They are written when somebody first asks for them.
+type Translated struct {
+	languages *words.Languages
+	sets      map[*words.Catalog]func() *page.Set
+}
+
+// NewTranslated returns the pages of site in languages.
+func NewTranslated(site page.Site, languages *words.Languages) *Translated {
+	t := &Translated{languages, make(map[*words.Catalog]func() *page.Set)}
+	for _, c := range languages.All()[1:] {
+		t.sets[c] = sync.OnceValue(func() *page.Set { return page.NewIn(c, site) })
+	}
+	return t
+}
+
+// in returns the pages in the language that suits the visitor best.
+func (s Pages) in(ctx *fasthttp.RequestCtx) Pages {
+	accepted := ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage)
+	if s.Languages == nil || len(accepted) == 0 {
+		return s
+	}
+	if c := s.Languages.languages.For("", string(accepted)); c != nil {
+		s.Set = s.Languages.sets[c]()
+	}
+	return s
 }
 
 // Answer sends the page of an outcome, or a problem if the client prefers JSON; or it redirects to where the domain of
@@ -74,6 +104,7 @@ func redirectTo(ctx *fasthttp.RequestCtx, target string) {
 
 // answerError is Answer without the fallbacks of domains.
 func (s Pages) answerError(ctx *fasthttp.RequestCtx, o redirect.Outcome) {
+	s = s.in(ctx)
 	p := s.Error(o)
 	if o == redirect.Locked {
 		s.answerAsk(ctx, p)
@@ -134,6 +165,7 @@ func (s Pages) AnswerProblem(ctx *fasthttp.RequestCtx, p problem.Problem) {
 	}
 	h.Set("Cache-Control", "no-store")
 	ctx.SetStatusCode(p.Kind.Status)
+	s = s.in(ctx)
 	s.writeOnce(ctx, s.Problem(p))
 }
 

@@ -48,7 +48,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 		ctx.SetStatusCode(problem.Locked.Status)
 		ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, cookieChallenge)
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		p.pages.writeOnce(ctx, p.pages.AskAt(string(engine.AppendASCII(nil, []byte("/"+link.Code)))))
+		p.pages.writeOnce(ctx, p.pages.in(ctx).AskAt(string(engine.AppendASCII(nil, []byte("/"+link.Code)))))
 		return
 	}
 	created, err := p.createdAt(p.key(ctx), link.Key, link.ID)
@@ -59,7 +59,7 @@ func (p *Previews) serve(ctx *fasthttp.RequestCtx, code []byte) {
 		exchange.Fail(ctx, p.log, err)
 	default:
 		ctx.Response.Header.Set("Cache-Control", "no-store")
-		p.pages.writeOnce(ctx, p.pages.HTML(preview.Title, preview.Body(link, created)))
+		p.pages.writeOnce(ctx, p.pages.in(ctx).HTML(preview.Title, preview.Body(link, created)))
 	}
 }
 

@@ -198,6 +198,8 @@ func (s Pages) serveDomainRoot(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
+	ctx.Response.Header.Set("Vary", "Accept-Language")
+	s = s.in(ctx)
 	s.writeOnce(ctx, s.DomainLanding(s.domain(ctx).Host))
 }
 
@@ -209,7 +211,9 @@ func serveRoot(pages Pages, target string) handler {
 			return
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=300")
-		pages.write(ctx, pages.Landing)
+		ctx.Response.Header.Set("Vary", "Accept-Language")
+		mine := pages.in(ctx)
+		mine.write(ctx, mine.Landing)
 	}
 }
 

@@ -139,11 +139,11 @@ func (g *Gatekeeper) Answer(ctx *fasthttp.RequestCtx, link redirect.Gate, rest, 
 		h.SetCanonical(exchange.NameCacheControl, redirect.NeverStore)
 	case lock.Limited:
 		h.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(limit.WholeSeconds(time.Duration(a.WaitMs)*time.Millisecond), 10))
-		g.pages.answerAsk(ctx, &g.pages.Asks.Limited)
+		g.pages.answerAsk(ctx, &g.pages.in(ctx).Asks.Limited)
 	case lock.Overloaded:
-		g.pages.answerAsk(ctx, &g.pages.Asks.Overloaded)
+		g.pages.answerAsk(ctx, &g.pages.in(ctx).Asks.Overloaded)
 	default:
-		g.pages.answerAsk(ctx, &g.pages.Asks.Wrong)
+		g.pages.answerAsk(ctx, &g.pages.in(ctx).Asks.Wrong)
 	}
 }
 

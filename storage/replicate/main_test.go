@@ -68,7 +68,7 @@ func Restore(ctx context.Context, from, dir string, o RestoreOptions) (storage.R
 var (
 	closeStore, start, apply, flush, tell   = storetest.Close, storetest.Start, storetest.Apply, storetest.Flush, storetest.Tell
 	readLife, wantTally, hitsOf, rowOf      = storetest.ReadLife, storetest.WantTally, storetest.HitsOf, storetest.RowOf
-	rollUpAll, number, deletedAt, keyOf     = storetest.RollUpAll, storetest.Number, storetest.DeletedAt, rowtest.Key
+	rollUpAll, number, keyOf                = storetest.RollUpAll, storetest.Number, rowtest.Key
 	cloneStore, loseAll, loseNothing, quiet = storetest.CloneStore, storetest.LoseAll, storetest.LoseNothing, slog.New(slog.DiscardHandler)
 )
 

@@ -52,15 +52,16 @@ func (v *view) Say() string {
 // Page is GET /_/go: the places that have the words q. at is the address of the page that the visitor is on.
 func Page(r *visit.Request) error {
 	v := view{Q: strings.TrimSpace(r.Query("q")), At: r.Query("at")}
+	say := r.Language().Say
 	if code, places := placesOf(v.At); code != "" {
-		v.add("This link", matching(places, v.Q, r.Edits()))
+		v.add("This link", matching(places, v.Q, r.Edits(), say))
 	}
 	var pages []place
 	for _, p := range r.Places() {
 		pages = append(pages, place{path: p.Path, name: p.Name})
 	}
-	v.add("Pages", matching(pages, v.Q, r.Edits()))
-	v.add("Actions", matching(actions, v.Q, r.Edits()))
+	v.add("Pages", matching(pages, v.Q, r.Edits(), say))
+	v.add("Actions", matching(actions, v.Q, r.Edits(), say))
 	status := fasthttp.StatusOK
 	if v.Q != "" {
 		if err := v.findLinks(r); err != nil {

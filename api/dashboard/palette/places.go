@@ -54,14 +54,14 @@ func placesOf(address string) (code string, all []place) {
 }
 
 // matching returns the places that have all words of q, each as the beginning of a word. edits: the visitor changes
-// links.
-func matching(all []place, q string, edits bool) []place {
+// links; say returns a text in the visitor's language.
+func matching(all []place, q string, edits bool, say func(string) string) []place {
 	asked := strings.Fields(strings.ToLower(q))
 	return slices.DeleteFunc(slices.Clone(all), func(p place) bool {
 		if p.edits && !edits {
 			return true
 		}
-		words := strings.Fields(strings.ToLower(p.name + " " + p.words))
+		words := strings.Fields(strings.ToLower(p.name + " " + p.words + " " + say(p.name) + " " + say(p.words)))
 		return slices.ContainsFunc(asked, func(word string) bool {
 			return !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, word) })
 		})

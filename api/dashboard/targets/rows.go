@@ -45,7 +45,7 @@ func Rows(l *ops.Link, figures []ops.TargetFigures) (rows []Row) {
 		weights += int(part.Weight)
 	}
 	for _, part := range l.Split {
-		add(part.Target, part.URL, strconv.Itoa(int(part.Weight))+" of "+strconv.Itoa(weights))
+		add(part.Target, part.URL, "weight "+strconv.Itoa(int(part.Weight))+" of "+strconv.Itoa(weights))
 	}
 	if l.Number != 0 {
 		add(l.Number, l.Target, ownWhen(l))

@@ -26,7 +26,7 @@ func TestEachTargetHasARow(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s (%s): %d, %s", r.Number, r.URL, r.When, r.Hits, r.Share))
 	}
 	expect.Slices(t, got, []string{
-		"2 https://rule/ (language=de): 3, 2.0 ± 1.4 %", "4 https://a/ (70 of 100): 70, 67.0 ± 4.7 %", "5 https://b/ (30 of 100): 40, 30.0 ± 4.6 %",
+		"2 https://rule/ (language=de): 3, 2.0 ± 1.4 %", "4 https://a/ (weight 70 of 100): 70, 67.0 ± 4.7 %", "5 https://b/ (weight 30 of 100): 40, 30.0 ± 4.6 %",
 		"1 https://own/ (bots): 0, 0.0 %", "0  (while the link had one target, or imported): 9, ", "3  (former target 3): 1, 1.0 ± 1.0 %",
 	}, "rows")
 	expect.Slices(t, Rows(&ops.Link{}, []ops.TargetFigures{{Target: 0, Hits: 9}}), nil, "of a link with one target")

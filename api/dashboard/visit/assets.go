@@ -5,13 +5,16 @@ import (
 	"encoding/hex"
 	"html/template"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
 	"shunt/api/page"
+	"shunt/api/words"
 	"shunt/api/worldmap"
 )
 
@@ -19,11 +22,17 @@ import (
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// views are the templates of the pages by name, and the files that pages load.
+// views are the pages by their language, and the files that they load.
 type views struct {
-	pages                       map[string]*template.Template
-	assets                      map[string]asset // by path
-	styleURL, scriptURL, mapURL string
+	languages        map[*words.Catalog]*view
+	assets           map[string]asset // by path
+	styleURL, mapURL string
+}
+
+// A view is the pages in a language.
+type view struct {
+	scriptURL string
+	pages     func() map[string]*template.Template // by name; read when the first one is asked for
 }
 
 // Parse returns c with its templates read, for any number of dashboards.
@@ -32,20 +41,62 @@ func Parse(c Content) Content {
 	return c
 }
 
-// parseViews reads the templates of c. Each page has the layout, the parts and a file of its own.
+// parseViews reads what all dashboards of c have in common: the files, and the languages of the program.
 func parseViews(c Content) views {
-	v := views{pages: make(map[string]*template.Template), assets: make(map[string]asset)}
+	v := views{languages: make(map[*words.Catalog]*view), assets: make(map[string]asset)}
 	v.styleURL = v.addAsset("style.css", "text/css; charset=utf-8", page.BaseStyle+page.Compact(c.Style+chart.Style+worldmap.Style))
-	v.scriptURL = v.addAsset("script.js", "text/javascript; charset=utf-8", page.CompactScript(c.Script))
 	v.mapURL = v.addAsset("map.svg", "image/svg+xml", worldmap.Shapes)
-	base := template.Must(template.New("layout.html").Funcs(functions).Funcs(c.Functions).ParseFS(c.Templates, "templates/layout.html", "templates/parts/*.html"))
-	files, _ := fs.Glob(c.Templates, "templates/*.html")
-	for _, file := range files {
-		if name := strings.TrimSuffix(path.Base(file), ".html"); name != "layout" {
-			v.pages[name] = template.Must(template.Must(base.Clone()).ParseFS(c.Templates, file))
+	for _, language := range words.New().All() {
+		v.add(c, language)
+	}
+	return v
+}
+
+// with returns v with more languages.
+func (v views) with(c Content, languages *words.Languages) views {
+	v.languages, v.assets = maps.Clone(v.languages), maps.Clone(v.assets)
+	for _, language := range languages.All() {
+		if v.languages[language] == nil {
+			v.add(c, language)
 		}
 	}
 	return v
+}
+
+// add adds a language.
+func (v *views) add(c Content, language *words.Catalog) {
+	script := page.CompactScript(c.Script)
+	if language != nil {
+		script = strings.Replace(script, "const words = {};", "const words = "+language.Script(c.Script)+";", 1)
+	}
+	v.languages[language] = &view{
+		scriptURL: v.addAsset("script.js", "text/javascript; charset=utf-8", script),
+		pages:     sync.OnceValue(func() map[string]*template.Template { return parsePages(c, language) }),
+	}
+}
+
+// parsePages reads the templates of c in a language. Each page has the layout, the parts and a file of its own.
+func parsePages(c Content, language *words.Catalog) map[string]*template.Template {
+	base := template.Must(template.New("layout.html").Funcs(functions(language)).Funcs(c.Functions).ParseFS(c.Templates, "templates/layout.html", "templates/parts/*.html"))
+	for _, t := range base.Templates() {
+		language.Translate(t.Tree)
+	}
+	pages := make(map[string]*template.Template)
+	files, _ := fs.Glob(c.Templates, "templates/*.html")
+	for _, file := range files {
+		name := path.Base(file)
+		if name == "layout.html" {
+			continue
+		}
+		t := template.Must(template.Must(base.Clone()).ParseFS(c.Templates, file))
+		for _, part := range t.Templates() {
+			if part.Tree != nil && part.Tree.ParseName == name {
+				language.Translate(part.Tree)
+			}
+		}
+		pages[strings.TrimSuffix(name, ".html")] = t
+	}
+	return pages
 }
 
 // MapURL returns the address of the shapes of a map of the world.

@@ -15,6 +15,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/api/words"
 	"shunt/engine"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 
 	Edges      func() ([]edges.Edge, error) // of this server
 	ForgetEdge func(by account.Caller, name string) (edges.Edge, error)
+
+	Languages *words.Languages // of the pages; nil: those of the program
 
 	Site    page.Site
 	BaseURL string // short addresses begin with it; without a slash at its end

@@ -1,6 +1,7 @@
 package visit
 
 import (
+	"fmt"
 	"html/template"
 	"net/url"
 	"strconv"
@@ -10,25 +11,59 @@ import (
 
 	"shunt/api/chart"
 	"shunt/api/dashboard/icon"
+	"shunt/api/words"
 )
 
-// functions are what all templates can call.
-var functions = template.FuncMap{
-	"icon":        icon.HTML,
-	"number":      chart.Grouped,
-	"sum":         func(a, b uint64) string { return chart.Grouped(a + b) },
-	"uncertainty": uncertainty,
-	"time":        TimeTag,
-	"date":        dateText,
-	"ago":         agoTag,
-	"day":         dayTag,
-	"segment":     url.PathEscape, // of a path: a code may have slashes
-	"join":        func(texts []string) string { return strings.Join(texts, ", ") },
-	"plural":      Plural,
-	"breakable":   breakable,
-	"wrapped":     wrapped,
-	"web":         isWeb,
-	"characters":  func(text string) string { return chart.Grouped(uint64(utf8.RuneCountInString(text))) + " characters" },
+// functions are what all templates of a language can call. say returns a text that code has made in that language.
+func functions(c *words.Catalog) template.FuncMap {
+	grouped := func(n uint64) string { return c.Number(chart.Grouped(n)) }
+	return template.FuncMap{
+		"say":         func(text any) any { return said(c, text) },
+		"said":        func(texts []string) string { return saidAll(c, texts) },
+		"icon":        icon.HTML,
+		"number":      grouped,
+		"sum":         func(a, b uint64) string { return grouped(a + b) },
+		"uncertainty": uncertainty,
+		"time":        func(t time.Time) template.HTML { return c.Fragment(TimeTag(t)) },
+		"date":        dateText,
+		"ago":         func(t time.Time) template.HTML { return c.Fragment(agoTag(t)) },
+		"day":         dayTag,
+		"segment":     url.PathEscape, // of a path: a code may have slashes
+		"join":        func(texts []string) string { return strings.Join(texts, ", ") },
+		"plural": func(n uint64, one, many string) string {
+			if n == 1 {
+				return "1 " + c.Say(one)
+			}
+			return grouped(n) + " " + c.Say(many)
+		},
+		"breakable": breakable,
+		"wrapped":   wrapped,
+		"web":       isWeb,
+		"characters": func(text string) string {
+			return grouped(uint64(utf8.RuneCountInString(text))) + " " + c.Say("characters")
+		},
+	}
+}
+
+// said returns a text, or HTML of ours, in the language of c.
+func said(c *words.Catalog, text any) any {
+	switch t := text.(type) {
+	case nil: // a map does not have it
+		return ""
+	case template.HTML:
+		return c.Fragment(t)
+	case string:
+		return c.Say(t)
+	}
+	return c.Say(fmt.Sprint(text))
+}
+
+func saidAll(c *words.Catalog, texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = c.Say(text)
+	}
+	return strings.Join(all, ", ")
 }
 
 // isWeb reports whether a target is a web address, to which a page can link.

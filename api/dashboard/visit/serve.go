@@ -13,12 +13,16 @@ import (
 	"shunt/api/account"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/api/words"
 )
 
 // New returns a dashboard with the pages of c, which Parse has returned. It starts no goroutine.
 func New(o Options, c Content) *Dashboard {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	d := &Dashboard{Options: o, content: c, views: c.views, keep: newKeep(o.Now), zones: newZones()}
+	if o.Languages == nil {
+		o.Languages = words.New()
+	}
+	d := &Dashboard{Options: o, content: c, views: c.views.with(c, o.Languages), keep: newKeep(o.Now), zones: newZones()}
 	d.routes = compressed(d.router().Handler)
 	return d
 }

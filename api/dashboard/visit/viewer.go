@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/words"
 	"shunt/engine/zone"
 )
 
@@ -16,6 +17,7 @@ const (
 	ToldZone   = "shunt_zone"    // the zone of the browser, which the script tells
 	ChosenZone = "shunt_my_zone" // the zone that the visitor has chosen, which comes first
 	LastSpan   = "shunt_span"    // the span that was chosen last
+	Language   = "shunt_lang"    // the language that the visitor has chosen, which comes before those of the browser
 )
 
 // Remember has the browser remember a value for age; 0: until it is closed, and less than that: no longer. The value
@@ -33,6 +35,11 @@ func (r *Request) Remember(name, value string, age time.Duration) {
 
 // Remembered returns what the browser remembers, "" if it does not.
 func (r *Request) Remembered(name string) string { return string(r.Ctx.Request.Header.Cookie(name)) }
+
+// Language returns the language of the pages for this visitor.
+func (r *Request) Language() *words.Catalog {
+	return r.Languages.For(r.Remembered(Language), string(r.Ctx.Request.Header.Peek(fasthttp.HeaderAcceptLanguage)))
+}
 
 // Zone returns the zone of the visitor's days; nil: it is not known, or figures by the hour cannot be added up to its
 // days.

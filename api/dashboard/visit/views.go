@@ -11,6 +11,7 @@ import (
 // A frame is what the layout shows around a page.
 type frame struct {
 	Title               string
+	Language            string // of the page, for its attribute lang
 	Site                string
 	Mark                template.HTML // of the site: its logo or its name
 	Support             string        // the address to ask at; empty: none
@@ -117,9 +118,11 @@ var large = map[string]bool{
 // Show answers with the page of that name: a file in templates. data is what it shows. It must not
 // be called in a turn, because large pages take one.
 func (r *Request) Show(status int, name, title string, data any) error {
+	language := r.Language()
+	view := r.views.languages[language]
 	f := frame{
 		Title: title, Site: r.Site.Name(), Mark: template.HTML(r.Site.Mark()), Support: r.Site.Brand.SupportURL, Docs: r.Site.Docs,
-		StyleURL: r.views.styleURL, ScriptURL: r.views.scriptURL,
+		StyleURL: r.views.styleURL, ScriptURL: view.scriptURL, Language: language.Tag(),
 		Conditions: r.conditions(), Page: data,
 	}
 	if r.SignedIn() {
@@ -128,7 +131,7 @@ func (r *Request) Show(status int, name, title string, data any) error {
 		f.Notice, f.Zone = r.takeNotice(), r.Remembered(ToldZone)
 	}
 	var b bytes.Buffer
-	draw := func() error { return r.views.pages[name].ExecuteTemplate(&b, "layout.html", f) }
+	draw := func() error { return view.pages()[name].ExecuteTemplate(&b, "layout.html", f) }
 	var err error
 	if large[name] {
 		err = r.Calls.InTurn(r.Caller, draw)

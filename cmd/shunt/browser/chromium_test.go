@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"shunt/api/words"
 	"shunt/engine/expect"
 )
 
@@ -96,8 +97,9 @@ type tab struct {
 	t      testing.TB
 	ctx    context.Context
 	base   string
-	script bool // pages may run scripts
-	keys   bool // only the keyboard is used
+	script bool           // pages may run scripts
+	keys   bool           // only the keyboard is used
+	words  *words.Catalog // of the language of the pages, into which the names of things are translated; nil: English
 	watch  *watcher
 
 	clicks, strokes int // of the mouse and the keys so far: see tasks_test.go

@@ -38,7 +38,7 @@ func TestALinkThatDecidesIsTypedAndFollowed(t *testing.T) {
 		}
 
 		b.visit("/_/link/decides", http.StatusOK)
-		b.seesLines("What chats show", "visitors must type it", "query.to=app", "device=ios", "70 of 100", "30 of 100")
+		b.seesLines("What chats show", "visitors must type it", "query.to=app", "device=ios", "weight 70 of 100", "weight 30 of 100")
 		type figures struct {
 			Hits    int
 			Targets []struct{ URL string }

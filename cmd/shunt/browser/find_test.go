@@ -42,6 +42,7 @@ func field(name string) thing {
 // all returns the elements of the page that are e.
 func (b *tab) all(e thing) (found []cdp.BackendNodeID) {
 	b.t.Helper()
+	e.name = b.words.Say(e.name)
 	// Another page may replace the document meanwhile; then there is nothing yet.
 	document := quietly(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "document"}).Result
 	if document == nil {
@@ -188,6 +189,7 @@ func (b *tab) typesInto(node cdp.BackendNodeID) bool {
 // set gives a field its value, and tells the page.
 func (b *tab) set(node cdp.BackendNodeID, text string) {
 	b.t.Helper()
+	text = b.words.Say(text)
 	if b.strokes += len(text); !b.keys {
 		b.clicks += 2 // it opens, and a value is chosen
 	}

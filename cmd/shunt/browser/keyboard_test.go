@@ -112,6 +112,7 @@ func (s stop) is(e thing) bool {
 // tabTo presses Tab until e has the focus, and checks each stop on the way.
 func (b *tab) tabTo(e thing) {
 	b.t.Helper()
+	e.name = b.words.Say(e.name)
 	if b.focus().is(e) {
 		return // the page put it there
 	}

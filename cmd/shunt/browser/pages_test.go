@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"net/http"
 	"os"
 	"strings"
@@ -202,6 +203,29 @@ func TestEveryPage(t *testing.T) {
 				b.colours(look.colours)
 				b.wantAccessible(look)
 			}
+		})
+	}
+}
+
+// Words of another language are longer. Pages that are reached by what they say in English are left out.
+func TestEveryPageInGerman(t *testing.T) {
+	d := startDemo(t)
+	for i, r := range pages {
+		if r.as == stranger || r.then != nil || short() && i%4 != 0 {
+			continue
+		}
+		t.Run(r.name, func(t *testing.T) {
+			b := openTab(t, d.base)
+			b.enter(d.sessions[r.as])
+			b.speak("de")
+			b.visit(r.path, cmp.Or(r.status, http.StatusOK))
+			expect.Equal(t, eval[string](b, "document.documentElement.lang"), "de", "the language")
+			b.wantLight()
+			for _, width := range []int64{360, 768, 1440} {
+				b.resize(width)
+				b.wantNoSideways(width)
+			}
+			b.wantAccessible(looks(i)[0])
 		})
 	}
 }

@@ -167,6 +167,7 @@ func (b *tab) content() string {
 // sees waits until the page shows a text.
 func (b *tab) sees(text string) {
 	b.t.Helper()
+	text = b.words.Say(text)
 	b.until("it says "+text, func() bool { return strings.Contains(b.text(), text) })
 }
 

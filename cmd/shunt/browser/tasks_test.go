@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/network"
+
+	"shunt/api/dashboard/visit"
+	"shunt/api/words"
 	"shunt/engine/expect"
 )
 
@@ -26,6 +30,9 @@ var dailyTasks = []struct {
 	{"change a target", (*desk).changeTarget},
 	{"see the sources of last month", (*desk).seeSources},
 	{"compare two links", (*desk).compareTwo},
+	{"take a QR code to the printer", (*desk).printQR},
+	{"disable a link", (*desk).disable},
+	{"revoke a token that leaked", (*desk).revokeLeaked},
 	{"make 200 links with aliases", (*desk).make200},
 	{"take figures to a spreadsheet", (*desk).takeFigures},
 	{"undo a deletion", (*desk).undoDeletion},
@@ -34,7 +41,7 @@ var dailyTasks = []struct {
 // TestDailyTasksTakeFewClicks does each task by mouse, without script, and by keyboard alone, and counts.
 func TestDailyTasksTakeFewClicks(t *testing.T) {
 	needBrowser(t)
-	for _, hand := range []string{"mouse", "no script", "keyboard"} {
+	for _, hand := range []string{"mouse", "no script", "keyboard", "German"} {
 		if short() && hand == "no script" {
 			continue
 		}
@@ -45,6 +52,9 @@ func TestDailyTasksTakeFewClicks(t *testing.T) {
 			}
 			d := openDesk(t, localhost, open)
 			d.keys = hand == "keyboard"
+			if hand == "German" {
+				d.speak("de")
+			}
 			d.fillWeeks()
 			for _, task := range dailyTasks {
 				d.visit("/_/", http.StatusOK)
@@ -55,6 +65,13 @@ func TestDailyTasksTakeFewClicks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// speak has the pages in a language.
+func (b *tab) speak(language string) {
+	b.t.Helper()
+	b.words = words.New().For(language, "")
+	call(b, network.SetCookie, network.SetCookieParams{URL: b.base + "/_/", Name: visit.Language, Value: language, Path: "/_"})
 }
 
 // fillWeeks makes links of several weeks, and hits on two of them.
@@ -71,6 +88,7 @@ func (d *desk) fillWeeks() {
 	request.Header.Set("Authorization", "Bearer "+d.token)
 	response, text := d.send(request)
 	expect.MustThat(d.t, response.StatusCode == http.StatusOK, "got %d: %s", response.StatusCode, text)
+	d.run("", "token", "add", "--name", "leaked", "--user", emails[admin])
 	for code, hits := range map[string]int{"day8": 5, "day9": 3} {
 		d.hit(code, hits, demoVisitors[0])
 	}
@@ -124,6 +142,32 @@ func (d *desk) undoDeletion() {
 	d.sees("The link day9 is back, with its hits.")
 }
 
+func (d *desk) printQR() {
+	folder := d.downloads()
+	d.follow(link("Links"))
+	d.click(button("More for day3"))
+	d.follow(link("QR code"))
+	d.fill(field("Side in mm"), "25")
+	d.follow(button("Show"))
+	d.click(link("PDF"))
+	text := d.downloaded(folder, "*.pdf")
+	expect.Contains(d.t, text, "/MediaBox[0 0 70.8", "a side of 25 mm, in points")
+}
+
+func (d *desk) disable() {
+	d.follow(link("Links"))
+	d.click(button("More for day2"))
+	d.follow(button("Disable"))
+	d.sees("The link is disabled: it does not redirect any more.")
+}
+
+func (d *desk) revokeLeaked() {
+	d.follow(link("Tokens"))
+	d.follow(link("Revoke leaked"))
+	d.follow(button("Revoke the token"))
+	d.sees("The token “leaked” is revoked. It no longer works.")
+}
+
 func (d *desk) seeSources() {
 	d.follow(link("Last month"))
 	d.find(heading("Referrers"))
@@ -136,7 +180,8 @@ func (d *desk) compareTwo() {
 	d.click(field("Select day9"))
 	chosen := "With links"
 	if d.script { // it counts them
-		chosen = "2 links selected"
+		chosen = d.words.Say("{0} selected")
+		chosen = strings.Replace(chosen, "{0}", "2 "+d.words.Say("links"), 1)
 	}
 	d.fill(field(chosen), "Compare figures")
 	d.follow(button("Apply to selected"))
@@ -157,20 +202,26 @@ func (d *desk) make200() {
 	d.follow(link("Import many"))
 	d.choose("file", writeFile(d.t, "many.csv", []byte(sheet.String())))
 	d.follow(button("Create the links"))
-	d.sees("200 links are ready")
+	d.sees("200 " + d.words.Say("links are ready"))
 }
 
 func (d *desk) takeFigures() {
 	folder := d.downloads()
 	d.follow(link("Last month"))
 	d.click(link("CSV"))
+	expect.Contains(d.t, d.downloaded(folder, "*.csv"), "hits", "the file")
+}
+
+// downloaded waits until one file of a pattern is in the folder, and returns it.
+func (d *desk) downloaded(folder, pattern string) string {
+	d.t.Helper()
 	var text []byte
 	d.until("the file is there", func() bool {
-		files, _ := filepath.Glob(filepath.Join(folder, "*.csv"))
+		files, _ := filepath.Glob(filepath.Join(folder, pattern))
 		if len(files) == 1 {
 			text, _ = os.ReadFile(files[0])
 		}
 		return len(text) > 0
 	})
-	expect.Contains(d.t, string(text), "hits", "the file")
+	return string(text)
 }

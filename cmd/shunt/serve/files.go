@@ -29,6 +29,14 @@ func (s *server) countryFigures() func() admin.CountryFile {
 	return func() admin.CountryFile { return admin.CountryFile(s.countries.State()) }
 }
 
+// readTexts reads the files of --language-file. Pages without one are in English or German, so a bad file is a warning.
+func (s *server) readTexts() {
+	var err error
+	if s.languages, err = readLanguages(s.cfg.languageFiles); err != nil {
+		s.say.Log.Warn("a language of the pages is missing; its file is read once, at start", slog.Any("cause", err))
+	}
+}
+
 // readBrand reads the file of --brand-logo. Pages without a logo have a name, so a bad file is a warning.
 func (s *server) readBrand() {
 	var err error

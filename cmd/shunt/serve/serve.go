@@ -46,8 +46,8 @@ block list, --log-level and --trusted-proxy change at once, or, if anything is w
 log line names the settings that need a restart. The access log is opened again, for logrotate, and the
 file of --geoip is read again.
 
-What redirects do not need may be missing: a file of --geoip or --brand-logo that cannot be read is a
-warning. Certificates and the block list must be there at the start. If their files, or that of --geoip,
+What redirects do not need may be missing: a file of --geoip, --language-file or --brand-logo that
+cannot be read is a warning. Certificates and the block list must be there at the start. If their files, or that of --geoip,
 go bad while the server runs, what they said last stays in force.
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
@@ -145,6 +145,7 @@ func (s *server) start(ctx context.Context) error {
 	s.parts.Run("watchdog", func(ctx context.Context) error { return s.manager.Watch(ctx, s.alive) })
 	s.readCountries()
 	s.readBrand()
+	s.readTexts()
 	if err := s.chooseCertificates(); err != nil {
 		return err
 	}
@@ -282,7 +283,7 @@ func (s *server) serveAPI(baseURL string) error {
 	if s.cfg.fetchTitles {
 		o.Fetch = fetch.New(fetch.Options{})
 	}
-	o.Brand, o.NoDashboard, o.Doors = s.brand, s.cfg.noDashboard, s.cfg.doors
+	o.Brand, o.NoDashboard, o.Doors, o.Languages = s.brand, s.cfg.noDashboard, s.cfg.doors, s.languages
 	o.Listens, o.AdminHosts = s.listens(), s.cfg.adminHosts
 	o.AllowHTTP, o.Pprof, o.CORSOrigins = s.cfg.allowHTTP, s.cfg.pprof, s.cfg.corsOrigins
 	s.keeper = s.newKeeper()

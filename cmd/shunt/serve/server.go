@@ -12,6 +12,7 @@ import (
 	"shunt/api/brand"
 	"shunt/api/visitor"
 	"shunt/api/wire"
+	"shunt/api/words"
 	"shunt/cmd/shunt/activation"
 	"shunt/cmd/shunt/console"
 	"shunt/cmd/shunt/core"
@@ -36,10 +37,11 @@ type server struct {
 
 	countries            *visitor.CountryFile // nil without --geoip
 	brand                brand.Brand
-	certs                *orders.Source  // nil: no HTTPS
-	orderer              *orders.Orderer // nil: this server asks no authority
-	blocks               *blocklist.File // nil without --block-list
-	access               *accesslog.Log  // nil without --access-log
+	languages            *words.Languages // of the pages under /_/
+	certs                *orders.Source   // nil: no HTTPS
+	orderer              *orders.Orderer  // nil: this server asks no authority
+	blocks               *blocklist.File  // nil without --block-list
+	access               *accesslog.Log   // nil without --access-log
 	public, admin, local net.Listener
 	redirects            net.Listener // to HTTPS; nil: none
 	memory               *memory.Limit

@@ -38,6 +38,7 @@ type serveConfig struct {
 	noDashboard    bool
 	fetchTitles    bool
 	doors          []string
+	languageFiles  []string
 	front          string
 	countryHeader  string
 	hostHeader     string
@@ -92,6 +93,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	settings.BoolVar(fs, &cfg.noDashboard, "no-dashboard", "serve no dashboard: under /_/ only the reference of the API and the logo")
 	settings.BoolVar(fs, &cfg.fetchTitles, "fetch-titles",
 		"let users have the server ask for the titles and icons of targets, on the public internet only (default: it asks nobody)")
+	addLanguages(fs, &cfg.languageFiles)
 	fs.StringSliceVar(&cfg.doors, "doors", nil,
 		"`NAMES` of other link shorteners whose clients this server answers as their own would, at the base URL, with its tokens as their API keys; "+
 			"some of "+strings.Join(doors.Names(), ", ")+", with commas (default: none)")
