@@ -222,7 +222,7 @@ var rooms = map[string]room{
 	"api/password": {knows: []string{"api/internal/seams", "api/turnstile"}, users: []string{"api", "api/account", "api/ops", "api/public"}, never: noHTTP},
 	"api/problem":  {knows: []string{"api/account", "api/domain", "api/folder", "api/jsontext", "api/shed", "api/turnstile", "engine"}, never: noHTTP},
 	"api/public": {
-		knows: []string{"api/account", "api/auth", "api/brand", "api/card", "api/docs", "api/domain", "api/exchange", "api/jsonbody", "api/limit", "api/lock", "api/page", "api/password", "api/preview", "api/problem", "api/qrorder", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1", "engine", "engine/extras"},
+		knows: []string{"api/account", "api/auth", "api/brand", "api/card", "api/docs", "api/domain", "api/exchange", "api/jsonbody", "api/limit", "api/lock", "api/page", "api/password", "api/preview", "api/problem", "api/qrorder", "api/redirect", "api/turnstile", "api/urlpath", "api/wire/http1", "api/words", "engine", "engine/extras"},
 		users: []string{"api", "cmd/shunt/orders", "cmd/shunt/serve"},
 	},
 	"api/picture":         {knows: nobody, never: noHTTP},
@@ -294,7 +294,7 @@ var rooms = map[string]room{
 		users: commands,
 	},
 	"cmd/shunt/serve": {
-		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/fetch", "api/folder", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
+		knows: []string{"api", "api/accesslog", "api/account", "api/admin", "api/auth", "api/blocklist", "api/brand", "api/certificate", "api/domain", "api/domains", "api/doors", "api/fetch", "api/folder", "api/limit", "api/public", "api/rate", "api/visitor", "api/wire", "api/words", "cmd/shunt/activation", "cmd/shunt/certs", "cmd/shunt/console", "cmd/shunt/core", "cmd/shunt/edge", "cmd/shunt/memory", "cmd/shunt/notify", "cmd/shunt/offsite", "cmd/shunt/orders", "cmd/shunt/settings", "cmd/shunt/socket", "cmd/shunt/usage", "cmd/shunt/version", "engine", "engine/zone", "storage"},
 		users: []string{"cmd/shunt", "cmd/shunt/cluster"},
 	},
 	"cmd/shunt/shlink":   {knows: []string{"cmd/shunt/console"}, users: []string{"cmd/shunt/links"}, never: []string{cobra}},

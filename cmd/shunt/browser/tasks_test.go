@@ -33,6 +33,8 @@ var dailyTasks = []struct {
 	{"take a QR code to the printer", (*desk).printQR},
 	{"disable a link", (*desk).disable},
 	{"revoke a token that leaked", (*desk).revokeLeaked},
+	{"make a folder that a colleague reads", (*desk).makeFolder},
+	{"give a colleague read access to a link", (*desk).share},
 	{"make 200 links with aliases", (*desk).make200},
 	{"take figures to a spreadsheet", (*desk).takeFigures},
 	{"undo a deletion", (*desk).undoDeletion},
@@ -89,6 +91,7 @@ func (d *desk) fillWeeks() {
 	response, text := d.send(request)
 	expect.MustThat(d.t, response.StatusCode == http.StatusOK, "got %d: %s", response.StatusCode, text)
 	d.run("", "token", "add", "--name", "leaked", "--user", emails[admin])
+	d.addUser(d.token, emails[member], "member")
 	for code, hits := range map[string]int{"day8": 5, "day9": 3} {
 		d.hit(code, hits, demoVisitors[0])
 	}
@@ -152,6 +155,23 @@ func (d *desk) printQR() {
 	d.click(link("PDF"))
 	text := d.downloaded(folder, "*.pdf")
 	expect.Contains(d.t, text, "/MediaBox[0 0 70.8", "a side of 25 mm, in points")
+}
+
+func (d *desk) makeFolder() {
+	d.follow(link("Folders"))
+	d.fill(field("Name"), "Fair")
+	d.fill(field("Who may read"), emails[member])
+	d.follow(button("Make the folder"))
+	d.sees("The folder “Fair” is made. Links are put there on the pages that create and edit them.")
+}
+
+func (d *desk) share() {
+	d.follow(link("Links"))
+	d.click(button("More for day1"))
+	d.follow(link("Edit"))
+	d.fill(field("Folder"), "Fair")
+	d.follow(button("Save"))
+	d.sees("The link is saved.")
 }
 
 func (d *desk) disable() {

@@ -47,8 +47,8 @@ log line names the settings that need a restart. The access log is opened again,
 file of --geoip is read again.
 
 What redirects do not need may be missing: a file of --geoip, --language-file or --brand-logo that
-cannot be read is a warning. Certificates and the block list must be there at the start. If their files, or that of --geoip,
-go bad while the server runs, what they said last stays in force.
+cannot be read is a warning. Certificates and the block list must be there at the start. If their
+files, or that of --geoip, go bad while the server runs, what they said last stays in force.
 
 Under systemd, the server takes the sockets that a socket unit names public, http and admin
 (FileDescriptorName=) instead of --listen, --http-redirect-listen and --admin-listen, so that clients
