@@ -28,7 +28,7 @@ func newSharing(t *testing.T) *sharing {
 		st.users[name] = st.person(name+"@example.com", account.RoleMember)
 		st.tokens[name] = st.issue(account.CallerOf(st.users[name]), everyMemberScope...)
 	}
-	r := st.as1("ann", "POST", "/folders", `{"name":"Spring","members":[{"email":"RED@example.com","may":"read"},{"user":4,"may":"edit"}]}`)
+	r := st.as1("ann", "POST", "/folders", `{"name":"Spring","members":[{"email":"RED@example.com","may":"read"},{"email":"ed@example.com","may":"edit"}]}`)
 	r.need(t, "a folder", 201)
 	var made struct {
 		ID uint32
@@ -194,7 +194,7 @@ func TestALinkGoesOnlyIntoAFolderOfItsEditor(t *testing.T) {
 	r := st.as1("ann", "GET", "/links/x", "")
 	st.as1("ann", "PATCH", "/links/x", r.body).expect(t, "as it was read", 200)
 	// A member sends the link of somebody else as it was read.
-	st.call("PATCH", fmt.Sprintf("/folders/%d", st.folder), `{"members":[{"user":4,"may":"edit"}]}`).need(t, "", 200)
+	st.call("PATCH", fmt.Sprintf("/folders/%d", st.folder), `{"members":[{"email":"ed@example.com","may":"edit"}]}`).need(t, "", 200)
 	r = st.as1("ed", "GET", "/links/x", "")
 	st.as1("ed", "PATCH", "/links/x", r.body).expect(t, "as a member has read it", 200)
 	st.as1("ed", "PATCH", "/links/x", `{"owner":4}`).expect(t, "a member who wants it", 200)
@@ -209,10 +209,11 @@ func TestFoldersRefuseWhatTheyCannotKeep(t *testing.T) {
 		`{"name":"` + strings.Repeat("x", 101) + `"}`: "name too_long", `{"name":"spring"}`: "name taken", `{"name":"n","more":1}`: "more unknown", `{"name":"n","name":"m"}`: "name duplicate",
 		`{"name":"n","owner":3}`: "owner unknown", `{"name":"n","members":{}}`: "members type", `{"name":"n","members":[7]}`: "members[0] type", `{"name":"n","members":[{}]}`: "members[0].user required",
 		`{"name":"n","members":[{"user":3}]}`: "members[0].may required", `{"name":"n","members":[{"user":3,"may":"manage"}]}`: "members[0].may range",
+		`{"name":"n","members":[{"user":3,"may":"read"}]}`:  "members[0] unknown", // whose address ann would learn
 		`{"name":"n","members":[{"user":99,"may":"read"}]}`: "members[0] unknown", `{"name":"n","members":[{"user":0,"may":"read"}]}`: "members[0].user unknown", `{"name":"n","members":[{"user":-1,"may":"read"}]}`: "members[0].user unknown",
 		`{"name":"n","members":[{"email":"nobody@example.com","may":"read"}]}`: "members[0] unknown", `{"name":"n","members":[{"email":"red@example.com","user":4,"may":"read"}]}`: "members[0] unknown",
-		`{"name":"n","members":[{"user":3,"may":"read"},{"email":"red@example.com","may":"edit"}]}`:               "members duplicate",
-		`{"name":"n","members":[` + strings.Repeat(`{"user":3,"may":"read"},`, 100) + `{"user":3,"may":"read"}]}`: "members too_many",
+		`{"name":"n","members":[{"email":"RED@example.com","may":"read"},{"email":"red@example.com","may":"edit"}]}`:                                "members duplicate",
+		`{"name":"n","members":[` + strings.Repeat(`{"email":"red@example.com","may":"read"},`, 100) + `{"email":"red@example.com","may":"read"}]}`: "members too_many",
 	} {
 		r := st.as1("ann", "POST", "/folders", body)
 		r.expect(t, body, problemOf("invalid"))
@@ -253,4 +254,35 @@ func TestAMemberWhoIsLimitedToDomainsSeesTheirLinks(t *testing.T) {
 	}
 	expect.Equal(t, st.as1("ed", "PATCH", "/links/x?domain=127.0.0.1", `{"title":"t"}`).status, 403)
 	expect.Equal(t, st.as1("ed", "GET", "/links?folder=1&domain=127.0.0.1", "").status, 403)
+}
+
+// TestAnEditorSharesNothingFurther has a member who may edit try to keep the link, and to pass it on.
+func TestAnEditorSharesNothingFurther(t *testing.T) {
+	st := newSharing(t)
+	st.as1("ed", "POST", "/folders", `{"name":"mine","members":[{"email":"sam@example.com","may":"edit"}]}`).need(t, "a folder of ed", 201)
+	for name, r := range map[string]reply{
+		"one link":       st.as1("ed", "PATCH", "/links/x", fmt.Sprintf(`{"folder":%d}`, st.folder+1)),
+		"one, and title": st.as1("ed", "PATCH", "/links/x", fmt.Sprintf(`{"title":"t","folder":%d}`, st.folder+1)),
+	} {
+		r.expect(t, name, problemOf("invalid"))
+		expect.Contains(t, r.body, `"field":"folder"`)
+	}
+	st.as1("sam", "GET", "/links/x", "").expect(t, "a member of the other folder", problemOf("not_found"))
+	st.as1("ed", "PATCH", "/links/x", fmt.Sprintf(`{"folder":%d,"title":"as it is"}`, st.folder)).expect(t, "the folder that it is in", 200)
+	st.as1("ed", "PATCH", "/links/x", `{"folder":null}`).expect(t, "out of the folder", 200)
+	st.as1("ed", "GET", "/links/x", "").expect(t, "then it is the owner's alone", problemOf("not_found"))
+	st.as1("ann", "PATCH", "/links/x", fmt.Sprintf(`{"folder":%d}`, st.folder)).expect(t, "the owner puts it back", 200)
+	in := fmt.Sprintf("/folders/%d", st.folder)
+	st.as1("ann", "PATCH", in, `{"members":[{"user":5,"may":"read"}]}`).expect(t, "a number, whose address ann would learn", problemOf("invalid"))
+	st.as1("ann", "PATCH", in, `{"members":[{"user":4,"may":"read"}]}`).expect(t, "that of a member", 200)
+	st.call("PATCH", in, `{"members":[{"user":5,"may":"read"}]}`).expect(t, "an admin names anybody", 200)
+	st.as1("ann", "GET", fmt.Sprintf("/links?state=deleted&folder=%d", st.folder), "").expect(t, "the trash of a folder", problemOf("invalid"))
+	st.addDomain(domain.Domain{Host: "b.test"})
+	made := st.as1("ann", "POST", "/tokens", `{"name":"limited","scopes":["links:read","links:write"],"domains":["b.test"]}`)
+	made.need(t, "a token of one domain", 201)
+	var issued struct{ Token string }
+	expect.OK(t, json.Unmarshal([]byte(made.body), &issued))
+	limited := st.secret(issued.Token)
+	st.callAs(limited, "PATCH", in, `{"members":[]}`).expect(t, "a token that may use some domains", problemOf("forbidden"))
+	st.callAs(limited, "DELETE", in, "").expect(t, "its deletion", problemOf("forbidden"))
 }

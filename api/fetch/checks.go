@@ -15,10 +15,11 @@ import (
 
 // Limits of checks. One asks for a target a second, so the longest takes some three hours.
 const (
-	maxChecks    = 8      // that run at once
-	maxKept      = 256    // users whose last check is kept
-	maxChecked   = 10_000 // links of a check
-	maxDead      = 1_000  // of a check
+	maxChecks    = 8       // that run at once
+	maxKept      = 256     // users whose last check is kept
+	maxChecked   = 10_000  // links of a check
+	maxDead      = 1_000   // of a check
+	maxDeadBytes = 1 << 20 // of a check, of targets and addresses
 	checkedAPage = 50
 	betweenLinks = time.Second
 )
@@ -73,6 +74,7 @@ type Checks struct {
 // A check is one that runs, or has.
 type check struct {
 	found  Check // guarded by Checks.mu
+	bytes  int   // of the texts in it
 	query  ops.ListQuery
 	caller account.Caller
 	cancel context.CancelFunc
@@ -103,7 +105,7 @@ func (c *Checks) Start(caller account.Caller, p ops.Parameters) (Check, error) {
 		return Check{}, errOff
 	}
 	q.Limit, q.Cursor, q.Unique, q.Total = checkedAPage, "", false, false
-	if err := c.links.Recheck(caller, q.Whose, account.LinksWrite)(); err != nil {
+	if err := c.links.RecheckList(caller, &q, account.LinksWrite)(); err != nil {
 		return Check{}, err
 	}
 	if err := c.begin(&check{query: q, caller: caller}); err != nil {
@@ -155,7 +157,7 @@ func (c *Checks) Read(caller account.Caller) Check {
 	c.mu.Lock()
 	x := c.of[caller.User.ID]
 	c.mu.Unlock()
-	if x == nil || x.query.Whose.Every && !x.caller.Domains.In(caller.Domains) || c.links.Recheck(caller, x.query.Whose, account.LinksRead)() != nil {
+	if x == nil || x.query.Whose.Every && !x.caller.Domains.In(caller.Domains) || c.links.RecheckList(caller, &x.query, account.LinksRead)() != nil {
 		return none
 	}
 	c.mu.Lock()
@@ -215,7 +217,7 @@ func (c *Checks) run(ctx context.Context, x *check) {
 
 // walk asks for the targets of all links, page by page, so that no view of the store is kept for hours.
 func (c *Checks) walk(ctx context.Context, x *check) error {
-	may := c.links.Recheck(x.caller, x.query.Whose, account.LinksWrite)
+	may := c.links.RecheckList(x.caller, &x.query, account.LinksWrite)
 	for q, n := x.query, 0; ; {
 		links, next, err := c.page(x.caller, q)
 		if err != nil {
@@ -281,10 +283,11 @@ func (c *Checks) look(ctx context.Context, x *check, l Dead) {
 		case err == nil:
 		case errors.Is(err, errUnasked):
 			found.Unasked++
-		case len(found.Dead) == maxDead:
+		case len(found.Dead) == maxDead, x.bytes+len(l.URL)+len(l.ShortURL) > maxDeadBytes:
 			found.More = true
 		default:
 			l.Reason = err.Error()
+			x.bytes += len(l.URL) + len(l.ShortURL)
 			found.Dead = append(found.Dead, l)
 		}
 	})

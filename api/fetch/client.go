@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
@@ -49,7 +50,7 @@ var (
 // New returns a client.
 func New(o Options) *Client {
 	if o.Public == nil {
-		o.Public = engine.PublicAddr
+		o.Public = foreign
 	}
 	if o.Patience == 0 {
 		o.Patience = patience
@@ -62,6 +63,16 @@ func New(o Options) *Client {
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// foreign reports whether an address is public and none of this machine's: a connection to one of those passes no
+// firewall, and may reach what is closed from outside.
+func foreign(addr netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return err == nil && engine.PublicAddr(addr) && !slices.ContainsFunc(own, func(a net.Addr) bool {
+		of, err := netip.ParsePrefix(a.String())
+		return err == nil && of.Addr().Unmap() == addr.Unmap()
+	})
 }
 
 // guard returns the hook of a dialer that lets connections through to public addresses only. address is that of the

@@ -16,10 +16,10 @@ var errUnasked = errors.New("cannot be asked from here")
 // password is not dead. It asks with HEAD, and with GET if that does not end well, because many servers do not know
 // HEAD. errUnasked: nobody was asked.
 func (c *Client) answers(ctx context.Context, address string, may func(address string) (string, error)) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.patience)
-	defer cancel()
 	for _, method := range []string{http.MethodHead, http.MethodGet} {
-		if err = c.answersTo(ctx, method, address, may); err == nil || errors.Is(err, errUnasked) {
+		one, cancel := context.WithTimeout(ctx, c.patience/2) // some never answer HEAD
+		err = c.answersTo(one, method, address, may)
+		if cancel(); err == nil || errors.Is(err, errUnasked) {
 			return err
 		}
 	}

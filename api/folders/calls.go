@@ -190,11 +190,17 @@ func (c *Calls) read(body jsonbody.Body) (a asked, sent []string, err error) {
 	return a, sent, nil
 }
 
-// put makes the members of f those that were asked for, who must be users.
-func (c *Calls) put(f *folder.Folder, members []askedMember) error {
+// put makes the members of f those that were asked for, who must be users. Only admins, who see all addresses, may name
+// somebody new by a number alone: others would learn the address of each number.
+func (c *Calls) put(caller account.Caller, f *folder.Folder, members []askedMember) error {
+	before := f.Members
 	f.Members = nil
 	for i, m := range members {
 		u, err := c.userOf(&m)
+		known := slices.ContainsFunc(before, func(b folder.Member) bool { return b.User == m.user })
+		if err == nil && m.email == "" && !known && !caller.Has(account.Admin) {
+			err = account.ErrNoUser
+		}
 		if errors.Is(err, account.ErrNoUser) {
 			return jsonbody.FieldError("members["+strconv.Itoa(i)+"]", "unknown", "is nobody who has an account here")
 		}
@@ -236,7 +242,7 @@ func (c *Calls) Add(caller account.Caller, body jsonbody.Body) (o Object, err er
 		return o, errNoFolders
 	}
 	f := folder.Folder{Name: a.name, Owner: caller.User.ID}
-	if err := c.put(&f, a.members); err != nil {
+	if err := c.put(caller, &f, a.members); err != nil {
 		return o, err
 	}
 	made, err := c.Folders.Add(caller, f)
@@ -249,10 +255,15 @@ func (c *Calls) Add(caller account.Caller, body jsonbody.Body) (o Object, err er
 // managed returns a folder that the caller manages. Other members know that it is there, and are told so.
 func (c *Calls) managed(caller account.Caller, n uint32) (*folder.Folder, error) {
 	f, err := c.Ops.FolderFor(caller, n)
-	if err == nil && c.rightOf(caller, f) != manage {
-		err = problem.New(problem.Forbidden, "only the owner of a folder and admins change it")
+	switch {
+	case err != nil:
+		return nil, err
+	case c.rightOf(caller, f) != manage:
+		return nil, problem.New(problem.Forbidden, "only the owner of a folder and admins change it")
+	case !caller.User.Domains.In(caller.Domains):
+		return nil, problem.New(problem.Forbidden, "a folder may have links of all domains, and this token may use some only")
 	}
-	return f, err
+	return f, nil
 }
 
 // Edit applies body, a JSON merge patch (RFC 7396), to a folder. Members are replaced as a whole.
@@ -291,7 +302,7 @@ func (c *Calls) change(caller account.Caller, f *folder.Folder, a *asked, sent [
 		f.Owner = a.owner
 	}
 	if slices.Contains(sent, "members") {
-		return c.put(f, a.members)
+		return c.put(caller, f, a.members)
 	}
 	return nil
 }
@@ -301,12 +312,18 @@ func (c *Calls) Remove(caller account.Caller, n uint32) error {
 	if _, err := c.managed(caller, n); err != nil {
 		return err
 	}
-	return c.Folders.Remove(caller, n, func(f *folder.Folder) error {
-		links, err := c.Ops.CountInFolder(caller, n)
-		if err == nil && links > 0 {
-			err = inUse(links)
-		}
+	links, err := c.Ops.CountInFolder(caller, n)
+	switch {
+	case err != nil:
 		return err
+	case links > 0:
+		return inUse(links)
+	}
+	return c.Folders.Remove(caller, n, func(*folder.Folder) error { // others wait meanwhile
+		if empty, err := c.Ops.IsFolderEmpty(n); err != nil || empty {
+			return err
+		}
+		return inUse(1)
 	})
 }
 

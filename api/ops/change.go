@@ -92,7 +92,7 @@ func (c *Calls) Update(
 	if err != nil {
 		return Link{}, err
 	}
-	p.mayPut = func(n uint32) bool { return c.mayPut(caller.User.ID, caller.Scopes, n) }
+	p.mayPut = c.mover(caller)
 	g := c.guardOfMember(caller, w)
 	if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
 		return Link{}, err
@@ -269,7 +269,7 @@ type patch struct {
 	fields []string
 	draft  engine.Draft
 	card   card.Patch
-	mayPut func(folder uint32) bool // the caller may put links there
+	mayPut func(rec *engine.Record, folder uint32) bool // the caller may put the link there
 }
 
 // parsePatch reads a patch. It leaves out the fields that link has already; nil: it reads all.
@@ -322,7 +322,7 @@ func changing(members []jsonbody.Member, link *Link, a *askedLink) []jsonbody.Me
 // apply applies p to a link's record.
 func (p *patch) apply(rec *engine.Record) error {
 	before := rec.Cold.Card
-	if n := p.draft.Folder; n != 0 && n != rec.Cold.Folder && !p.mayPut(n) {
+	if n := p.draft.Folder; n != 0 && n != rec.Cold.Folder && !p.mayPut(rec, n) {
 		return engine.InvalidError{errUnknownFolder}
 	}
 	for _, name := range p.fields {

@@ -214,7 +214,7 @@ func (q *ListQuery) checkTrash() error {
 		sent bool
 	}{
 		{"q", q.Q != ""}, {"tag", q.Tag != ""}, {"created_from", !q.From.IsZero()}, {"created_to", !q.To.IsZero()}, {"never_hit", q.NeverHit},
-		{"sort", q.Order != ""}, {"order", q.Ascending}, {"total", q.Total}, {"include", q.Unique},
+		{"folder", q.Folder != 0}, {"sort", q.Order != ""}, {"order", q.Ascending}, {"total", q.Total}, {"include", q.Unique},
 	} {
 		if p.sent {
 			return jsonbody.FieldError(p.name, codeConflict, "does not go with state=deleted")

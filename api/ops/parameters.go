@@ -385,6 +385,15 @@ func (c *Calls) mayPut(user uint32, scopes []account.Scope, n uint32) bool {
 	return f != nil && (f.Right(user) == folder.Edit || slices.Contains(scopes, account.Admin))
 }
 
+// mover returns a function that reports whether the caller may put a link into a folder. Only its owner and admins move
+// it: a member who may edit it would share it with others, and keep it when he is a member no more.
+func (c *Calls) mover(caller account.Caller) func(rec *engine.Record, n uint32) bool {
+	return func(rec *engine.Record, n uint32) bool {
+		mine := engine.UserOf(rec.Hot.Owner) == caller.User.ID || caller.Has(account.Admin)
+		return mine && c.mayPut(caller.User.ID, caller.Scopes, n)
+	}
+}
+
 // isMember reports whether folders count for what the caller asks for: who asks for the links of a user, or of all,
 // gets no others.
 func (c *Calls) isMember(caller account.Caller, w Whose) bool {
@@ -436,6 +445,25 @@ func (c *Calls) mayList(caller account.Caller, q *ListQuery) error {
 	}
 	_, err := c.FolderFor(caller, q.Folder)
 	return err
+}
+
+// RecheckList is Recheck for a list, which may be of a folder.
+func (c *Calls) RecheckList(caller account.Caller, q *ListQuery, scope account.Scope) func() error {
+	recheck := c.Recheck(caller, q.Whose, scope)
+	return func() error {
+		if err := recheck(); err != nil || q.Folder == 0 {
+			return err
+		}
+		return c.mayList(caller, q)
+	}
+}
+
+// IsFolderEmpty reports whether no link is in a folder. It reads one row, so it may be called while others wait.
+func (c *Calls) IsFolderEmpty(n uint32) (bool, error) {
+	asked := engine.LinkQuery{Limit: 1}
+	asked.AnyOwner, asked.Folder = true, n
+	page, err := c.o.Engine.ListLinks(context.Background(), asked)
+	return len(page.Links) == 0, err
 }
 
 // CountInFolder counts the links in a folder, for those who manage it.

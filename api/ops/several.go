@@ -254,7 +254,7 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 			return nil, err
 		}
 	}
-	p.mayPut = func(n uint32) bool { return c.mayPut(caller.User.ID, caller.Scopes, n) }
+	p.mayPut = c.mover(caller)
 	apply := p.apply
 	switch tags := p.draft.Tags; {
 	case s.Tags.Text != nil:

@@ -34,6 +34,12 @@ var (
 	GIF  = Type{"GIF8", gif.DecodeConfig, gif.Decode}
 )
 
+// A JPEG is made of scans, each of which goes through the whole picture: one of few bytes could keep a core busy for
+// minutes. Progressive pictures have about ten.
+const maxScans = 64
+
+var scan = []byte{0xff, 0xda}
+
 // Decode decodes a file of one of types, which its first bytes say, if it has at most maxPixels.
 func Decode(file []byte, maxPixels int, types ...Type) (image.Image, error) {
 	for _, t := range types {
@@ -46,6 +52,9 @@ func Decode(file []byte, maxPixels int, types ...Type) (image.Image, error) {
 			return nil, ErrBroken
 		case c.Width > maxPixels/c.Height:
 			return nil, ErrPixels
+		}
+		if bytes.Count(file, scan) > maxScans {
+			return nil, ErrBroken
 		}
 		p, err := t.decode(bytes.NewReader(file))
 		if err != nil || p.Bounds().Empty() || p.Bounds().Dx() > c.Width || p.Bounds().Dy() > c.Height {

@@ -22,20 +22,20 @@ func Body(link redirect.Peeked, created time.Time) page.Markup {
 	shown, host := shownTarget(link.Target)
 	var b strings.Builder
 	add := func(format string, values ...any) { b.WriteString(string(page.Format(format+"\n", values...))) }
-	add(`<p class="host">%s</p>`, host)
+	add(`<p class="host" translate="no">%s</p>`, host)
 	if link.Capped {
 		add("<p>This link can be used a limited number of times, so only the host of its target is shown.</p>")
 	} else {
-		add(`<p class="address">%s</p>`, shown)
+		add(`<p class="address" translate="no">%s</p>`, shown)
 	}
 	if len(link.Others) > 0 {
-		add("<p>Some visitors are sent elsewhere: to %s.</p>", strings.Join(hostsOf(link.Others), ", "))
+		add(`<p>Some visitors are sent elsewhere: to <bdi translate="no">%s</bdi>.</p>`, strings.Join(hostsOf(link.Others), ", "))
 	}
 	switch readable, doubtful := readableHost(host); {
 	case doubtful:
-		add("<p><strong>Check the name</strong> %s: written out, it has letters that look like other letters.</p>", host)
+		add(`<p><strong>Check the name</strong> <bdi translate="no">%s</bdi>: written out, it has letters that look like other letters.</p>`, host)
 	case readable != "":
-		add("<p>%s is the technical form of <bdi>%s</bdi>.</p>", host, readable)
+		add(`<p><bdi translate="no">%s</bdi> is the technical form of <bdi translate="no">%s</bdi>.</p>`, host, readable)
 	}
 	created = created.UTC()
 	add(`<p class="quiet">This link was created on <time datetime="%s">%s UTC</time>.</p>`, created.Format(time.RFC3339),

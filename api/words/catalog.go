@@ -48,9 +48,12 @@ func Read(file []byte) (*Catalog, error) {
 	for key, text := range texts {
 		has := holesOf(key)
 		for n := range holesOf(text) {
-			if !has[n] {
+			if has[n] == 0 {
 				return nil, fmt.Errorf("has a hole {%s} in %q that %q does not have", n, text, key)
 			}
+		}
+		if len(has) > 0 && strings.Trim(hole.ReplaceAllString(key, ""), " .,:;") == "" {
+			return nil, fmt.Errorf("has the key %q, which fits any text", key)
 		}
 		if strings.ContainsAny(text, "<>") {
 			return nil, fmt.Errorf("has a tag in %q", text)
@@ -103,30 +106,55 @@ func (c *Catalog) of(key string) string {
 	return cmp.Or(c.exact[key], key)
 }
 
+// Bounds of what Say looks at: texts may have in them what strangers wrote.
+const (
+	maxSaid  = 1000 // bytes of a text
+	maxDepth = 3    // texts within texts
+)
+
 // Say returns a finished text in the language of c; as it is if c does not have it.
-func (c *Catalog) Say(text string) string {
-	if c == nil || text == "" {
+func (c *Catalog) Say(text string) string { return c.say(text, 0) }
+
+func (c *Catalog) say(text string, depth int) string {
+	switch {
+	case c == nil || text == "":
 		return text
-	}
-	if c.every != nil {
+	case c.every != nil:
 		return c.every(text)
 	}
 	if said, found := c.exact[text]; found {
 		return said
 	}
+	if len(text) > maxSaid || depth >= maxDepth {
+		return text
+	}
 	for _, p := range c.patterns {
-		if !strings.HasPrefix(text, p.begin) {
+		if !strings.HasPrefix(text, p.begin) || !strings.HasSuffix(text, p.end) {
 			continue
 		}
 		if values := p.expression.FindStringSubmatch(text); values != nil {
-			return c.fill(p.translation, values[1:])
+			return c.fill(p.translation, values[1:], depth+1)
 		}
+	}
+	return c.sayParts(text, depth+1)
+}
+
+// sayParts says the parts of a text that is joined, such as "The state: must be …" or a sentence that is known without
+// its full stop.
+func (c *Catalog) sayParts(text string, depth int) string {
+	if begin, found := strings.CutSuffix(text, "."); found {
+		if said := c.say(begin, depth); said != begin {
+			return said + "."
+		}
+	}
+	if label, rest, found := strings.Cut(text, ": "); found {
+		return c.say(label, depth) + ": " + c.say(rest, depth)
 	}
 	return text
 }
 
 // fill puts values into the holes of a translation.
-func (c *Catalog) fill(translation string, values []string) string {
+func (c *Catalog) fill(translation string, values []string, depth int) string {
 	return hole.ReplaceAllStringFunc(translation, func(h string) string {
 		m := hole.FindStringSubmatch(h)
 		n, _ := strconv.Atoi(m[1])
@@ -134,7 +162,7 @@ func (c *Catalog) fill(translation string, values []string) string {
 			return h
 		}
 		if m[2] == "!" {
-			return c.Say(values[n])
+			return c.say(values[n], depth)
 		}
 		return c.Number(values[n])
 	})

@@ -28,7 +28,9 @@ func (c *Catalog) Fragment(fragment template.HTML) template.HTML {
 		case kept > 0 || kind == html.StartTagToken && isKept(&token):
 			switch kind {
 			case html.StartTagToken:
-				kept++
+				if !slices.Contains(empty, token.Data) {
+					kept++
+				}
 			case html.EndTagToken:
 				kept--
 			}
@@ -42,6 +44,9 @@ func (c *Catalog) Fragment(fragment template.HTML) template.HTML {
 		}
 	}
 }
+
+// empty are elements that have no end tag.
+var empty = []string{"br", "col", "hr", "img", "input", "source", "wbr"}
 
 func isKept(t *html.Token) bool {
 	for _, a := range t.Attr {

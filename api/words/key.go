@@ -24,7 +24,7 @@ var reference = regexp.MustCompile(`&[#\w]+;`)
 
 // A pattern is a key with holes, and how texts are found that fill them.
 type pattern struct {
-	begin       string // the text before the first hole
+	begin, end  string // the text before the first hole, and after the last
 	expression  *regexp.Regexp
 	translation string
 }
@@ -39,14 +39,14 @@ func patternOf(key, translation string) pattern {
 		at = m[1]
 	}
 	b.WriteString(regexp.QuoteMeta(key[at:]) + "$")
-	return pattern{key[:hole.FindStringIndex(key)[0]], regexp.MustCompile("(?s)" + b.String()), translation}
+	return pattern{key[:hole.FindStringIndex(key)[0]], key[at:], regexp.MustCompile("(?s)" + b.String()), translation}
 }
 
-// holesOf returns which holes a text has.
-func holesOf(text string) map[string]bool {
-	holes := make(map[string]bool)
+// holesOf returns how often a text has each hole.
+func holesOf(text string) map[string]int {
+	holes := make(map[string]int)
 	for _, m := range hole.FindAllStringSubmatch(text, -1) {
-		holes[m[1]] = true
+		holes[m[1]]++
 	}
 	return holes
 }

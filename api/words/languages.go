@@ -3,6 +3,7 @@ package words
 import (
 	_ "embed"
 	"fmt"
+	"strings"
 	"sync"
 
 	"golang.org/x/text/language"
@@ -85,8 +86,11 @@ func (l *Languages) For(chosen, accepted string) *Catalog {
 	if accepted == "" {
 		return nil
 	}
-	const longest = 1000 // bytes; browsers send fifty
-	tags, _, err := language.ParseAcceptLanguage(accepted[:min(len(accepted), longest)])
+	const longest = 100 // bytes; browsers send fifty
+	if len(accepted) > longest {
+		accepted = accepted[:max(0, strings.LastIndexByte(accepted[:longest], ','))]
+	}
+	tags, _, err := language.ParseAcceptLanguage(accepted)
 	if err != nil || len(tags) == 0 {
 		return nil
 	}

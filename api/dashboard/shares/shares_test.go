@@ -17,7 +17,7 @@ var addressed = Page{
 // lineOf returns the line of a list with a label, as text with its address; "" if there is none.
 func lineOf(l List, label string) string {
 	for _, item := range strings.Split(string(l.Bars+l.More), "<li")[1:] {
-		item = strings.ReplaceAll(item, "<wbr>", "")
+		item = strings.ReplaceAll(strings.ReplaceAll(item, "<wbr>", ""), ` translate="no"`, "")
 		if strings.Contains(item, "<bdi>"+label+"</bdi>") {
 			return item
 		}
