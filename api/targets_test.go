@@ -361,14 +361,14 @@ func TestSchemesThatTheOperatorLists(t *testing.T) {
 	st.shorten(`{"url":" mailto:ann@example.com?subject=Grüße ","alias":"mail","forward_query":true,"expired_url":"tel:1"}`)
 	expect.Equal(t, st.get("/mail?cc=b").header.Get("Location"), "mailto:ann@example.com?subject=Gr%C3%BC%C3%9Fe&cc=b", "with a query")
 	preview := st.get("/mail+").body
-	expect.Contains(t, preview, `<p class="host">mailto</p>`)
-	expect.Contains(t, preview, `<p class="address">mailto:ann@example.com?subject=Gr%C3%BC%C3%9Fe</p>`)
+	expect.Contains(t, preview, `<p class="host" translate="no">mailto</p>`)
+	expect.Contains(t, preview, `<p class="address" translate="no">mailto:ann@example.com?subject=Gr%C3%BC%C3%9Fe</p>`)
 	expect.Contains(t, st.call("GET", "/links?q=ann@example", "").body, `"code":"mail"`)
 	st.shorten(`{"url":"tel:1","alias":"t","forward_path":true}`)
 	expect.Equal(t, st.get("/t").header.Get("Location"), "tel:1", "a target of one byte")
 	st.get("/t/2").expect(t, "a path that is added to no host", 404)
 	st.shorten(`{"url":"mailto:x@a.example?subject=://bank.example/","alias":"liar"}`)
-	expect.Contains(t, st.get("/liar+").body, `<p class="host">mailto</p>`)
+	expect.Contains(t, st.get("/liar+").body, `<p class="host" translate="no">mailto</p>`)
 	for _, url := range []string{"http://example.com/", "javascript:alert(1)", "market://x"} {
 		st.call("POST", "/shorten", `{"url":"`+url+`"}`).expect(t, url, fieldsOf("url:scheme"), "must begin with one of https, mailto, tel")
 		st.call("PATCH", "/links/mail", `{"expired_url":"`+url+`"}`).expect(t, url, fieldsOf("expired_url:scheme"))

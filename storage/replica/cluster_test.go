@@ -42,6 +42,8 @@ func (m *member) Learn(l *engine.Learned) error { return m.engine.Learn(l) }
 
 func (m *member) DomainsChanged() error { return nil }
 
+func (m *member) FoldersChanged() {}
+
 func (m *member) AccountsChanged() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

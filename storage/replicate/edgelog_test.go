@@ -73,6 +73,8 @@ func (e *writerEdge) Learn(l *engine.Learned) error {
 // AccountsChanged implements Learner.
 func (e *writerEdge) AccountsChanged() { e.t.Error("an edge was told of accounts") }
 
+func (e *writerEdge) FoldersChanged() { e.t.Error("an edge was told of folders") }
+
 // DomainsChanged implements Learner.
 func (e *writerEdge) DomainsChanged() error { return nil }
 

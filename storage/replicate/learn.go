@@ -32,6 +32,8 @@ type Learner interface {
 	Learn(*engine.Learned) error
 	// AccountsChanged says that rows of accounts have changed.
 	AccountsChanged()
+	// FoldersChanged says the same of folders.
+	FoldersChanged()
 	// DomainsChanged says that rows of domains, or of certificates, have changed. It comes before Learn, so that the
 	// domains of links are known before the links.
 	DomainsChanged() error

@@ -29,6 +29,8 @@ func (w *accountsWatcher) Learn(*engine.Learned) error {
 func (w *accountsWatcher) DomainsChanged() error { return nil }
 
 // AccountsChanged implements Learner.
+func (w *accountsWatcher) FoldersChanged() {}
+
 func (w *accountsWatcher) AccountsChanged() {
 	rows := scanAccounts(w.t, w.s.Accounts(), "")
 	w.told = append(w.told, fmt.Sprintf("accounts %v; entry %d is shown", rows, w.s.AppliedSequence()))

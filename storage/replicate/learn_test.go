@@ -67,6 +67,7 @@ type told struct {
 	freed    []engine.Freed
 	receipts int
 	accounts int
+	folders  int
 }
 
 func (t *told) Learn(l *engine.Learned) error {
@@ -79,6 +80,7 @@ func (t *told) Learn(l *engine.Learned) error {
 }
 
 func (t *told) AccountsChanged() { t.accounts++ }
+func (t *told) FoldersChanged()  { t.folders++ }
 
 // DomainsChanged implements Learner.
 func (t *told) DomainsChanged() error { return nil }
@@ -191,6 +193,8 @@ func (w *watcher) Learn(*engine.Learned) error {
 }
 
 func (w *watcher) AccountsChanged() {}
+
+func (w *watcher) FoldersChanged() {}
 
 // DomainsChanged implements Learner.
 func (w *watcher) DomainsChanged() error { return nil }
@@ -336,5 +340,22 @@ func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
 		expect.That(t, !bytes.Contains(open, titled), "%s: edges read the title", name)
 		kv.Must(errors.Join(b.Close(), again.Close()))
 		closeStore(t, s)
+	}
+}
+
+// TestRowsOfFoldersAndAccountsAreToldApart: reading all folders again with each sign-in would take a follower's time.
+func TestRowsOfFoldersAndAccountsAreToldApart(t *testing.T) {
+	unknown := func([]byte) (bool, error) { return false, nil }
+	for table, want := range map[byte]told{row.TableAccounts: {accounts: 1}, row.TableFolders: {folders: 1}} {
+		for name, note := range map[string]func(l *learned) error{
+			"written": func(l *learned) error { return l.noteSet([]byte{table, 1}, nil, unknown) },
+			"deleted": func(l *learned) error { return l.noteDelete([]byte{table, 1}, unknown) },
+		} {
+			var l learned
+			var seen told
+			expect.OK(t, note(&l))
+			expect.OK(t, l.tell(&seen))
+			expect.That(t, seen.accounts == want.accounts && seen.folders == want.folders, "a row of table %#x is %s: %+v, want %+v", table, name, seen, want)
+		}
 	}
 }

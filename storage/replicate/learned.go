@@ -21,7 +21,7 @@ type own struct {
 type learned struct {
 	own
 	engine.Learned
-	accounts, domains bool // rows of theirs have changed; folders are those of accounts, certificates those of domains
+	accounts, folders, domains bool // rows of theirs have changed; certificates are those of domains
 }
 
 func (l *learned) reset() { *l = learned{} }
@@ -30,6 +30,9 @@ func (l *learned) reset() { *l = learned{} }
 func (l *learned) tell(to Learner) error {
 	if l.accounts {
 		to.AccountsChanged()
+	}
+	if l.folders {
+		to.FoldersChanged()
 	}
 	if l.domains {
 		if err := to.DomainsChanged(); err != nil {
@@ -66,8 +69,10 @@ func (l *learned) noteSet(key, value []byte, known func(key []byte) (bool, error
 			return err
 		}
 		l.Receipts = append(l.Receipts, k)
-	case row.TableAccounts, row.TableFolders:
+	case row.TableAccounts:
 		l.accounts = true
+	case row.TableFolders:
+		l.folders = true
 	case row.TableDomains, row.TableCertificates:
 		l.domains = true
 	case row.TableAudit:
@@ -117,8 +122,10 @@ func (l *learned) noteDelete(key []byte, known func(key []byte) (bool, error)) e
 			return err
 		}
 		l.ReceiptsGone = append(l.ReceiptsGone, k)
-	case row.TableAccounts, row.TableFolders:
+	case row.TableAccounts:
 		l.accounts = true
+	case row.TableFolders:
+		l.folders = true
 	case row.TableDomains, row.TableCertificates:
 		l.domains = true
 	}

@@ -26,6 +26,7 @@ type deafLearner struct{}
 
 func (deafLearner) Learn(*engine.Learned) error { return nil }
 func (deafLearner) AccountsChanged()            {}
+func (deafLearner) FoldersChanged()             {}
 func (deafLearner) DomainsChanged() error       { return nil }
 
 // clusterLinks is the number of links of newCluster: link n has id n and the owner n%3+1.

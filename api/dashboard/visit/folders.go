@@ -33,11 +33,17 @@ func (r *Request) folders(chosen string, all bool, has func(*folder.Folder) bool
 		return c, err
 	}
 	listed := chosen == ""
+	var others []Option
 	for _, f := range found {
-		if has(f) {
-			number := strconv.FormatUint(uint64(f.Number), 10)
+		if !has(f) {
+			continue
+		}
+		number := strconv.FormatUint(uint64(f.Number), 10)
+		listed = listed || number == chosen
+		if f.Owner == r.Caller.User.ID {
 			c.Options = append(c.Options, Option{Name: f.Name, Path: number})
-			listed = listed || number == chosen
+		} else { // nobody asks a member, and a name may be any
+			others = append(others, Option{Name: f.Name + " (" + r.Language().Say("user") + " " + strconv.FormatUint(uint64(f.Owner), 10) + ")", Path: number})
 		}
 	}
 	if c.Chosen = chosen; !listed {
@@ -45,7 +51,9 @@ func (r *Request) folders(chosen string, all bool, has func(*folder.Folder) bool
 	}
 	if c.Many = len(c.Options) > listedFolders; c.Many {
 		c.Options = nil
+		return c, nil
 	}
+	c.Options = append(c.Options, others[:min(len(others), listedFolders-len(c.Options))]...) // others cannot take the choice away
 	return c, nil
 }
 

@@ -66,8 +66,9 @@ func TestAnOptionalFileThatCannotBeReadStopsNoStart(t *testing.T) {
 			expect.OK(t, os.WriteFile(c.path+".new", good, 0o600))
 			expect.OK(t, os.Rename(c.path+".new", c.path))
 			expect.OK(t, p.cmd.Process.Signal(syscall.SIGHUP))
-			await(t, "the good file is read", 10*time.Second, func() bool { return p.figure("shunt_geoip_failing") == "0" }, p)
-			expect.Contains(t, p.stderr(), "the file of countries has been read again")
+			await(t, "the good file is read, and the log says so", 10*time.Second, func() bool {
+				return p.figure("shunt_geoip_failing") == "0" && strings.Contains(p.stderr(), "the file of countries has been read again")
+			}, p)
 			p.terminate()
 		})
 	}

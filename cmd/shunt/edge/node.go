@@ -170,6 +170,9 @@ func (deaf) Learn(*engine.Learned) error { return nil }
 // AccountsChanged implements replicate.Learner.
 func (deaf) AccountsChanged() {}
 
+// FoldersChanged implements replicate.Learner.
+func (deaf) FoldersChanged() {}
+
 // DomainsChanged implements replicate.Learner.
 func (deaf) DomainsChanged() error { return nil }
 
@@ -306,6 +309,9 @@ func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 
 // AccountsChanged implements replica.Node: an edge has no accounts.
 func (*Node) AccountsChanged() {}
+
+// FoldersChanged implements replica.Node: nor has it folders.
+func (*Node) FoldersChanged() {}
 
 // DomainsChanged implements replica.Node.
 func (n *Node) DomainsChanged() error {

@@ -225,8 +225,10 @@ func (n *Node) TLS() *tls.Config { return n.identity.client() }
 func (n *Node) Learn(l *engine.Learned) error { return n.engine.Learn(l) }
 
 // AccountsChanged implements replica.Node.
-func (n *Node) AccountsChanged() {
-	n.accounts.Changed()
+func (n *Node) AccountsChanged() { n.accounts.Changed() }
+
+// FoldersChanged implements replica.Node.
+func (n *Node) FoldersChanged() {
 	if err := n.folders.Changed(); err != nil { // those that are known go on
 		n.log.Error("a folder in the store cannot be read", "cause", err)
 	}
