@@ -35,7 +35,7 @@ func TestFoldersOnThePages(t *testing.T) {
 	page.want("Spring")
 	expect.Equal(t, page.link("Spring"), shared)
 
-	// Who may read sees it, and is shown nothing that changes it.
+	// A reader sees the link, and no button that changes it.
 	theirs := bob.open("/_/folders")
 	theirs.want("Spring", "user 2", "read")
 	expect.That(t, !strings.Contains(theirs.body, `href="/_/folders/1"`), "a reader is led to the page of the folder")
@@ -51,7 +51,7 @@ func TestFoldersOnThePages(t *testing.T) {
 	}
 	expect.Equal(t, len(bob.open("/_/links").linksTo("/_/link/x")), 0, "the list without a folder")
 
-	// Who may edit is.
+	// An editor sees the buttons that change it.
 	ann.follow(ann.open("/_/folders/1").form("/_/folders/1").with("read", "", "edit", "BOB@example.com")).want("The folder is saved.")
 	read = bob.open("/_/link/x")
 	expect.That(t, strings.Contains(read.body, "/_/link/x/edit") && !strings.Contains(read.body, "/_/link/x/reset"), "an editor: %s", read.body)

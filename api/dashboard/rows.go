@@ -23,7 +23,7 @@ type row struct {
 
 // rows returns the table of pages and forms. A form is sent to the path of the page that shows it,
 // or to a path below it.
-func rows() []row { return slices.Concat(rowsOfAll(), rowsOfAdmins()) }
+func rows() []row { return slices.Concat(rowsOfAll(), rowsOfLinks(), rowsOfAdmins()) }
 
 func rowsOfAll() []row {
 	return []row{
@@ -31,7 +31,6 @@ func rowsOfAll() []row {
 		{"GET", "/_/live", visit.SignedIn, (*request).liveToday},
 		{"GET", "/_/figures.csv", visit.SignedIn, (*request).figuresCSV},
 		{"GET", "/_/compare", visit.SignedIn, (*request).comparePage},
-		{"GET", "/_/link/{code}", visit.SignedIn, (*request).link},
 		{"GET", "/_/by", visit.SignedIn, (*request).byPage},
 		{"GET", "/_/by.csv", visit.SignedIn, (*request).byCSV},
 		{"GET", "/_/account", visit.SignedIn, (*request).account},
@@ -48,29 +47,6 @@ func rowsOfAll() []row {
 		{"GET", qr.Row + ".svg", visit.SignedIn, onRequest(qr.Picture(qrorder.SVG))},
 		{"GET", qr.Row + ".png", visit.SignedIn, onRequest(qr.Picture(qrorder.PNG))},
 		{"GET", qr.Row + ".pdf", visit.SignedIn, onRequest(qr.Picture(qrorder.PDF))},
-		{"GET", "/_/link/{code}/edit", visit.Changing, (*request).editLink},
-		{"POST", "/_/link/{code}/edit", visit.Changing, (*request).saveLink},
-		{"POST", "/_/link/{code}/disabled", visit.Changing, (*request).setDisabled},
-		{"POST", "/_/link/{code}/undo", visit.Changing, onRequest(undo.TakeBack)},
-		{"GET", "/_/link/{code}/reset", visit.Changing, (*request).confirmReset},
-		{"POST", "/_/link/{code}/reset", visit.Changing, (*request).resetLink},
-		{"GET", "/_/link/{code}/owner", visit.Changing, (*request).ownerPage},
-		{"POST", "/_/link/{code}/owner", visit.Changing, (*request).giveLink},
-		{"GET", "/_/link/{code}/delete", visit.Changing, (*request).confirmDelete},
-		{"POST", "/_/link/{code}/delete", visit.Changing, (*request).deleteLink},
-		{"GET", "/_/links", visit.SignedIn, (*request).links},
-		{"POST", "/_/links", visit.Creating, (*request).createLink},
-		{"GET", "/_/links/new", visit.Changing, (*request).newLink},
-		{"POST", "/_/links/new", visit.Creating, (*request).createLink},
-		{"GET", "/_/links/bulk", visit.Changing, (*request).newBulk},
-		{"POST", "/_/links/bulk", visit.Creating, (*request).createBulk},
-		{"POST", "/_/links/bulk/results", visit.Changing, (*request).bulkResults},
-		{"GET", "/_/links/filters", visit.SignedIn, (*request).filtersPage},
-		{"POST", "/_/links/filters", visit.SignedIn, (*request).keepFilter},
-		{"POST", "/_/links/filters/delete", visit.SignedIn, (*request).deleteFilter},
-		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
-		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
-		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
 		{"GET", checks.Path, visit.Changing, onRequest(checks.Page)},
 		{"POST", checks.Path, visit.Changing, onRequest(checks.Start)},
 		{"GET", undo.TrashPath, visit.Changing, onRequest(undo.Trash)},
@@ -103,6 +79,36 @@ func rowsOfAll() []row {
 		{"GET", "/_/transfer", visit.SignedIn, (*request).transferPage},
 		{"GET", palette.Path, visit.SignedIn, onRequest(palette.Page)},
 		{"GET", palette.KeysPath, visit.SignedIn, onRequest(palette.Keys)},
+	}
+}
+
+// rowsOfLinks are those of one link, and of lists of links.
+func rowsOfLinks() []row {
+	return []row{
+		{"GET", "/_/link/{code}", visit.SignedIn, (*request).link},
+		{"GET", "/_/link/{code}/edit", visit.Changing, (*request).editLink},
+		{"POST", "/_/link/{code}/edit", visit.Changing, (*request).saveLink},
+		{"POST", "/_/link/{code}/disabled", visit.Changing, (*request).setDisabled},
+		{"POST", "/_/link/{code}/undo", visit.Changing, onRequest(undo.TakeBack)},
+		{"GET", "/_/link/{code}/reset", visit.Changing, (*request).confirmReset},
+		{"POST", "/_/link/{code}/reset", visit.Changing, (*request).resetLink},
+		{"GET", "/_/link/{code}/owner", visit.Changing, (*request).ownerPage},
+		{"POST", "/_/link/{code}/owner", visit.Changing, (*request).giveLink},
+		{"GET", "/_/link/{code}/delete", visit.Changing, (*request).confirmDelete},
+		{"POST", "/_/link/{code}/delete", visit.Changing, (*request).deleteLink},
+		{"GET", "/_/links", visit.SignedIn, (*request).links},
+		{"POST", "/_/links", visit.Creating, (*request).createLink},
+		{"GET", "/_/links/new", visit.Changing, (*request).newLink},
+		{"POST", "/_/links/new", visit.Creating, (*request).createLink},
+		{"GET", "/_/links/bulk", visit.Changing, (*request).newBulk},
+		{"POST", "/_/links/bulk", visit.Creating, (*request).createBulk},
+		{"POST", "/_/links/bulk/results", visit.Changing, (*request).bulkResults},
+		{"GET", "/_/links/filters", visit.SignedIn, (*request).filtersPage},
+		{"POST", "/_/links/filters", visit.SignedIn, (*request).keepFilter},
+		{"POST", "/_/links/filters/delete", visit.SignedIn, (*request).deleteFilter},
+		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
+		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
+		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
 	}
 }
 

@@ -69,7 +69,7 @@ func Read(file []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// ReadFile reads the file of a language; see Read.
+// ReadFile reads the file of a language; see Read. Errors name the file.
 func ReadFile(name string) (*Catalog, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -80,7 +80,11 @@ func ReadFile(name string) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(text)
+	c, err := Read(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", name, err)
+	}
+	return c, nil
 }
 
 // languageTag is what a language may be called (BCP 47), as far as pages need it.

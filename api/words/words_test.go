@@ -111,6 +111,10 @@ func TestFilesThatAreNoCatalog(t *testing.T) {
 	}
 	_, err := ReadFile(filepath.Join(t.TempDir(), "none"))
 	expect.That(t, os.IsNotExist(err), "got %v", err)
+	wrong := filepath.Join(t.TempDir(), "wrong.json")
+	expect.OK(t, os.WriteFile(wrong, []byte("{}"), 0o600))
+	_, err = ReadFile(wrong)
+	expect.That(t, err != nil && strings.HasPrefix(err.Error(), wrong+" must say which language it is"), "got %v", err)
 }
 
 func TestTheLanguageIsTheOneThatWasChosenOrSuits(t *testing.T) {
@@ -188,7 +192,7 @@ func TestGermanIsWhole(t *testing.T) {
 	}
 }
 
-// What strangers have written is bounded work, and is never taken apart without end.
+// A text of a stranger takes a bounded time, however long it is and whatever is in it.
 func TestHostileTextsStayAsTheyAre(t *testing.T) {
 	c := New().For("de", "")
 	for _, text := range []string{

@@ -2,9 +2,9 @@ package span
 
 import "time"
 
-// Earlier returns the time of the same length that ends where s begins, and Later the one that begins where s ends, up
-// to today. A month has the month beside it. ok: there is such a time, of which figures are kept, and which the subject
-// was there in: it was made then; zero: it has been there for ever.
+// Earlier returns the time before s, of the same length, and Later the time after it, up to today. The time before a
+// month is the month before it. ok is false if no figures of that time are kept, or if the link was not made yet; made
+// is zero for what was always there.
 func (c *Calendar) Earlier(s *Span, made time.Time) (a Asked, ok bool) {
 	kept := dayOf(c.FirstDay, s.Zone)
 	first, last := 2*s.first-s.last-1, s.first-1

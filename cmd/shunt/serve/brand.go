@@ -38,7 +38,7 @@ func readLanguages(files []string) (_ *words.Languages, err error) {
 	for _, file := range files {
 		c, wrong := words.ReadFile(file)
 		if wrong != nil {
-			err = errors.Join(err, fmt.Errorf("--language-file: %s: %w", file, wrong))
+			err = errors.Join(err, fmt.Errorf("--language-file: %w", wrong))
 			continue
 		}
 		read = append(read, c)
