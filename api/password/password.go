@@ -63,7 +63,7 @@ func (h *Hasher) Places() *turnstile.Turnstile { return h.places }
 // inTurn calls fn when the turn of the caller from comes, or returns ErrOverloaded if that takes
 // too long or too many wait.
 func (h *Hasher) inTurn(from turnstile.Key, fn func() error) error {
-	err := h.places.Do(from, func() error { return h.cores.Do(from, fn) })
+	err := h.places.Do(from, func() error { return h.cores.Do(from, func() error { return aside(fn) }) })
 	if errors.Is(err, turnstile.ErrFull) || errors.Is(err, turnstile.ErrShare) {
 		return ErrOverloaded
 	}
