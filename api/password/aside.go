@@ -12,8 +12,8 @@ import (
 // takes as long as before.
 const hashNice = 10
 
-// aside calls fn on a thread of its own, with the priority hashNice where threads have one. The thread ends with it, since
-// only root may raise a priority again.
+// aside calls fn on a thread of its own, with the priority hashNice where threads have one. The thread ends with it,
+// since only root may raise a priority again.
 func aside(fn func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
