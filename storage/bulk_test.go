@@ -164,3 +164,27 @@ func TestABulkReceiptIsReadAsWrittenAndSwept(t *testing.T) {
 	gone, _ := sweepAll(t, s, 2000, always)
 	expect.Equal(t, len(gone), 1, "are gone")
 }
+
+// TestAnImportDoesNotFillMemTables commits 25 MB of imported links, and as much of others, which one memtable takes.
+func TestAnImportDoesNotFillMemTables(t *testing.T) {
+	for _, imported := range []bool{false, true} {
+		s := openMem(t, vfs.NewMem())
+		stop := start(t, s)
+		before := s.Metrics().MemTableFlushes
+		for id := uint64(0); id < 100_000; {
+			var ids []uint64
+			for range 1000 {
+				id++
+				ids = append(ids, id)
+			}
+			b := bulkOf(requestKey(1, int(id)), ids...)
+			b.Imported = imported
+			expect.OK(t, tryApplyAll(s, b))
+		}
+		stop()
+		<-s.settle() // the last flush, after all others
+		flushes := s.Metrics().MemTableFlushes - before
+		expect.That(t, (flushes > 1) == imported, "%d flushes; imported: %v", flushes, imported)
+		closeStore(t, s)
+	}
+}
