@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,6 +52,11 @@ func TestFoldersOnThePages(t *testing.T) {
 	}
 	expect.Equal(t, len(bob.open("/_/links").linksTo("/_/link/x")), 0, "the list without a folder")
 
+	// Nobody need be a member.
+	ann.follow(ann.open("/_/folders").form("/_/folders").with("name", "Mine")).want("The folder “Mine” is made.", "0 users")
+	ann.follow(ann.open("/_/folders/2").form("/_/folders/2").with("name", "Mine alone")).want("The folder is saved.", "Mine alone")
+	ann.follow(ann.open("/_/folders/2/delete").form("/_/folders/2/delete"))
+
 	// An editor sees the buttons that change it.
 	ann.follow(ann.open("/_/folders/1").form("/_/folders/1").with("read", "", "edit", "BOB@example.com")).want("The folder is saved.")
 	read = bob.open("/_/link/x")
@@ -73,6 +79,53 @@ func TestFoldersOnThePages(t *testing.T) {
 	gone := bob.get(shared)
 	expect.Equal(t, gone.status, 422)
 	gone.want("The folder: is not there, or not for you.")
+}
+
+// TestAFormOfAFolderThatWasOvertaken saves a folder that somebody else has saved since the form was shown.
+func TestAFormOfAFolderThatWasOvertaken(t *testing.T) {
+	st := newSharing(t)
+	ann, admin := st.browse("ann@example.com"), st.browseAs("admin@example.com", account.RoleAdmin)
+	const path, crossed = "/_/folders/1", "This folder was saved elsewhere while you edited it."
+	whoMay := func() string {
+		f := st.folders.Numbered(1)
+		return fmt.Sprint(f.Name, f.Members)
+	}
+	mine, theirs := ann.open(path).form(path), admin.open(path).form(path)
+	old := ann.open(path + "/delete").form(path + "/delete")
+	admin.follow(theirs.with("edit", "ed@example.com\r\nsam@example.com")).want("The folder is saved.")
+	now := whoMay()
+	again := ann.submit(mine.with("name", "Summer", "read", ""))
+	expect.Equal(t, again.status, 412)
+	expect.Equal(t, whoMay(), now, "after a form that was overtaken")
+	again.want(crossed, "Nothing of yours is saved yet.", "Now: Spring", "Now: red@example.com", "Changed by the other edit.")
+	form := again.form(path)
+	expect.Slices(t, strings.Fields(form.values.Get("edit")), []string{"ed@example.com", "sam@example.com"}, "the field that only the other has changed")
+	expect.That(t, form.values.Get("name") == "Summer" && form.values.Get("read") == "", "what was typed: %v", form.values)
+
+	// Another save comes between, and then none.
+	admin.follow(admin.open(path).form(path).with("read", "")).want("The folder is saved.")
+	again = ann.submit(form)
+	again.want(crossed, "Now: Spring")
+	expect.That(t, !strings.Contains(again.body, "Now: nobody."), "both have taken out the readers")
+	ann.follow(again.form(path)).want("The folder is saved.", "Summer")
+	expect.Equal(t, whoMay(), "Summer[{4 edit} {5 edit}]")
+
+	// What a form lacks, or has in another order, is no change; a damaged version is refused.
+	form = ann.open(path).form(path)
+	ann.follow(form.with("edit", "SAM@example.com, ed@example.com")).want("The folder is saved.")
+	expect.Equal(t, st.folders.Numbered(1).Version, uint64(4))
+	expect.Equal(t, ann.submit(ann.open(path).form(path).with("version", "")).status, 412, "a form without a version")
+	expect.Equal(t, ann.submit(ann.open(path).form(path).with("version", "x")).status, 412, "a damaged version")
+	admin.follow(admin.open(path).form(path).with("edit", "")).want("The folder is saved.")
+	refused := ann.submit(form.with("edit", "sam@example.com"))
+	refused.want(crossed, "Now: nobody.")
+
+	// A folder is not deleted as it was.
+	st.as1("ann", "PATCH", "/links/x", `{"folder":null}`).need(t, "its link is taken out", 200)
+	asked := ann.submit(old)
+	expect.Equal(t, asked.status, 412)
+	asked.want("The folder was changed meanwhile. It is not deleted. Look at it again first.")
+	ann.follow(asked.form(path + "/delete")).want("The folder “Summer” is deleted.")
 }
 
 // TestAnEditKeepsTheFolder edits a link whose owner may not put links into its folder any more.

@@ -26,6 +26,7 @@ type Folder struct {
 	Owner     uint32         `json:"owner"` // a user's id
 	May       FolderRight    `json:"may"`   // the caller
 	CreatedAt time.Time      `json:"created_at"`
+	Version   uint64         `json:"version"` // grows with each change; see IfVersion
 	Members   []FolderMember `json:"members"` // nil: the caller does not manage it
 	// Raw is the object as it came.
 	Raw json.RawMessage `json:"-"`
@@ -74,14 +75,15 @@ func (c *Client) AddFolder(ctx context.Context, draft FolderDraft) (Folder, erro
 	return ask[Folder](ctx, c, call{method: http.MethodPost, path: "/folders", body: draft}, nil)
 }
 
-// EditFolder changes a folder. Whoever is no member any more sees its links no more, at once.
-func (c *Client) EditFolder(ctx context.Context, id uint32, edit FolderPatch) (Folder, error) {
-	return ask[Folder](ctx, c, call{method: http.MethodPatch, path: folderPath(id), body: edit}, nil)
+// EditFolder changes a folder. Whoever is no member any more sees its links no more, at once. Members are replaced as a
+// whole: with IfVersion, a change that somebody else has made since they were read is not lost.
+func (c *Client) EditFolder(ctx context.Context, id uint32, edit FolderPatch, options ...Option) (Folder, error) {
+	return ask[Folder](ctx, c, call{method: http.MethodPatch, path: folderPath(id), body: edit, takes: takesVersion}, options)
 }
 
 // RemoveFolder removes a folder that has no links.
-func (c *Client) RemoveFolder(ctx context.Context, id uint32) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: folderPath(id)}, nil, nil)
+func (c *Client) RemoveFolder(ctx context.Context, id uint32, options ...Option) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: folderPath(id), takes: takesVersion}, options, nil)
 	return err
 }
 

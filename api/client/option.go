@@ -77,8 +77,8 @@ func CreateDomains() Option { return Option{takesDomains, "true"} }
 // link that an earlier call would have made counts as one that would be created.
 func DryRun() Option { return Option{takesDryRun, "true"} }
 
-// IfVersion is for Update and Delete: the call fails with ErrPreconditionFailed unless the link
-// still has this Version. Version 0, which links of lists have, is an error.
+// IfVersion is for Update, Delete, EditFolder and RemoveFolder: the call fails with ErrPreconditionFailed unless the
+// link or the folder still has this Version. Version 0, which links of lists have, is an error.
 func IfVersion(version uint64) Option {
 	return Option{takesVersion, `"` + strconv.FormatUint(version, 10) + `"`}
 }

@@ -30,7 +30,7 @@ const (
 	ErrFolderInUse          Kind = "folder_in_use"       // the folder has links
 	ErrBusy                 Kind = "busy"                // another operation is under way
 	ErrGone                 Kind = "gone"                // in a repeated bulk: the link has been deleted since
-	ErrPreconditionFailed   Kind = "precondition_failed" // the link has another version
+	ErrPreconditionFailed   Kind = "precondition_failed" // the link or the folder has another version
 	ErrBodyTooLarge         Kind = "body_too_large"      //
 	ErrURITooLong           Kind = "uri_too_long"
 	ErrUnsupportedMediaType Kind = "unsupported_media_type"

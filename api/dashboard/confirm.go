@@ -84,7 +84,7 @@ func (r *request) confirmed(
 		return err
 	}
 	err = r.SeeOnce(func() (string, error) {
-		done, err := do(code, guard, whose, []uint64{versionOf(r.Sent("version"))})
+		done, err := do(code, guard, whose, []uint64{r.SentVersion()})
 		if err == nil {
 			r.SayUndo("done", done.said, done.undo)
 		}
@@ -165,7 +165,7 @@ func (r *request) giveLink() error {
 	}
 	id := strconv.FormatUint(uint64(to.ID), 10)
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: []byte(`{"owner":` + id + `}`)}
-	_, err = r.Calls.Update(r.Caller, code, guard, []uint64{versionOf(r.Sent("version"))}, body)
+	_, err = r.Calls.Update(r.Caller, code, guard, []uint64{r.SentVersion()}, body)
 	switch {
 	case errors.Is(err, engine.ErrVersion):
 		return r.showOwner(fasthttp.StatusPreconditionFailed, "")

@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
@@ -106,7 +104,7 @@ func (r *request) saveLink() error {
 		}
 		return r.showEdit(status, &view)
 	}
-	version := versionOf(f.Version)
+	version := r.SentVersion()
 	body, err := f.body(true, f.touched)
 	var l ops.Link
 	var back visit.Undo
@@ -141,14 +139,6 @@ func (r *request) refuseEdit(view *editView, err error) error {
 	}
 	r.retryAfter(err)
 	return r.showEdit(status, view)
-}
-
-// versionOf returns the version that a form has, and one that no link has if it is damaged.
-func versionOf(text string) uint64 {
-	if version, err := strconv.ParseUint(text, 10, 64); err == nil && version != 0 {
-		return version
-	}
-	return ops.NoVersion
 }
 
 // showCrossed shows the form again after another edit of the link: what was typed, beside what the
@@ -243,18 +233,13 @@ func digests(text func(name string) string) string {
 	var parts []string
 	for _, of := range linkFields {
 		if !of.fixed {
-			parts = append(parts, of.name+"="+digest(text(of.name)))
+			parts = append(parts, of.name+"="+visit.Digest(text(of.name)))
 		}
 	}
 	return strings.Join(parts, " ")
 }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return hex.EncodeToString(sum[:8])
-}
-
 // touched reports whether what was typed into a field differs from what the form had shown.
 func (f *linkForm) touched(name string) bool {
-	return !slices.Contains(strings.Fields(f.Before), name+"="+digest(f.Fields[name].Value))
+	return !slices.Contains(strings.Fields(f.Before), name+"="+visit.Digest(f.Fields[name].Value))
 }

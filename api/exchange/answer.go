@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 
 	"github.com/valyala/fasthttp"
 
@@ -58,6 +59,12 @@ var (
 	NoStore = []byte("no-store")
 	noSniff = []byte("nosniff")
 )
+
+// SetVersion says in ETag which version of a thing the answer has.
+func SetVersion(ctx *fasthttp.RequestCtx, version uint64) {
+	tag := strconv.AppendUint([]byte{'"'}, version, 10)
+	ctx.Response.Header.SetCanonical(NameETag, append(tag, '"'))
+}
 
 // WriteJSON answers with v as encoding/json writes it.
 func WriteJSON(ctx *fasthttp.RequestCtx, status int, v any) error {

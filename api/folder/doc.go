@@ -16,7 +16,8 @@
 //
 // Any number of goroutines may call everything at once. Who asks for a right reads one atomic pointer and a map: no
 // lock and no allocation. Writes are made one after the other (package table); what is read is changed once they are
-// durable. Other nodes learn rows, and call Changed.
+// durable. Other nodes learn rows, and call Changed. Each change makes the version of the folder greater by 1, so that
+// somebody who has read it can refuse to change another one: members are replaced as a whole.
 //
 // The number of a user who was deleted is never given again, so a membership that is left opens nothing; DropUser
 // removes it.

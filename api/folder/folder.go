@@ -43,6 +43,7 @@ type Folder struct {
 	Owner     uint32   // a user's number
 	Members   []Member // by user, each once, without the owner
 	CreatedAt time.Time
+	Version   uint64 // 1 at first; each change adds 1
 }
 
 // Right returns what a user may do with the links in f, nil being a folder that is not there.

@@ -98,7 +98,7 @@ func TestMembersAreUsersWithARight(t *testing.T) {
 func TestFoldersAreLimited(t *testing.T) {
 	rows := tabletest.New()
 	for n := range uint32(MaxFolders - 1) {
-		one := Folder{Number: n + 1, Name: fmt.Sprint("f", n), Owner: 1 + n/MaxOwned, CreatedAt: now}
+		one := Folder{Number: n + 1, Name: fmt.Sprint("f", n), Owner: 1 + n/MaxOwned, CreatedAt: now, Version: 1}
 		rows.Rows[string(folderKey(one.Number))] = string(encodeFolder(&one))
 	}
 	last := MaxFolders
@@ -147,12 +147,16 @@ func TestFoldersAreWhatWasWritten(t *testing.T) {
 				var made *Folder
 				if made, err = f.Add(by, one); err == nil {
 					want[made.Number] = *made
+					expect.MustEqual(rt, made.Version, 1, "the first version")
 				}
 			case "edit":
 				var edited *Folder
 				edited, err = f.Edit(by, n, func(f *Folder) error { f.Name, f.Owner, f.Members = one.Name, one.Owner, one.Members; return nil })
 				if err == nil {
 					want[n] = *edited
+					same := fmt.Sprint(was.Name, was.Owner, was.Members) == fmt.Sprint(edited.Name, edited.Owner, edited.Members)
+					expect.MustEqual(rt, edited.Version == was.Version, same, "%+v became %+v", was, edited)
+					expect.MustThat(rt, same || edited.Version == was.Version+1, "%+v became %+v", was, edited)
 				}
 				expect.MustEqual(rt, errors.Is(err, ErrNoFolder), was.Number == 0, "folder %d: got %v", n, err)
 			case "remove":
@@ -202,20 +206,21 @@ func TestFoldersAreWhatWasWritten(t *testing.T) {
 }
 
 func TestEachFaultIsFound(t *testing.T) {
-	one := Folder{Number: 1, Name: "a", Owner: 1, CreatedAt: now}
-	twin := Folder{Number: 2, Name: "A", Owner: 1, CreatedAt: now}
-	bad := Folder{Number: 1, Name: " a", Owner: 1, CreatedAt: now, Members: []Member{{3, Read}, {2, Read}}}
+	one := Folder{Number: 1, Name: "a", Owner: 1, CreatedAt: now, Version: 1}
+	twin := Folder{Number: 2, Name: "A", Owner: 1, CreatedAt: now, Version: 1}
+	bad := Folder{Number: 1, Name: " a", Owner: 1, CreatedAt: now, Version: 1, Members: []Member{{3, Read}, {2, Read}}}
 	for name, c := range map[string]struct {
 		key, value []byte
 		want       string
 	}{
 		"another key":      {folderKey(2), encodeFolder(&one), "is under the key"},
 		"not JSON":         {folderKey(1), []byte("x"), "no row of a folder"},
-		"another version":  {folderKey(1), []byte(`{"v":2,"number":1,"name":"a","owner":1,"created_ms":0}`), "no row of a folder"},
+		"another version":  {folderKey(1), []byte(`{"v":2,"number":1,"name":"a","owner":1,"created_ms":0,"version":1}`), "no row of a folder"},
+		"no version":       {folderKey(1), []byte(`{"v":1,"number":1,"name":"a","owner":1,"created_ms":0}`), "has no version"},
 		"another form":     {folderKey(1), append([]byte(" "), encodeFolder(&one)...), "no row of a folder"},
 		"another order":    {folderKey(1), encodeFolder(&bad), "is not as folders are kept"},
 		"a name twice":     {folderKey(2), encodeFolder(&twin), "has the same name"},
-		"a higher number":  {folderKey(3), encodeFolder(&Folder{Number: 3, Name: "c", Owner: 1, CreatedAt: now}), "the last number is 2"},
+		"a higher number":  {folderKey(3), encodeFolder(&Folder{Number: 3, Name: "c", Owner: 1, CreatedAt: now, Version: 1}), "the last number is 2"},
 		"a wrong last one": {lastKey, []byte{1}, "has 1 bytes"},
 		"no key":           {[]byte("zz"), []byte("{}"), "no row of a folder"},
 	} {
@@ -233,7 +238,7 @@ func TestEachFaultIsFound(t *testing.T) {
 }
 
 func FuzzDecodeFolder(f *testing.F) {
-	f.Add(folderKey(1), encodeFolder(&Folder{Number: 1, Name: "a", Owner: 1, CreatedAt: now, Members: []Member{{2, Edit}}}))
+	f.Add(folderKey(1), encodeFolder(&Folder{Number: 1, Name: "a", Owner: 1, CreatedAt: now, Version: 1, Members: []Member{{2, Edit}}}))
 	f.Fuzz(func(t *testing.T, key, value []byte) {
 		one, err := decodeFolder(key, value)
 		if err != nil {

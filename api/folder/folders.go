@@ -19,6 +19,8 @@ var (
 	ErrNoFolder = errors.New("no such folder")
 	// ErrInUse means that a folder has links.
 	ErrInUse = errors.New("the folder has links")
+	// ErrVersion means that a folder has another version than the one that who asks has seen.
+	ErrVersion = errors.New("folder has another version")
 )
 
 // Folders are the folders of a server. nil has none, and takes none.

@@ -29,10 +29,11 @@ type folderRow struct {
 	Owner     uint32   `json:"owner"`
 	Members   []Member `json:"members,omitempty"`
 	CreatedMs int64    `json:"created_ms"`
+	Version   uint64   `json:"version"`
 }
 
 func encodeFolder(f *Folder) []byte {
-	b, err := json.Marshal(folderRow{formatVersion, f.Number, f.Name, f.Owner, f.Members, f.CreatedAt.UnixMilli()})
+	b, err := json.Marshal(folderRow{formatVersion, f.Number, f.Name, f.Owner, f.Members, f.CreatedAt.UnixMilli(), f.Version})
 	if err != nil {
 		panic(fmt.Sprintf("folder: encoding a row: %v", err)) // encoding its fields cannot fail
 	}
@@ -47,7 +48,10 @@ func decodeFolder(key, value []byte) (Folder, error) {
 	if !bytes.Equal(key, folderKey(row.Number)) || row.Number == 0 {
 		return Folder{}, fmt.Errorf("folder %d is under the key %x", row.Number, key)
 	}
-	return Folder{row.Number, row.Name, row.Owner, row.Members, time.UnixMilli(row.CreatedMs).UTC()}, nil
+	if row.Version == 0 {
+		return Folder{}, fmt.Errorf("%w: folder %d has no version", errFormat, row.Number)
+	}
+	return Folder{row.Number, row.Name, row.Owner, row.Members, time.UnixMilli(row.CreatedMs).UTC(), row.Version}, nil
 }
 
 // decodeLast returns the number in the row lastKey; without one it is 0.

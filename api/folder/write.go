@@ -14,7 +14,7 @@ import (
 	"shunt/engine"
 )
 
-// Add makes a folder, of which everything but the number and the time of creation is used. Errors: engine.FieldError;
+// Add makes a folder, of which its name, its owner and its members are used. Errors: engine.FieldError;
 // those of a write.
 func (f *Folders) Add(by account.Caller, one Folder) (*Folder, error) {
 	lock, err := f.table.Lock()
@@ -36,7 +36,7 @@ func (f *Folders) Add(by account.Caller, one Folder) (*Folder, error) {
 	if err != nil || last == math.MaxUint32 {
 		return nil, errors.Join(err, fmt.Errorf("no number is left after folder %d", last))
 	}
-	one.Number, one.CreatedAt = last+1, f.now().UTC().Truncate(time.Millisecond)
+	one.Number, one.CreatedAt, one.Version = last+1, f.now().UTC().Truncate(time.Millisecond), 1
 	lock.Entry = f.entry(by, engine.FolderAdded, &Folder{Number: one.Number}, &one)
 	sets := [][2][]byte{{folderKey(one.Number), encodeFolder(&one)}, {lastKey, binary.BigEndian.AppendUint32(nil, one.Number)}}
 	if err := lock.Write(sets, nil, f.written(one.Number, &one)); err != nil {
@@ -75,7 +75,8 @@ func (f *Folders) check(one *Folder) error {
 	return nil
 }
 
-// Edit changes a folder. change gets a copy, and may refuse. Errors: ErrNoFolder; that of change; those of Add.
+// Edit changes a folder, which gets the next version if something differs. change gets a copy, and may refuse. Errors:
+// ErrNoFolder; that of change; those of Add.
 func (f *Folders) Edit(by account.Caller, n uint32, change func(*Folder) error) (*Folder, error) {
 	lock, err := f.table.Lock()
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *Folders) Edit(by account.Caller, n uint32, change func(*Folder) error) 
 	if err := change(&after); err != nil {
 		return nil, err
 	}
-	after.Number, after.CreatedAt = before.Number, before.CreatedAt
+	after.Number, after.CreatedAt, after.Version = before.Number, before.CreatedAt, before.Version+1
 	if err := f.check(&after); err != nil {
 		return nil, err
 	}

@@ -33,6 +33,7 @@ type Object struct {
 	Owner     uint32       `json:"owner"`
 	May       folder.Right `json:"may"`
 	CreatedAt time.Time    `json:"created_at"`
+	Version   uint64       `json:"version"`
 	Members   []Member     `json:"members,omitzero"` // only for those who manage it
 }
 
@@ -48,7 +49,7 @@ type Member struct {
 
 // Shown returns a folder as a caller sees it who may list its links. Members who were deleted are left out.
 func (c *Calls) Shown(caller account.Caller, f *folder.Folder) (o Object, err error) {
-	o = Object{ID: f.Number, Name: f.Name, Owner: f.Owner, May: c.rightOf(caller, f), CreatedAt: f.CreatedAt}
+	o = Object{ID: f.Number, Name: f.Name, Owner: f.Owner, May: c.rightOf(caller, f), CreatedAt: f.CreatedAt, Version: f.Version}
 	if o.May != manage {
 		return o, nil
 	}
@@ -266,8 +267,17 @@ func (c *Calls) managed(caller account.Caller, n uint32) (*folder.Folder, error)
 	return f, nil
 }
 
-// Edit applies body, a JSON merge patch (RFC 7396), to a folder. Members are replaced as a whole.
-func (c *Calls) Edit(caller account.Caller, n uint32, body jsonbody.Body) (o Object, err error) {
+// wants returns folder.ErrVersion unless f has one of versions, or there are none.
+func wants(versions []uint64, f *folder.Folder) error {
+	if len(versions) > 0 && !slices.Contains(versions, f.Version) {
+		return folder.ErrVersion
+	}
+	return nil
+}
+
+// Edit applies body, a JSON merge patch (RFC 7396), to a folder. Members are replaced as a whole. If versions is not
+// empty, the folder must have one of them.
+func (c *Calls) Edit(caller account.Caller, n uint32, versions []uint64, body jsonbody.Body) (o Object, err error) {
 	if !body.Is(ops.PatchTypes...) {
 		return o, problem.New(problem.MediaType, "Content-Type must be %s or %s", ops.PatchTypes[0], ops.PatchTypes[1])
 	}
@@ -278,7 +288,12 @@ func (c *Calls) Edit(caller account.Caller, n uint32, body jsonbody.Body) (o Obj
 	if err != nil {
 		return o, err
 	}
-	edited, err := c.Folders.Edit(caller, n, func(f *folder.Folder) error { return c.change(caller, f, &a, sent) })
+	edited, err := c.Folders.Edit(caller, n, func(f *folder.Folder) error {
+		if err := wants(versions, f); err != nil {
+			return err
+		}
+		return c.change(caller, f, &a, sent)
+	})
 	if err != nil {
 		return o, err
 	}
@@ -307,9 +322,13 @@ func (c *Calls) change(caller account.Caller, f *folder.Folder, a *asked, sent [
 	return nil
 }
 
-// Remove removes a folder without links.
-func (c *Calls) Remove(caller account.Caller, n uint32) error {
-	if _, err := c.managed(caller, n); err != nil {
+// Remove removes a folder without links. If versions is not empty, it must have one of them.
+func (c *Calls) Remove(caller account.Caller, n uint32, versions []uint64) error {
+	f, err := c.managed(caller, n)
+	if err == nil {
+		err = wants(versions, f)
+	}
+	if err != nil {
 		return err
 	}
 	links, err := c.Ops.CountInFolder(caller, n)
@@ -319,7 +338,10 @@ func (c *Calls) Remove(caller account.Caller, n uint32) error {
 	case links > 0:
 		return inUse(links)
 	}
-	return c.Folders.Remove(caller, n, func(*folder.Folder) error { // others wait meanwhile
+	return c.Folders.Remove(caller, n, func(f *folder.Folder) error { // others wait meanwhile
+		if err := wants(versions, f); err != nil {
+			return err
+		}
 		if empty, err := c.Ops.IsFolderEmpty(n); err != nil || empty {
 			return err
 		}

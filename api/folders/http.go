@@ -36,6 +36,12 @@ func (c *Calls) ListAll(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	}{found})
 }
 
+// write answers with a folder object.
+func write(ctx *fasthttp.RequestCtx, status int, o *Object) error {
+	exchange.SetVersion(ctx, o.Version)
+	return exchange.WriteJSON(ctx, status, o)
+}
+
 // AddOne is POST /folders.
 func (c *Calls) AddOne(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err := exchange.NoParameters(ctx); err != nil {
@@ -46,7 +52,7 @@ func (c *Calls) AddOne(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 		return err
 	}
 	ctx.Response.Header.Set("Location", "/api/v1/folders/"+strconv.FormatUint(uint64(o.ID), 10))
-	return exchange.WriteJSON(ctx, fasthttp.StatusCreated, o)
+	return write(ctx, fasthttp.StatusCreated, &o)
 }
 
 // ReadOne is GET /folders/{folder}.
@@ -59,7 +65,7 @@ func (c *Calls) ReadOne(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, o)
+	return write(ctx, fasthttp.StatusOK, &o)
 }
 
 // EditOne is PATCH /folders/{folder}.
@@ -68,11 +74,11 @@ func (c *Calls) EditOne(ctx *fasthttp.RequestCtx, caller account.Caller) error {
 	if err != nil {
 		return err
 	}
-	o, err := c.Edit(caller, n, exchange.BodyOf(ctx))
+	o, err := c.Edit(caller, n, versionsAsked(ctx), exchange.BodyOf(ctx))
 	if err != nil {
 		return err
 	}
-	return exchange.WriteJSON(ctx, fasthttp.StatusOK, o)
+	return write(ctx, fasthttp.StatusOK, &o)
 }
 
 // RemoveOne is DELETE /folders/{folder}.
@@ -81,11 +87,16 @@ func (c *Calls) RemoveOne(ctx *fasthttp.RequestCtx, caller account.Caller) error
 	if err != nil {
 		return err
 	}
-	if err := c.Remove(caller, n); err != nil {
+	if err := c.Remove(caller, n, versionsAsked(ctx)); err != nil {
 		return err
 	}
 	ctx.SetStatusCode(fasthttp.StatusNoContent)
 	return nil
+}
+
+// versionsAsked returns the versions that If-Match lists; none if any version will do.
+func versionsAsked(ctx *fasthttp.RequestCtx) []uint64 {
+	return ops.ParseVersions(ctx.Request.Header.PeekAll("If-Match"))
 }
 
 // folderAsked returns the {folder} of the path, of a request without parameters.

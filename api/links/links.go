@@ -3,7 +3,6 @@ package links
 import (
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -28,14 +27,8 @@ type Calls struct {
 
 // writeLink answers with a link object.
 func writeLink(ctx *fasthttp.RequestCtx, status int, l *ops.Link) error {
-	setTag(ctx, l)
+	exchange.SetVersion(ctx, l.Version)
 	return exchange.WriteAppended(ctx, status, l.AppendJSON)
-}
-
-// setTag says in ETag which version of a link the answer has.
-func setTag(ctx *fasthttp.RequestCtx, l *ops.Link) {
-	tag := strconv.AppendUint([]byte{'"'}, l.Version, 10)
-	ctx.Response.Header.SetCanonical(exchange.NameETag, append(tag, '"'))
 }
 
 // CreateLink is POST /shorten. Tools that send forms get what others get, and those that prefer text the address alone.
@@ -63,7 +56,7 @@ func (l *Calls) CreateLink(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	}
 	ctx.Response.Header.Set(fasthttp.HeaderVary, "Accept")
 	if page.PrefersText(ctx.Request.Header.PeekAll(fasthttp.HeaderAccept)) {
-		setTag(ctx, link)
+		exchange.SetVersion(ctx, link.Version)
 		return exchange.WriteText(ctx, status, link.ShortURL)
 	}
 	return writeLink(ctx, status, link)
@@ -236,27 +229,6 @@ func codeAsked(ctx *fasthttp.RequestCtx) (string, error) {
 }
 
 // versionsAsked returns the versions that If-Match lists; none if any version will do.
-func versionsAsked(ctx *fasthttp.RequestCtx) (versions []uint64) {
-	for _, line := range ctx.Request.Header.PeekAll("If-Match") {
-		for tag := range strings.SplitSeq(string(line), ",") {
-			tag = strings.TrimSpace(tag)
-			if tag == "*" {
-				return nil
-			}
-			versions = append(versions, versionOf(tag))
-		}
-	}
-	return versions
-}
-
-// versionOf returns the version in one of our strong entity tags, and ops.NoVersion, which matches
-// no link, for any other tag.
-func versionOf(tag string) uint64 {
-	digits, opened := strings.CutPrefix(tag, `"`)
-	digits, closed := strings.CutSuffix(digits, `"`)
-	version, err := strconv.ParseUint(digits, 10, 64)
-	if !opened || !closed || err != nil || version == 0 || strconv.FormatUint(version, 10) != digits {
-		return ops.NoVersion
-	}
-	return version
+func versionsAsked(ctx *fasthttp.RequestCtx) []uint64 {
+	return ops.ParseVersions(ctx.Request.Header.PeekAll("If-Match"))
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"shunt/api/account"
@@ -19,8 +20,33 @@ import (
 // PatchTypes are the media types of a patch: RFC 7396's own, and what most clients send.
 var PatchTypes = []string{"application/merge-patch+json", jsonbody.JSON}
 
-// NoVersion is a version that no link ever has.
+// NoVersion is a version that no link and no folder ever has.
 const NoVersion = 1<<64 - 1
+
+// ParseVersions reads the values of If-Match, and returns the versions that they list; none if any version will do.
+func ParseVersions(values [][]byte) (versions []uint64) {
+	for _, value := range values {
+		for tag := range strings.SplitSeq(string(value), ",") {
+			tag = strings.TrimSpace(tag)
+			if tag == "*" {
+				return nil
+			}
+			versions = append(versions, versionOf(tag))
+		}
+	}
+	return versions
+}
+
+// versionOf returns the version in one of our strong entity tags, and NoVersion for any other tag.
+func versionOf(tag string) uint64 {
+	digits, opened := strings.CutPrefix(tag, `"`)
+	digits, closed := strings.CutSuffix(digits, `"`)
+	version, err := strconv.ParseUint(digits, 10, 64)
+	if !opened || !closed || err != nil || version == 0 || strconv.FormatUint(version, 10) != digits {
+		return NoVersion
+	}
+	return version
+}
 
 // ParseCode returns the code that a part of a path names, which may be percent-encoded: a slash in a code is %2F there.
 // Errors: engine.ErrNotFound if no link can have the code.

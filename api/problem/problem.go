@@ -40,6 +40,7 @@ var (
 	Busy            = &Kind{409, "busy", "Another operation is under way", ""}
 	Gone            = &Kind{410, "gone", "The link is no longer active", ""}
 	Precondition    = &Kind{412, "precondition_failed", "The link has another version", ""}
+	FolderVersion   = &Kind{412, "precondition_failed", "The folder has another version", ""}
 	BodyTooLarge    = &Kind{413, "body_too_large", "The body is too large", ""}
 	URITooLong      = &Kind{414, "uri_too_long", "The address is too long", ""}
 	MediaType       = &Kind{415, "unsupported_media_type", "The body must be JSON", ""}
@@ -89,6 +90,7 @@ var table = []struct {
 	{domain.ErrInUse, DomainInUse},
 	{folder.ErrNoFolder, NotFound},
 	{folder.ErrInUse, FolderInUse},
+	{folder.ErrVersion, FolderVersion},
 	{account.ErrNoUser, NotFound},
 	{account.ErrNoSetupCode, NotFound},
 	{account.ErrOverloaded, Overloaded},

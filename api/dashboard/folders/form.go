@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,9 +16,10 @@ import (
 
 // A form is the form that makes or changes a folder, with what was typed.
 type form struct {
-	Action, Key string
-	Fields      []*field
-	Error       string // of no field
+	Action, Key     string
+	Version, Before string // of the folder when the form was shown, and digests of its texts; empty: it is a new one
+	Fields          []*field
+	Error           string // of no field
 }
 
 // A field is a field of the form. Those of members have e-mail addresses.
@@ -25,6 +27,10 @@ type field struct {
 	Name, Label, Hint string
 	Value, Error      string
 	Required, Focus   bool
+
+	Now     string // after another change was saved: what the folder has
+	Differs bool   // Now is not what was typed
+	Changed bool   // the value is that of the other change
 }
 
 // ID returns the id of the field's element.
@@ -45,25 +51,76 @@ func (f *field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// newForm returns the form with what was typed, or else with what a folder has; nil: it is a new one.
+// newForm returns the form with what was typed, or else with what a folder has; nil: it is a new one. What was typed is
+// for the version of the folder that the visitor saw then.
 func newForm(r *visit.Request, action string, o *folders.Object) *form {
 	f := &form{Action: action, Key: r.FormKey(), Fields: []*field{
 		{Name: "name", Label: "Name", Required: true},
 		{Name: string(folder.Read), Label: "Who may read", Hint: "E-mail addresses. They see the links in it and their figures."},
 		{Name: string(folder.Edit), Label: "Who may edit", Hint: "They also change, disable and delete these links, and put others there."},
 	}}
+	if o != nil {
+		f.of(o)
+		for _, at := range f.Fields {
+			at.Value = at.textOf(o)
+		}
+	}
+	if version, typed := r.Typed("version"); typed && o != nil {
+		f.Version = version
+		f.Before, _ = r.Typed("before")
+	}
 	for _, at := range f.Fields {
-		text, typed := r.Typed(at.Name)
-		switch {
-		case typed:
+		if text, typed := r.Typed(at.Name); typed {
 			at.Value = text
-		case o != nil && at.Members():
-			at.Value = addressesOf(o, folder.Right(at.Name))
-		case o != nil:
-			at.Value = o.Name
 		}
 	}
 	return f
+}
+
+// of makes the form one for the folder as it is.
+func (f *form) of(o *folders.Object) {
+	var digests []string
+	for _, at := range f.Fields {
+		digests = append(digests, at.digest(at.textOf(o)))
+	}
+	f.Version, f.Before = strconv.FormatUint(o.Version, 10), strings.Join(digests, " ")
+}
+
+// textOf returns the text of the field for a folder.
+func (f *field) textOf(o *folders.Object) string {
+	if f.Members() {
+		return addressesOf(o, folder.Right(f.Name))
+	}
+	return o.Name
+}
+
+// digest returns what a form has in Before for the field with a text.
+func (f *field) digest(text string) string { return f.Name + "=" + visit.Digest(f.normal(text)) }
+
+// normal returns a text of the field in the form in which texts are compared: addresses in whatever case and order.
+func (f *field) normal(text string) string {
+	if !f.Members() {
+		return strings.TrimSpace(text)
+	}
+	all := addressesIn(strings.ToLower(text))
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+// meet puts what a folder has after another change beside what was typed. A field that nobody has touched gets the new
+// text.
+func (f *form) meet(o *folders.Object) {
+	for _, at := range f.Fields {
+		now := at.textOf(o)
+		switch {
+		case at.normal(at.Value) == at.normal(now):
+		case slices.Contains(strings.Fields(f.Before), at.digest(at.Value)):
+			at.Value, at.Changed = now, true
+		default:
+			at.Now, at.Differs = strings.ReplaceAll(now, "\n", ", "), true
+		}
+	}
+	f.of(o)
 }
 
 // addressesOf returns the members of a folder with a right, a line each.
@@ -89,11 +146,16 @@ func (f *form) members() (all []member) {
 		if !at.Members() {
 			continue
 		}
-		for _, address := range strings.FieldsFunc(at.Value, func(c rune) bool { return strings.ContainsRune(",; \t\r\n", c) }) {
+		for _, address := range addressesIn(at.Value) {
 			all = append(all, member{address, folder.Right(at.Name)})
 		}
 	}
 	return all
+}
+
+// addressesIn returns the addresses of a text.
+func addressesIn(text string) []string {
+	return strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",; \t\r\n", c) })
 }
 
 // body returns the JSON body of a call.
@@ -103,7 +165,7 @@ func (f *form) body() (jsonbody.Body, error) {
 			return jsonbody.Body{}, jsonbody.FieldError(at.Name, "characters", "must be UTF-8")
 		}
 	}
-	values := map[string]any{"name": f.Fields[0].Value, "members": slices.Concat([]member{}, f.members())}
+	values := map[string]any{"name": f.Fields[0].Value, "members": append([]member{}, f.members()...)} // not null
 	text, err := json.Marshal(values)
 	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}, err
 }

@@ -113,6 +113,7 @@ func Add(r *visit.Request) error {
 type oneView struct {
 	folders.Object
 	Form          *form
+	Crossed       bool   // another change was saved since the form was shown
 	Links, Delete string // addresses
 }
 
@@ -140,7 +141,19 @@ func One(r *visit.Request) error {
 
 func showOne(r *visit.Request, status int, o *folders.Object, f *form) error {
 	view := oneView{Object: *o, Form: f, Links: linksOf(o.ID), Delete: pathOf(o.ID) + "/delete"}
+	view.Crossed = status == fasthttp.StatusPreconditionFailed
 	return r.Show(status, "folder", o.Name, view)
+}
+
+// showCrossed shows the form again after another change of the folder: what was typed, beside what the folder has now.
+// If it is sent again, it changes the folder as it is now.
+func showCrossed(r *visit.Request, f *form) error {
+	o, err := asked(r)
+	if err != nil {
+		return err
+	}
+	f.meet(&o)
+	return showOne(r, fasthttp.StatusPreconditionFailed, &o, f)
 }
 
 // Save is POST /_/folders/{folder}.
@@ -152,11 +165,14 @@ func Save(r *visit.Request) error {
 	f := newForm(r, pathOf(o.ID), &o)
 	body, err := f.body()
 	if err == nil {
-		_, err = r.Folders.Edit(r.Caller, o.ID, body)
+		_, err = r.Folders.Edit(r.Caller, o.ID, []uint64{r.SentVersion()}, body)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		r.Say("done", "The folder is saved.")
 		return r.SeeOther(path)
+	case errors.Is(err, folder.ErrVersion):
+		return showCrossed(r, f)
 	}
 	status, ok := f.refuse(err)
 	if !ok || errors.Is(err, folder.ErrNoFolder) {
@@ -169,6 +185,7 @@ func Save(r *visit.Request) error {
 type removeView struct {
 	folders.Object
 	Page, Action, Links string
+	Changed             bool // the folder was changed since the page was shown
 	Error               string
 }
 
@@ -183,6 +200,7 @@ func AskToRemove(r *visit.Request) error {
 
 func showRemove(r *visit.Request, status int, o *folders.Object, wrong string) error {
 	view := removeView{Object: *o, Page: pathOf(o.ID), Action: pathOf(o.ID) + "/delete", Links: linksOf(o.ID), Error: wrong}
+	view.Changed = status == fasthttp.StatusPreconditionFailed
 	return r.Show(status, "folder-delete", "Delete "+o.Name, view)
 }
 
@@ -193,12 +211,15 @@ func Remove(r *visit.Request) error {
 		if o, err = asked(r); err != nil {
 			return "", err
 		}
-		if err := r.Folders.Remove(r.Caller, o.ID); err != nil {
+		if err := r.Folders.Remove(r.Caller, o.ID, []uint64{r.SentVersion()}); err != nil {
 			return "", err
 		}
 		r.Say("done", "The folder “"+o.Name+"” is deleted.")
 		return path, nil
 	})
+	if errors.Is(err, folder.ErrVersion) {
+		return showRemove(r, fasthttp.StatusPreconditionFailed, &o, "")
+	}
 	_, general, ok := visit.FieldErrors(err)
 	if err == nil || !ok || visit.StatusOf(err) == fasthttp.StatusNotFound {
 		return err

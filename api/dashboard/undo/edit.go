@@ -66,8 +66,8 @@ func TakeBack(r *visit.Request) error {
 		}
 	}
 	var versions []uint64
-	if text := r.Sent("version"); text != "" {
-		versions = []uint64{versionOf(text)}
+	if r.Sent("version") != "" {
+		versions = []uint64{r.SentVersion()}
 	}
 	_, u, err := Edit(r, code, w, whose, versions, jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: patch})
 	return said(r, u, err, linkPath(code, whose))

@@ -110,7 +110,7 @@ func asked(r *visit.Request) (code string, w ops.Whose, whose visit.Whose, versi
 	if w, err = r.Asked(whose); err == nil {
 		code, err = ops.NamedCode(r.Sent("code"))
 	}
-	return code, w, whose, []uint64{versionOf(r.Sent("version"))}, err
+	return code, w, whose, []uint64{r.SentVersion()}, err
 }
 
 // Restore is POST /_/links/trash/restore. It shows the link, or the trash again if it was sent from there.
@@ -184,12 +184,4 @@ func refusal(err error) string {
 // linkPath returns the address of a link's page.
 func linkPath(code string, w visit.Whose) string {
 	return w.Address(visit.Root + "link/" + url.PathEscape(code))
-}
-
-// versionOf returns the version that a form has, and one that no link has if it is damaged.
-func versionOf(text string) uint64 {
-	if version, err := strconv.ParseUint(text, 10, 64); err == nil && version != 0 {
-		return version
-	}
-	return ops.NoVersion
 }

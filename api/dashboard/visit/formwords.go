@@ -2,9 +2,14 @@ package visit
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"shunt/api/ops"
 )
 
 // FormKey returns the hidden key of a form that makes something: that of the form that was sent, or
@@ -18,6 +23,22 @@ func (r *Request) FormKey() string {
 
 // maxKeyBytes bounds the key of a form; ours have 26 bytes.
 const maxKeyBytes = 64
+
+// SentVersion returns the version of what a form is about, as its hidden field has it, and one that nothing has if the
+// field is damaged.
+func (r *Request) SentVersion() uint64 {
+	if version, err := strconv.ParseUint(r.Sent("version"), 10, 64); err == nil && version != 0 {
+		return version
+	}
+	return ops.NoVersion
+}
+
+// Digest returns a part of a hash of the text that a field had, for a hidden field: it tells whether somebody has
+// touched the field, although a form is sent without its old texts.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return hex.EncodeToString(sum[:8])
+}
 
 // plain has, in pairs, words of the API and what pages say for them.
 var plain = strings.NewReplacer(

@@ -45,14 +45,15 @@ func (m *memberFlags) add(fs *pflag.FlagSet) {
 
 // of returns the members that a folder with those has after the change.
 func (m *memberFlags) of(now []client.FolderMember) []client.FolderMember {
+	all := append([]client.FolderMember{}, m.members...) // not nil, which would be null
 	for _, one := range now {
 		named := func(other client.FolderMember) bool { return strings.EqualFold(other.Email, one.Email) }
 		gone := func(email string) bool { return strings.EqualFold(email, one.Email) }
 		if !slices.ContainsFunc(m.members, named) && !slices.ContainsFunc(m.gone, gone) {
-			m.members = append(m.members, client.FolderMember{User: one.User, May: one.May})
+			all = append(all, client.FolderMember{User: one.User, May: one.May})
 		}
 	}
-	return m.members
+	return all
 }
 
 func newFolderAdd(stdout, stderr io.Writer) *cobra.Command {
@@ -184,20 +185,11 @@ func editFolder(
 	ctx context.Context, where *reach.Target, id uint32, name string, members *memberFlags, asJSON bool, stdout, stderr io.Writer,
 ) error {
 	var edited client.Folder
-	err := where.Do(ctx, "folder edit", stderr, func(c *reach.Connection) error {
-		var edit client.FolderPatch
-		if name != "" {
-			edit.Name = client.Set(name)
+	err := where.Do(ctx, "folder edit", stderr, func(c *reach.Connection) (err error) {
+		edited, err = changeFolder(ctx, c, id, name, members)
+		for again := 1; again < folderAttempts && errors.Is(err, client.ErrPreconditionFailed); again++ {
+			edited, err = changeFolder(ctx, c, id, name, members)
 		}
-		if len(members.members)+len(members.gone) > 0 {
-			now, err := c.Folder(ctx, id)
-			if err != nil {
-				return err
-			}
-			edit.Members = client.Set(members.of(now.Members))
-		}
-		var err error
-		edited, err = c.EditFolder(ctx, id, edit)
 		return err
 	})
 	switch {
@@ -207,6 +199,27 @@ func editFolder(
 		return console.PrintJSON(stdout, edited.Raw)
 	}
 	return console.PrintTable(stdout, foldersTable([]client.Folder{edited}))
+}
+
+// folderAttempts is how often a change of members is tried: each time it is overtaken, another has succeeded.
+const folderAttempts = 10
+
+// changeFolder changes a folder once. Error: client.ErrPreconditionFailed if somebody else changes it meanwhile, so
+// that neither loses the members of the other.
+func changeFolder(ctx context.Context, c *reach.Connection, id uint32, name string, members *memberFlags) (edited client.Folder, err error) {
+	var edit client.FolderPatch
+	var seen []client.Option
+	if name != "" {
+		edit.Name = client.Set(name)
+	}
+	if len(members.members)+len(members.gone) > 0 {
+		now, err := c.Folder(ctx, id)
+		if err != nil {
+			return edited, err
+		}
+		edit.Members, seen = client.Set(members.of(now.Members)), []client.Option{client.IfVersion(now.Version)}
+	}
+	return c.EditFolder(ctx, id, edit, seen...)
 }
 
 func newFolderRm(stderr io.Writer) *cobra.Command {
