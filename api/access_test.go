@@ -99,6 +99,7 @@ POST /folders                             201 201 201 403 401 401 401 401 201 20
 GET /folders/{folder}                     200 404 200 200 401 401 401 401 200 404 403 200 200
 PATCH /folders/{folder}                   200 404 200 403 401 401 401 401 200 404 403 403 403
 DELETE /folders/{folder}                  204 404 204 403 401 401 401 401 204 404 403 403 403
+DELETE /folders/{folder}/members/{user}   204 404 204 403 401 401 401 401 204 404 403 403 403
 GET /links?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
 GET /tokens?owner=all                     403 403 200 403 401 401 401 401 403 403 403 403 403
 GET /tokens?owner={owner}                 403 403 200 403 401 401 401 401 403 403 403 403 403
@@ -228,14 +229,20 @@ func (a *access) fresh(path string) (there, missing string) {
 		expect.NoError(a.t, err)
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
 	}
+	if strings.Contains(path, "{folder}") {
+		f := folder.Folder{Name: "secret" + n, Owner: a.owner.ID}
+		if _, user, found := strings.Cut(there, "/members/"); found {
+			id, err := strconv.ParseUint(user, 10, 32)
+			expect.NoError(a.t, err)
+			f.Members = []folder.Member{{User: uint32(id), May: folder.Read}}
+		}
+		made, err := a.folders.Add(account.CallerOf(a.owner), f)
+		expect.NoError(a.t, err)
+		replace("{folder}", strconv.Itoa(int(made.Number)), strconv.Itoa(int(made.Number)+1000))
+	}
 	if strings.Contains(path, "{host}") {
 		expect.NoError(a.t, expect.Err(a.domains.Add(account.CallerOf(a.admin), domain.Domain{Host: "secret" + n + ".test"}, engine.TargetPolicy{})))
 		replace("{host}", "secret"+n+".test", "none"+n+".test")
-	}
-	if strings.Contains(path, "{folder}") {
-		f, err := a.folders.Add(account.CallerOf(a.owner), folder.Folder{Name: "secret" + n, Owner: a.owner.ID})
-		expect.NoError(a.t, err)
-		replace("{folder}", strconv.Itoa(int(f.Number)), strconv.Itoa(int(f.Number)+1000))
 	}
 	replace("{name}", "frankfurt", "none")
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))
@@ -273,7 +280,7 @@ func eachAccess(fn func(request, column string, status int)) {
 // routeOf returns the endpoint that a request of the table is for.
 func routeOf(request string) string {
 	route, _, _ := strings.Cut(request, "?")
-	return strings.NewReplacer("{token}", "{id}", "{user}", "{id}", "{deleted}", "{code}").Replace(route)
+	return strings.NewReplacer("/members/{user}", "/members/{user}", "{token}", "{id}", "{user}", "{id}", "{deleted}", "{code}").Replace(route)
 }
 
 func TestEveryEndpointAnswersOnlyPermittedCallers(t *testing.T) {

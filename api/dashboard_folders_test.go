@@ -39,8 +39,12 @@ func TestFoldersOnThePages(t *testing.T) {
 	// A reader sees the link, and no button that changes it.
 	theirs := bob.open("/_/folders")
 	theirs.want("Spring", "user 2", "read")
-	expect.That(t, !strings.Contains(theirs.body, `href="/_/folders/1"`), "a reader is led to the page of the folder")
-	for _, path := range []string{"/_/folders/1", "/_/folders/1/delete", "/_/link/x/edit", "/_/link/x/delete", "/_/link/x/reset", "/_/link/y"} {
+	expect.Equal(t, theirs.link("Open Spring"), "/_/folders/1")
+	about := bob.open("/_/folders/1")
+	about.want("Owner user 2", "You may read", "Leave this folder …")
+	expect.That(t, len(about.forms("/_/folders/1")) == 0 && len(about.linksTo("/_/folders/1/delete")) == 0 && !strings.Contains(about.body, "ann@example.com"), "a reader is shown %s", about.body)
+	bob.post("/_/folders/1", formType, "name=n&version=1").expect(t, "the form of a reader", 404)
+	for _, path := range []string{"/_/folders/1/delete", "/_/link/x/edit", "/_/link/x/delete", "/_/link/x/reset", "/_/link/y"} {
 		expect.Equal(t, bob.get(path).status, 404, "%s of a reader", path)
 	}
 	listed := bob.open(theirs.link("Spring"))
@@ -148,6 +152,39 @@ func TestAnEditKeepsTheFolder(t *testing.T) {
 	st.as1("ann", "PATCH", "/folders/1", `{"members":[]}`).need(t, "nobody", 200)
 	like := ed.open("/_/links/new?like=z").form("/_/links/new")
 	expect.Equal(t, like.values.Get("folder"), "", "the folder of a copy")
+}
+
+// TestAMemberLeavesAFolderOnItsPage asks for the page as everybody, and leaves.
+func TestAMemberLeavesAFolderOnItsPage(t *testing.T) {
+	st := newSharing(t)
+	const page, leave = "/_/folders/1", "/_/folders/1/leave"
+	red, ann, sam := st.browse("red@example.com"), st.browse("ann@example.com"), st.browse("sam@example.com")
+	viewer := st.browseAs("viewer@example.com", account.RoleViewer)
+	st.call("PATCH", "/folders/1", `{"members":[{"user":3,"may":"read"},{"user":4,"may":"edit"},{"email":"viewer@example.com","may":"edit"}]}`).need(t, "a viewer is a member", 200)
+	for who, b := range map[string]*plainBrowser{"the owner": ann, "a stranger": sam, "a viewer": viewer} {
+		b.get(leave).expect(t, who, 404)
+		b.post(leave, formType, "").expect(t, who, 404)
+	}
+	expect.Equal(t, len(ann.open(page).linksTo(leave))+len(viewer.open(page).linksTo(leave)), 0, "links of those who cannot leave")
+	viewer.open(page).want("You may read")
+	sam.get(page).expect(t, "the page of a stranger", 404)
+	expect.Equal(t, len(st.folders.Numbered(1).Members), 3)
+
+	asked := red.open(red.open(page).link("Leave this folder …"))
+	asked.want("Leave Spring?", "Only its owner or an admin can let you in again.")
+	red.follow(asked.form(leave)).want("You have left the folder “Spring”.", "There is no folder yet.")
+	expect.Equal(t, fmt.Sprint(st.folders.Numbered(1).Members), "[{4 edit} {6 edit}]")
+	for _, path := range []string{page, leave, "/_/link/x"} {
+		red.get(path).expect(t, path+" of who has left", 404)
+	}
+
+	// An admin who is a member may leave, and still manages the folder.
+	admin := st.browseAs("admin@example.com", account.RoleAdmin)
+	expect.Equal(t, len(admin.open(page).linksTo(leave)), 0, "an admin who is no member")
+	admin.get(leave).expect(t, "an admin who is no member", 404)
+	st.call("PATCH", "/folders/1", `{"members":[{"email":"admin@example.com","may":"read"}]}`).need(t, "a member", 200)
+	admin.follow(admin.open(admin.open(page).link("Leave this folder …")).form(leave)).want("You have left the folder “Spring”.")
+	admin.open(page).want("Delete this folder …")
 }
 
 // TestAnAdminSeesAllFolders opens a folder of somebody else, and its links.

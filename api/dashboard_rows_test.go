@@ -22,7 +22,11 @@ func pathOf(p dashboard.Page, token string) string {
 	if strings.HasPrefix(p.Path, "/_/tokens/") || strings.HasPrefix(p.Path, "/_/all-tokens/") {
 		id = token
 	}
-	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt", "{host}", "b.test", "{folder}", "1").Replace(p.Path)
+	folder := "1"
+	if strings.HasSuffix(p.Path, "/leave") {
+		folder = "2"
+	}
+	path := strings.NewReplacer("{code}", "x", "{id}", id, "{name}", "frankfurt", "{host}", "b.test", "{folder}", folder).Replace(p.Path)
 	if p.Method == "GET" && strings.HasPrefix(path, "/_/tags/") {
 		path += "?tag=t"
 	}
@@ -71,7 +75,7 @@ func (st *site) state() string {
 }
 
 // everyRow calls do with each row of the table of pages, on a site with an admin, user 2, who has a
-// token, the link x and folder 1, and with the domain b.test.
+// token, the link x and folder 1, and is a member of folder 2, and with the domain b.test.
 func everyRow(t *testing.T, do func(t *testing.T, st *site, admin *plainBrowser, p dashboard.Page, path string)) {
 	t.Helper()
 	st, admin, token := siteOfRows(t, newSite(t, fetching))
@@ -94,6 +98,8 @@ func siteOfRows(t *testing.T, st *site) (_ *site, admin *plainBrowser, token str
 	tokens, err := st.accounts.ListTokens(u.ID)
 	expect.NoError(t, err)
 	_, err = st.folders.Add(account.Caller{}, folder.Folder{Name: "f", Owner: u.ID})
+	expect.NoError(t, err)
+	_, err = st.folders.Add(account.Caller{}, folder.Folder{Name: "f", Owner: 1, Members: []folder.Member{{User: u.ID, May: folder.Read}}})
 	expect.NoError(t, err)
 	return st, admin, tokens[0].ID
 }

@@ -19,7 +19,7 @@ import (
 var marked = words.New(words.Every(func(key string) string { return "⟦" + key + "⟧" }))
 
 // data are texts of the test itself.
-var data = []string{"f", "owner@example.com", "owner@example.com,", "x", "t", "https:/", "example", ".com/", "b.test", "n", "UTC", "E",
+var data = []string{"f", "f ( 1)", "owner@example.com", "owner@example.com,", "x", "t", "https:/", "example", ".com/", "b.test", "n", "UTC", "E",
 	"admin", "test", "new.test", "new@example.com", "frankfurt", "example.com", "http://", "https://example.com/", "example.com/", "ShareX", "Shortcuts", "n8n", "curl", "c", "robots.txt", "b.test:", "frankfurt:", "shunt:", "Go:"}
 
 // ours are addresses of links of the test, ids, and names of metrics, which a tooltip has.

@@ -25,7 +25,7 @@ func TestTheCallsThatChangeAccountsAreKnown(t *testing.T) {
 	}
 	slices.Sort(refused)
 	slices.Sort(allowed)
-	got, want := strings.Join(refused, ", "), "DELETE /domains/{host}, DELETE /edges/{name}, DELETE /folders/{folder}, DELETE /tokens/{id}, DELETE /users/{id}, PATCH /domains/{host}, PATCH /folders/{folder}, PATCH /users/{id}, POST /domains, POST /domains/{host}/check, POST /folders, POST /setup-links, POST /tokens, POST /users"
+	got, want := strings.Join(refused, ", "), "DELETE /domains/{host}, DELETE /edges/{name}, DELETE /folders/{folder}, DELETE /folders/{folder}/members/{user}, DELETE /tokens/{id}, DELETE /users/{id}, PATCH /domains/{host}, PATCH /folders/{folder}, PATCH /users/{id}, POST /domains, POST /domains/{host}/check, POST /folders, POST /setup-links, POST /tokens, POST /users"
 	expect.Equal(t, got, want, "refused")
 	got, want = strings.Join(allowed, ", "), "DELETE /links/{code}, DELETE /session, DELETE /tags/{tag}, DELETE /target-check, PATCH /links/{code}, PATCH /tags/{tag}, POST /import, POST /links/{code}/qr, POST /links/{code}/reset, POST /links/{code}/restore, POST /session, POST /shorten, POST /shorten/bulk, POST /target-check, POST /titles"
 	expect.That(t, got == want, "allowed are %s; want %s", got, want)

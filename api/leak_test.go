@@ -64,6 +64,8 @@ func newLeakSite(t *testing.T) *leakSite {
 	}
 	shared.Name, shared.Owner = "shared", ann.ID
 	expect.OK(t, expect.Err(st.folders.Add(account.Caller{}, shared)))
+	lent := folder.Folder{Name: "lent", Owner: admin.ID, Members: []folder.Member{{User: ann.ID, May: folder.Read}}}
+	expect.OK(t, expect.Err(st.folders.Add(account.Caller{}, lent)))
 	var ids []string
 	for name, u := range map[string]account.User{"ann": ann, "bob": bob, "boss": admin} {
 		token := st.issue(account.CallerOf(u), everyMemberScope...)
@@ -93,7 +95,7 @@ func newLeakSite(t *testing.T) *leakSite {
 	}
 	st.values = map[string][]string{
 		"code": {"guessed-ann", "guessed-bob", "guessed-boss", "mine-ann", "mine-bob", "mine-boss"},
-		"tag":  {"guessed-tag", "mine-tag"}, "id": append(ids, "1", "2", "3", "none"), "host": {"guessed.test", "b.test", "127.0.0.1"}, "name": {"frankfurt"}, "folder": {"1", "99"},
+		"tag":  {"guessed-tag", "mine-tag"}, "id": append(ids, "1", "2", "3", "none"), "host": {"guessed.test", "b.test", "127.0.0.1"}, "name": {"frankfurt"}, "folder": {"1", "2", "99"}, "user": {"3", "99"},
 	}
 	st.before = st.secretsNow()
 	for _, want := range []string{"guessed-ann", "guessed-boss", marker + "-imported-bob", "http://" + marker + ".test:8080/guessed-ann"} {
@@ -206,7 +208,7 @@ var leakBodies = map[string][]string{
 	"POST /links/{code}/qr": {tinyPNG}, "POST /target-check": {``}, "DELETE /target-check": {``}, "POST /titles": {`{"url":"https://guessed.test/guessed-ann"}`}, "POST /links/{code}/reset": {``}, "POST /links/{code}/restore": {``}, "DELETE /links/{code}": {``}, "PATCH /tags/{tag}": {`{"name":"renamed"}`}, "DELETE /tags/{tag}": {``},
 	"POST /tokens": {`{"name":"n"}`, `{"name":"n","domains":["guessed.test"]}`, `{"name":"n","domains":["b.test"]}`, `{"name":"n","scopes":["admin"]}`}, "DELETE /tokens/{id}": {``},
 	"POST /users": {`{"email":"x@example.com"}`, `{"email":"bob@example.com","domains":["guessed.test"]}`}, "PATCH /users/{id}": {`{"domains":null}`}, "DELETE /users/{id}": {``},
-	"POST /folders": {`{"name":"n"}`, `{"name":"n","members":[{"email":"bob@example.com","may":"edit"}]}`}, "PATCH /folders/{folder}": {`{"name":"n"}`}, "DELETE /folders/{folder}": {``},
+	"POST /folders": {`{"name":"n"}`, `{"name":"n","members":[{"email":"bob@example.com","may":"edit"}]}`}, "PATCH /folders/{folder}": {`{"name":"n"}`}, "DELETE /folders/{folder}": {``}, "DELETE /folders/{folder}/members/{user}": {``},
 	"POST /domains": {`{"host":"guessed.test"}`}, "PATCH /domains/{host}": {`{"robots":"none"}`}, "POST /domains/{host}/check": {``}, "DELETE /domains/{host}": {``}, "DELETE /edges/{name}": {``},
 	"POST /session": {`{"email":"ann@example.com","password":"` + goodPassword + `"}`}, "DELETE /session": {``},
 }

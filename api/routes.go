@@ -54,6 +54,7 @@ func (s *Server) endpoints() []endpoint {
 		{"GET", "/folders/{folder}", account.LinksRead, s.folderCalls.ReadOne, 0},
 		{"PATCH", "/folders/{folder}", account.LinksWrite, s.folderCalls.EditOne, 0},
 		{"DELETE", "/folders/{folder}", account.LinksWrite, heavy.Bounded(s.folderCalls.RemoveOne), 0},
+		{"DELETE", "/folders/{folder}/members/{user}", account.LinksWrite, s.folderCalls.TakeOutOne, 0},
 		{"GET", "/domains", anyScope, s.domainCalls.List, 0},
 		{"POST", "/domains", account.Admin, s.domainCalls.Add, 0},
 		{"GET", "/domains/{host}", anyScope, s.domainCalls.Read, 0},

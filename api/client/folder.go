@@ -87,4 +87,12 @@ func (c *Client) RemoveFolder(ctx context.Context, id uint32, options ...Option)
 	return err
 }
 
+// RemoveFolderMember takes one member out of a folder, and leaves the others as they are. Members may take themselves
+// out, the owner of the folder and admins anybody.
+func (c *Client) RemoveFolderMember(ctx context.Context, id, user uint32) error {
+	path := folderPath(id) + "/members/" + strconv.FormatUint(uint64(user), 10)
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: path}, nil, nil)
+	return err
+}
+
 func folderPath(id uint32) string { return "/folders/" + strconv.FormatUint(uint64(id), 10) }

@@ -60,6 +60,9 @@ func (f *Folder) Right(user uint32) Right {
 	return None
 }
 
+// IsMember reports whether a user is a member of f. Its owner is not.
+func (f *Folder) IsMember(user uint32) bool { return f.Owner != user && f.Right(user) != None }
+
 func byUser(m Member, user uint32) int { return int(int64(m.User) - int64(user)) }
 
 func fieldError(field, code, message string) engine.FieldError {

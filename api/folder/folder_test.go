@@ -142,7 +142,7 @@ func TestFoldersAreWhatWasWritten(t *testing.T) {
 			}
 			was := want[n]
 			var err error
-			switch rapid.SampledFrom([]string{"add", "edit", "remove", "drop"}).Draw(rt, "what") {
+			switch rapid.SampledFrom([]string{"add", "edit", "remove", "take out", "drop"}).Draw(rt, "what") {
 			case "add":
 				var made *Folder
 				if made, err = f.Add(by, one); err == nil {
@@ -170,6 +170,15 @@ func TestFoldersAreWhatWasWritten(t *testing.T) {
 				if err == nil {
 					delete(want, n)
 				}
+			case "take out":
+				user := users.Draw(rt, "member")
+				if err = f.TakeOut(by, n, user); err == nil {
+					was.Members = slices.DeleteFunc(slices.Clone(was.Members), func(m Member) bool { return m.User == user })
+					was.Version++
+					want[n] = was
+				}
+				expect.MustEqual(rt, errors.Is(err, ErrNoFolder), was.Number == 0, "folder %d: got %v", n, err)
+				expect.MustThat(rt, err != nil || len(f.Numbered(n).Members) == len(was.Members), "user %d of %+v", user, was)
 			case "drop":
 				if rows.Fails == nil { // it is several writes
 					user, heir := users.Draw(rt, "user"), rapid.SampledFrom([]uint32{0, 9}).Draw(rt, "heir")

@@ -19,6 +19,8 @@ var (
 	ErrNoFolder = errors.New("no such folder")
 	// ErrInUse means that a folder has links.
 	ErrInUse = errors.New("the folder has links")
+	// ErrNoMember means that a user is no member of a folder.
+	ErrNoMember = errors.New("no such member")
 	// ErrVersion means that a folder has another version than the one that who asks has seen.
 	ErrVersion = errors.New("folder has another version")
 )

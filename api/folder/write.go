@@ -110,6 +110,24 @@ func (f *Folders) Edit(by account.Caller, n uint32, change func(*Folder) error) 
 	return &after, nil
 }
 
+// TakeOut takes a member out of a folder, and leaves the others as they are at that moment. Errors: ErrNoFolder;
+// ErrNoMember; those of a write.
+func (f *Folders) TakeOut(by account.Caller, n, user uint32) error {
+	_, err := f.Edit(by, n, func(f *Folder) error {
+		if !f.IsMember(user) {
+			return ErrNoMember
+		}
+		f.drop(user)
+		return nil
+	})
+	return err
+}
+
+// drop takes a user out of the members of f, which nobody else has.
+func (f *Folder) drop(user uint32) {
+	f.Members = slices.DeleteFunc(f.Members, func(m Member) bool { return m.User == user })
+}
+
 // Remove removes a folder unless mayGo, which is called last, returns an error. Links that come into it meanwhile stay
 // in none: its number is never given again. Errors: ErrNoFolder; that of mayGo; those of a write.
 func (f *Folders) Remove(by account.Caller, n uint32, mayGo func(*Folder) error) error {
@@ -138,7 +156,7 @@ func (f *Folders) DropUser(by account.Caller, user, heir uint32) (failed error) 
 			if f.Owner == user && heir != 0 {
 				f.Owner = heir
 			}
-			f.Members = slices.DeleteFunc(f.Members, func(m Member) bool { return m.User == user })
+			f.drop(user)
 			return nil
 		})
 		if err != nil && !errors.Is(err, ErrNoFolder) {

@@ -262,9 +262,26 @@ func (c *Calls) managed(caller account.Caller, n uint32) (*folder.Folder, error)
 	case c.rightOf(caller, f) != manage:
 		return nil, problem.New(problem.Forbidden, "only the owner of a folder and admins change it")
 	case !caller.User.Domains.In(caller.Domains):
-		return nil, problem.New(problem.Forbidden, "a folder may have links of all domains, and this token may use some only")
+		return nil, errSomeDomains
 	}
 	return f, nil
+}
+
+var errSomeDomains = problem.New(problem.Forbidden, "a folder may have links of all domains, and this token may use some only")
+
+// TakeOut takes one member out of a folder, and nobody else. Its owner and admins take out anybody, a member himself. A
+// viewer, who changes nothing, does not: a membership gives him nothing anyway.
+func (c *Calls) TakeOut(caller account.Caller, n, user uint32) error {
+	f, err := c.Ops.FolderFor(caller, n)
+	switch {
+	case err != nil:
+		return err
+	case c.rightOf(caller, f) != manage && user != caller.User.ID || caller.User.Role == account.RoleViewer:
+		return problem.New(problem.Forbidden, "only the owner of a folder and admins take out somebody else")
+	case !caller.User.Domains.In(caller.Domains):
+		return errSomeDomains
+	}
+	return c.Folders.TakeOut(caller, n, user)
 }
 
 // wants returns folder.ErrVersion unless f has one of versions, or there are none.

@@ -94,6 +94,21 @@ func (c *Calls) RemoveOne(ctx *fasthttp.RequestCtx, caller account.Caller) error
 	return nil
 }
 
+// TakeOutOne is DELETE /folders/{folder}/members/{user}.
+func (c *Calls) TakeOutOne(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	n, err := folderAsked(ctx)
+	if err != nil {
+		return err
+	}
+	text, _ := ctx.UserValue("user").(string)
+	user, _ := Number(text) // 0, which is nobody, for what is no number
+	if err := c.TakeOut(caller, n, user); err != nil {
+		return err
+	}
+	ctx.SetStatusCode(fasthttp.StatusNoContent)
+	return nil
+}
+
 // versionsAsked returns the versions that If-Match lists; none if any version will do.
 func versionsAsked(ctx *fasthttp.RequestCtx) []uint64 {
 	return ops.ParseVersions(ctx.Request.Header.PeekAll("If-Match"))

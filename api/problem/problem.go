@@ -89,6 +89,7 @@ var table = []struct {
 	{domain.ErrNoDomain, NotFound},
 	{domain.ErrInUse, DomainInUse},
 	{folder.ErrNoFolder, NotFound},
+	{folder.ErrNoMember, NotFound},
 	{folder.ErrInUse, FolderInUse},
 	{folder.ErrVersion, FolderVersion},
 	{account.ErrNoUser, NotFound},

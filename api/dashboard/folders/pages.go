@@ -27,7 +27,7 @@ type listView struct {
 // A listed is a folder in the table.
 type listed struct {
 	folders.Object
-	Path      string // of its page; empty: the visitor does not manage it
+	Path      string // of its page
 	Links     string // address of its links
 	OwnerName string
 	Shared    uint64 // members
@@ -66,22 +66,23 @@ func rowOf(r *visit.Request, f *folder.Folder) (row listed, err error) {
 	if row.Object, err = r.Folders.Shown(r.Caller, f); err != nil {
 		return row, err
 	}
-	row.Links, row.Shared = linksOf(row.ID), uint64(len(row.Members))
-	if row.Manages() {
-		row.Path = pathOf(row.ID)
-	}
-	if row.Owner == r.Caller.User.ID {
-		row.OwnerName = "you"
-		return row, nil
+	row.Path, row.Links, row.Shared = pathOf(row.ID), linksOf(row.ID), uint64(len(row.Members))
+	row.OwnerName, err = ownerName(r, row.Owner)
+	return row, err
+}
+
+// ownerName returns what the owner of a folder is called for the visitor.
+func ownerName(r *visit.Request, owner uint32) (name string, err error) {
+	if owner == r.Caller.User.ID {
+		return "you", nil
 	}
 	u := account.User{}
 	if r.Admin() {
-		if u, err = r.Accounts.UserNumbered(row.Owner); errors.Is(err, account.ErrNoUser) {
+		if u, err = r.Accounts.UserNumbered(owner); errors.Is(err, account.ErrNoUser) {
 			err = nil
 		}
 	}
-	row.OwnerName = cmp.Or(u.Name, "user "+strconv.FormatUint(uint64(row.Owner), 10))
-	return row, err
+	return cmp.Or(u.Name, "user "+strconv.FormatUint(uint64(owner), 10)), err
 }
 
 // Add is POST /_/folders.
@@ -112,36 +113,68 @@ func Add(r *visit.Request) error {
 // oneView is what the page of a folder shows.
 type oneView struct {
 	folders.Object
-	Form          *form
+	OwnerName     string
+	Form          *form  // nil: the visitor does not manage it
 	Crossed       bool   // another change was saved since the form was shown
 	Links, Delete string // addresses
+	Leave         string // address; empty: the visitor is no member, or changes nothing
 }
 
-// asked returns the {folder} of the path, which the visitor manages, or that the page is missing.
-func asked(r *visit.Request) (o folders.Object, err error) {
-	n, err := strconv.ParseUint(r.Segment("folder"), 10, 32)
-	if err != nil {
-		return o, r.Missing()
+// seen returns the {folder} of the path, which the visitor may see, or that the page is missing.
+func seen(r *visit.Request) (o folders.Object, err error) {
+	n, err := folders.Number(r.Segment("folder"))
+	if err == nil {
+		o, err = r.Folders.Read(r.Caller, n)
 	}
-	o, err = r.Folders.Read(r.Caller, uint32(n))
-	if errors.Is(err, folder.ErrNoFolder) || err == nil && !o.Manages() {
+	if errors.Is(err, folder.ErrNoFolder) {
 		err = r.Missing()
 	}
 	return o, err
 }
 
+// asked is seen for a folder that the visitor manages.
+func asked(r *visit.Request) (o folders.Object, err error) {
+	if o, err = seen(r); err == nil && !o.Manages() {
+		err = r.Missing()
+	}
+	return o, err
+}
+
+// left is seen for a folder of which the visitor is a member.
+func left(r *visit.Request) (o folders.Object, err error) {
+	if o, err = seen(r); err == nil && !isMember(r, &o) {
+		err = r.Missing()
+	}
+	return o, err
+}
+
+func isMember(r *visit.Request, o *folders.Object) bool {
+	f, err := r.Calls.FolderFor(r.Caller, o.ID)
+	return err == nil && f.IsMember(r.Caller.User.ID)
+}
+
 // One is GET /_/folders/{folder}.
 func One(r *visit.Request) error {
-	o, err := asked(r)
+	o, err := seen(r)
 	if err != nil {
 		return err
 	}
-	return showOne(r, fasthttp.StatusOK, &o, newForm(r, pathOf(o.ID), &o))
+	var f *form
+	if o.Manages() {
+		f = newForm(r, pathOf(o.ID), &o)
+	}
+	return showOne(r, fasthttp.StatusOK, &o, f)
 }
 
-func showOne(r *visit.Request, status int, o *folders.Object, f *form) error {
+func showOne(r *visit.Request, status int, o *folders.Object, f *form) (err error) {
 	view := oneView{Object: *o, Form: f, Links: linksOf(o.ID), Delete: pathOf(o.ID) + "/delete"}
 	view.Crossed = status == fasthttp.StatusPreconditionFailed
+	if r.Edits() && isMember(r, o) {
+		view.Leave = pathOf(o.ID) + "/leave"
+	}
+	if view.OwnerName, err = ownerName(r, o.Owner); err != nil {
+		return err
+	}
 	return r.Show(status, "folder", o.Name, view)
 }
 
@@ -225,4 +258,34 @@ func Remove(r *visit.Request) error {
 		return err
 	}
 	return showRemove(r, visit.StatusOf(err), &o, visit.Sentence(general))
+}
+
+// leaveView is what the page shows that asks before a member leaves a folder.
+type leaveView struct {
+	folders.Object
+	Page, Action string
+}
+
+// AskToLeave is GET /_/folders/{folder}/leave.
+func AskToLeave(r *visit.Request) error {
+	o, err := left(r)
+	if err != nil {
+		return err
+	}
+	return r.Show(fasthttp.StatusOK, "folder-leave", "Leave "+o.Name, leaveView{o, pathOf(o.ID), pathOf(o.ID) + "/leave"})
+}
+
+// Leave is POST /_/folders/{folder}/leave.
+func Leave(r *visit.Request) error {
+	return r.SeeOnce(func() (page string, err error) {
+		o, err := left(r)
+		if err != nil {
+			return "", err
+		}
+		if err := r.Folders.TakeOut(r.Caller, o.ID, r.Caller.User.ID); err != nil {
+			return "", err
+		}
+		r.Say("done", "You have left the folder “"+o.Name+"”.")
+		return path, nil
+	})
 }

@@ -38,6 +38,8 @@ var pages = []row{
 	{name: "setup-refused", path: "/_/setup?code=0000000000000000000000", status: http.StatusNotFound},
 	{name: "setup", setup: newcomer},
 	{name: "welcome", setup: invited, then: setPassword},
+	{name: "folder-member", path: "/_/folders/1", as: leaver},
+	{name: "folder-leave", path: "/_/folders/1/leave", as: leaver},
 	{name: "sign-in-again", path: "/_/links/new", as: leaver, then: endedSession},
 	{name: "overview", path: "/_/", as: admin},
 	{name: "overview-empty", path: "/_/", as: newcomer},

@@ -21,7 +21,7 @@ import (
 
 func newFolder(stdout, stderr io.Writer) *cobra.Command {
 	return usage.NewGroup("folder", "Manage folders: links that several users read or edit",
-		newFolderAdd(stdout, stderr), newFolderLs(stdout, stderr), newFolderEdit(stdout, stderr), newFolderRm(stderr))
+		newFolderAdd(stdout, stderr), newFolderLs(stdout, stderr), newFolderEdit(stdout, stderr), newFolderLeave(stderr), newFolderRm(stderr))
 }
 
 // memberFlags are the members that flags name, in their order.
@@ -220,6 +220,34 @@ func changeFolder(ctx context.Context, c *reach.Connection, id uint32, name stri
 		edit.Members, seen = client.Set(members.of(now.Members)), []client.Option{client.IfVersion(now.Version)}
 	}
 	return c.EditFolder(ctx, id, edit, seen...)
+}
+
+func newFolderLeave(stderr io.Writer) *cobra.Command {
+	where := reach.Target{}
+	cmd := &cobra.Command{
+		Use:   "leave ID",
+		Short: "Leave a folder of somebody else",
+		Long: `Leave a folder of which you are a member. You see the links of others in it no more, at once; your own stay
+yours, and stay in it. Only its owner or an admin can let you in again.
+` + reach.WhereTokensAre,
+		Args: usage.Exactly("ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := folderID(args[0])
+			if err != nil {
+				return err
+			}
+			return where.Do(cmd.Context(), "folder leave", stderr, func(c *reach.Connection) error {
+				me, err := c.Me(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return c.RemoveFolderMember(cmd.Context(), id, me.ID)
+			})
+		},
+	}
+	reach.AddSettings(cmd, &where)
+	usage.Hide(cmd.Flags(), "base-url")
+	return cmd
 }
 
 func newFolderRm(stderr io.Writer) *cobra.Command {
