@@ -101,6 +101,8 @@ PATCH /folders/{folder}                   200 404 200 403 401 401 401 401 200 40
 DELETE /folders/{folder}                  204 404 204 403 401 401 401 401 204 404 403 403 403
 DELETE /folders/{folder}/members/{user}   204 404 204 403 401 401 401 401 204 404 403 403 403
 GET /links?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
+GET /stats?folder={folder}                200 404 200 200 401 401 401 401 200 404 403 200 200
+GET /export?folder={folder}               200 404 200 200 401 401 401 401 200 404 403 200 200
 GET /tokens?owner=all                     403 403 200 403 401 401 401 401 403 403 403 403 403
 GET /tokens?owner={owner}                 403 403 200 403 401 401 401 401 403 403 403 403 403
 DELETE /tokens/{token}?owner=all          403 403 204 403 401 401 401 401 403 403 403 403 403

@@ -103,7 +103,7 @@ func (f *figured) firstPage(b *testing.B, r engine.ListRange) {
 func (f *figured) month(b *testing.B, owners []uint32) {
 	q := engine.Query{From: f.now().AddDate(0, 0, -29), Parts: engine.Visitors | engine.Breakdowns}
 	for b.Loop() {
-		r, err := f.OwnerReport(context.Background(), owners, "", q)
+		r, err := f.OwnerReport(context.Background(), owners, engine.Subset{}, q)
 		expect.MustThat(b, err == nil && r.Hits > 0, "%d hits, %v", r.Hits, err)
 	}
 }

@@ -224,7 +224,7 @@ func BenchmarkReport(b *testing.B) {
 		name := map[string]string{"": "owner", "t": "tag"}[tag]
 		b.Run("of="+name+"/links=10k/days=30", func(b *testing.B) {
 			for b.Loop() {
-				if r, err := f.OwnerReport(context.Background(), []uint32{1}, tag, q); err != nil || r.Hits != 30*3*links {
+				if r, err := f.OwnerReport(context.Background(), []uint32{1}, engine.Subset{Tag: tag}, q); err != nil || r.Hits != 30*3*links {
 					b.Fatalf("%d hits, %v", r.Hits, err)
 				}
 			}
@@ -232,7 +232,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 	b.Run("of=top-20/links=10k/days=30", func(b *testing.B) {
 		for b.Loop() {
-			if top, err := f.TopLinks(context.Background(), []uint32{1}, "", q, 20); err != nil || len(top.Links) != 20 {
+			if top, err := f.TopLinks(context.Background(), []uint32{1}, engine.Subset{}, q, 20); err != nil || len(top.Links) != 20 {
 				b.Fatalf("%d links, %v", len(top.Links), err)
 			}
 		}

@@ -175,6 +175,7 @@ func (d *discard) LowerKept(uint32, uint32) error { return nil }
 func (d *discard) Owners(engine.OwnerRange, uint32) ([]uint32, error)                { return nil, nil }
 func (d *discard) TalliedOwners(_, _, _ uint32) ([]uint32, error)                    { return nil, nil }
 func (d *discard) ListLinks(uint32, string, func(uint64, engine.KeyView) bool) error { return nil }
+func (d *discard) ListFolder(uint32, func(uint64, engine.KeyView) bool) error        { return nil }
 
 func (d *discard) Listing(context.Context) (engine.Listing, error) { return nothing{}, nil }
 

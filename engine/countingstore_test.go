@@ -72,6 +72,10 @@ func (c *counting) ListLinks(owner uint32, tag string, fn func(id uint64, k engi
 	return c.read().ListLinks(owner, tag, fn)
 }
 
+func (c *counting) ListFolder(folder uint32, fn func(id uint64, k engine.KeyView) bool) error {
+	return c.read().ListFolder(folder, fn)
+}
+
 func (c *counting) ListAudit(from, before uint64, fn func(*engine.AuditEntry) bool) error {
 	return c.read().ListAudit(from, before, fn)
 }

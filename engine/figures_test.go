@@ -101,10 +101,17 @@ func newFiguresIn(t *testing.T, days *zone.Zone, now time.Time) *figures {
 	return f
 }
 
+// shared is the folder that all links with the tags a and t are in, whoever's they are.
+const shared = 7
+
+func inFolder(l figuredLink, _ uint32) bool { return l.tag != "b" && !l.deleted }
+
 func (f *figures) addLink(code string, owner uint32, tag string) {
-	_, _, err := f.e.Create(context.Background(), engine.Draft{
-		Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag},
-	})
+	draft := engine.Draft{Alias: code, Owner: owner, Target: "https://example.com", Tags: []string{tag}}
+	if tag != "b" {
+		draft.Folder = shared
+	}
+	_, _, err := f.e.Create(context.Background(), draft)
 	expect.OK(f.t, err)
 	f.links = append(f.links, figuredLink{code, owner, tag, false})
 }
@@ -334,12 +341,15 @@ func (f *figures) check(rt fatal, q engine.Query) {
 		f.checkTargets(rt, q, i)
 		f.checkTargets(rt, engine.Query{AllTime: true, Parts: allParts}, i)
 	}
-	r, err := f.e.OwnerReport(ctx, []uint32{1}, "", q)
+	r, err := f.e.OwnerReport(ctx, []uint32{1}, engine.Subset{}, q)
 	if !refused(err) && !f.farBehind(&r) {
 		f.compare(rt, "owner 1", &r, func(_ figuredLink, owner uint32) bool { return owner == 1 })
 	}
-	if r, err = f.e.OwnerReport(ctx, []uint32{1}, "b", q); !refused(err) && !f.farBehind(&r) {
+	if r, err = f.e.OwnerReport(ctx, []uint32{1}, engine.Subset{Tag: "b"}, q); !refused(err) && !f.farBehind(&r) {
 		f.compare(rt, "tag b", &r, func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "b" && !l.deleted })
+	}
+	if r, err = f.e.OwnerReport(ctx, nil, engine.Subset{Folder: shared}, q); !refused(err) && !f.farBehind(&r) {
+		f.compare(rt, "the folder", &r, inFolder)
 	}
 	f.checkTogether(rt, q)
 	f.checkTop(rt, q)
@@ -361,16 +371,16 @@ func (f *figures) checkTogether(rt fatal, q engine.Query) {
 		q, {From: q.From, To: today, Parts: engine.Visitors}, {From: before.AddDate(0, 0, -2), To: before}, {From: today, Zone: q.Zone, Parts: allParts},
 		{From: today.AddDate(0, 0, -3), Interval: engine.Daily, Parts: engine.Visitors}, {From: f.now.Add(-30 * time.Hour), Interval: engine.Hourly},
 	} {
-		if r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "a", w); err == nil && !f.farBehind(&r) {
+		if r, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, w); err == nil && !f.farBehind(&r) {
 			windows = append(windows, w)
 		}
 	}
-	reports, err := f.e.OwnerReports(context.Background(), []uint32{1}, "a", windows)
+	reports, err := f.e.OwnerReports(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, windows)
 	if err != nil || len(reports) != len(windows) {
 		rt.Fatalf("%d windows together: %d, %v", len(windows), len(reports), err)
 	}
 	for i := range reports {
-		alone, err := f.e.OwnerReport(context.Background(), []uint32{1}, "a", windows[i])
+		alone, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, windows[i])
 		if err != nil || !reflect.DeepEqual(reports[i], alone) {
 			rt.Fatalf("window %+v with others: %+v, alone: %+v, %v", windows[i], reports[i], alone, err)
 		}
@@ -429,8 +439,8 @@ func (f *figures) checkCounted(rt fatal, q engine.Query, d engine.Dimension, val
 		}
 		return hits
 	}
-	r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
-	top, err2 := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 5)
+	r, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q)
+	top, err2 := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{}, q, 5)
 	if refused(err) || refused(err2) || f.farBehind(&r) {
 		return
 	}
@@ -453,7 +463,7 @@ func (f *figures) checkCounted(rt fatal, q engine.Query, d engine.Dimension, val
 	if q.Interval == engine.Daily || q.From.IsZero() {
 		q.Interval = engine.NoSeries
 	}
-	if r, err = f.e.OwnerReport(context.Background(), []uint32{1}, "", q); err != nil {
+	if r, err = f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q); err != nil {
 		return // without a series the window may be another, and impossible
 	}
 	for _, l := range top.Links {
@@ -482,7 +492,7 @@ func (f *figures) checkSeries(rt fatal, q engine.Query) {
 		live, ids = append(live, l), append(ids, id)
 	}
 	each, err := f.e.SeriesOf(context.Background(), ids, q)
-	r, err2 := f.e.OwnerReport(context.Background(), []uint32{1}, "", q) // has the same window
+	r, err2 := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q) // has the same window
 	if refused(err) && refused(err2) || err == nil && f.farBehind(&r) {
 		return
 	}
@@ -508,11 +518,11 @@ func (f *figures) checkSeries(rt fatal, q engine.Query) {
 
 func (f *figures) checkTop(rt fatal, q engine.Query) {
 	ctx := context.Background()
-	top, err := f.e.TopLinks(ctx, []uint32{1}, "", q, 5)
+	top, err := f.e.TopLinks(ctx, []uint32{1}, engine.Subset{}, q, 5)
 	if q.Interval == engine.Daily || q.From.IsZero() {
 		q.Interval = engine.NoSeries
 	}
-	r, err2 := f.e.OwnerReport(ctx, []uint32{1}, "", q)
+	r, err2 := f.e.OwnerReport(ctx, []uint32{1}, engine.Subset{}, q)
 	if refused(err) || refused(err2) || f.farBehind(&r) {
 		return
 	}
@@ -685,7 +695,7 @@ func TestWindowsOfManyVisitorsAreWithinThreeStandardErrors(t *testing.T) {
 	dense := 0
 	for days := 1; days <= 31; days += 3 {
 		q := engine.Query{From: f.now.AddDate(0, 0, -days), Parts: allParts}
-		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q)
+		r, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q)
 		expect.OK(t, err)
 		want := f.want(func(_ figuredLink, owner uint32) bool { return owner == 1 }, r.From, r.To)
 		distinct := uint64(len(want.visitors))

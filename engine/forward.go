@@ -218,6 +218,8 @@ func NewTagCount(folded, name string, links uint64) TagCount {
 // Hits: see engine/hit.
 type (
 	Query        = hit.Query
+	Subset       = hit.Subset
+	Ranking      = hit.Ranking
 	Interval     = hit.Interval
 	Report       = hit.Report
 	Stats        = hit.Stats

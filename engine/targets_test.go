@@ -67,7 +67,7 @@ func TestTheTargetsOfALinkHaveItsHitsAtEveryMoment(t *testing.T) {
 	r := e.targetsOf(t, "x", engine.Query{AllTime: true})
 	expect.Slices(t, r.Targets, want, "the targets")
 	expect.Equal(t, e.stats(t, "x"), engine.Stats{Hits: 15_000, Unique: 100}, "the link's figures")
-	owner, err := e.OwnerReport(context.Background(), []uint32{1}, "", engine.Query{})
+	owner, err := e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, engine.Query{})
 	expect.That(t, err == nil && owner.Hits == 15_000, "the owner has %d hits, %v", owner.Hits, err)
 	numbers, err := e.TargetsHit(context.Background(), keyOf("x"))
 	expect.That(t, err == nil && string(numbers) == "\x01\x02\x03", "numbers %v, %v", numbers, err)

@@ -48,9 +48,14 @@ func (f *topLinks) hitFrom(first int) {
 
 // wantTop returns the n most-hit links of owner 1 since a time, by the model, of those that pass.
 func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (want []engine.LinkHits) {
+	return f.wantTopOf(from, n, func(i int, l figuredLink) bool { return l.owner == 1 && pass(i) })
+}
+
+// wantTopOf is wantTop for links of whatever owners.
+func (f *topLinks) wantTopOf(from time.Time, n int, pass func(i int, l figuredLink) bool) (want []engine.LinkHits) {
 	for i, l := range f.links {
-		in := f.want(func(x figuredLink, _ uint32) bool { return x == l && x.owner == 1 && !x.deleted }, from, f.now.Add(time.Hour))
-		if in.hits > 0 && pass(i) {
+		in := f.want(func(x figuredLink, _ uint32) bool { return x == l && !x.deleted }, from, f.now.Add(time.Hour))
+		if in.hits > 0 && pass(i, l) {
 			want = append(want, engine.LinkHits{Key: keyOf(l.code), Hits: in.hits, Unique: uint64(len(in.visitors))})
 		}
 	}
@@ -61,7 +66,7 @@ func (f *topLinks) wantTop(from time.Time, n int, pass func(link int) bool) (wan
 }
 
 func (f *topLinks) top(from time.Time, n int) engine.TopLinks {
-	top, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from}, n)
+	top, err := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{}, engine.Query{From: from}, n)
 	expect.OK(f.t, err)
 	return top
 }
@@ -93,11 +98,11 @@ func TestATopListIsRightAlsoWhenTrafficMoves(t *testing.T) {
 	f.hitFrom(40) // links that had few before
 	from := f.now.Truncate(24 * time.Hour)
 	for _, tag := range []string{"", "t"} {
-		got, err := f.e.TopLinks(context.Background(), []uint32{1}, tag, engine.Query{From: from}, 3)
+		got, err := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{Tag: tag}, engine.Query{From: from}, 3)
 		expect.OK(t, err)
 		expect.That(t, got.Beyond == 0 && slices.Equal(got.Links, f.wantTop(from, 3, anyLink)), "tag %q: got %+v, want %+v", tag, got, f.wantTop(from, 3, anyLink))
 	}
-	got, err := f.e.TopLinks(context.Background(), []uint32{1}, "", engine.Query{From: from, MaxLinks: 12}, 3)
+	got, err := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{}, engine.Query{From: from, MaxLinks: 12}, 3)
 	expect.OK(t, err)
 	expect.That(t, got.Beyond >= f.wantTop(from, 1, anyLink)[0].Hits, "of 12: got %+v, want that another may have more", got)
 	life := map[string]uint64{}
@@ -131,7 +136,7 @@ func TestAListOfTodayReadsNoLinkThatWasNotHitSince(t *testing.T) {
 	f.hit(old+11, engine.ClassHit, 1) // pending
 	for _, tag := range []string{"", "t"} {
 		before := f.e.Metrics().LinksRead
-		got, err := f.e.TopLinks(context.Background(), []uint32{1}, tag, engine.Query{From: from}, 20)
+		got, err := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{Tag: tag}, engine.Query{From: from}, 20)
 		expect.OK(t, err)
 		expect.That(t, got.Beyond == 0 && slices.Equal(got.Links, f.wantTop(from, 20, anyLink)), "tag %q: got %+v, want %+v", tag, got, f.wantTop(from, 20, anyLink))
 		expect.That(t, len(got.Links) >= 10, "tag %q: got %d links", tag, len(got.Links))
@@ -245,9 +250,15 @@ func TestAQueryForFiguresPausesAndEndsWithItsPause(t *testing.T) {
 		return nil
 	}}
 	for name, read := range map[string]func() error{
-		"owner": func() error { _, err := f.e.OwnerReport(context.Background(), []uint32{1}, "", q); return err },
-		"link":  func() error { _, err := f.e.LinkReport(context.Background(), keyOf("top0"), q); return err },
-		"top":   func() error { _, err := f.e.TopLinks(context.Background(), []uint32{1}, "", q, 3); return err },
+		"owner": func() error {
+			_, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q)
+			return err
+		},
+		"link": func() error { _, err := f.e.LinkReport(context.Background(), keyOf("top0"), q); return err },
+		"top": func() error {
+			_, err := f.e.TopLinks(context.Background(), []uint32{1}, engine.Subset{}, q, 3)
+			return err
+		},
 	} {
 		pauses = 0
 		err := read()

@@ -234,7 +234,7 @@ func (w *wrongClock) checkAnswers() {
 					"after %v, %v ahead: %s has %d hits on %v, want %d", w.passed, w.wrong, code, b.Hits, b.From, want)
 			}
 		}
-		_, err := w.e.OwnerReport(context.Background(), []uint32{1}, "", q)
+		_, err := w.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{}, q)
 		expect.MustThat(w.t, err == nil || q.AllTime, "after %v, %v ahead: %+v of the owner: %v", w.passed, w.wrong, q, err)
 	}
 }

@@ -74,9 +74,7 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 	query := make(url.Values)
 	setGiven(query, "q", q.Q)
 	setGiven(query, "tag", q.Tag)
-	if q.Folder != 0 {
-		query.Set("folder", strconv.FormatUint(uint64(q.Folder), 10))
-	}
+	setNumber(query, "folder", q.Folder)
 	setGiven(query, "state", string(q.State))
 	setGiven(query, "cursor", cursor)
 	setGiven(query, "sort", q.Sort)
@@ -104,11 +102,19 @@ func setGiven(query url.Values, name, value string) {
 	}
 }
 
+// setNumber sets a parameter unless it is 0.
+func setNumber(query url.Values, name string, n uint32) {
+	if n != 0 {
+		query.Set(name, strconv.FormatUint(uint64(n), 10))
+	}
+}
+
 // ExportQuery says what an export contains.
 type ExportQuery struct {
-	Unique bool // with the number of visitors of each link
-	Hashes bool // with the hashes of passwords, for admins
-	Daily  bool // with the hits of each day
+	Folder uint32 // the id of a folder: all links in it, without an Owner; 0: those of the owner
+	Unique bool   // with the number of visitors of each link
+	Hashes bool   // with the hashes of passwords, for admins
+	Daily  bool   // with the hits of each day
 }
 
 // ExportCSV is Export as a table: a column for each field of a link object, by its name. It is complete only if reading
@@ -129,7 +135,8 @@ func (c *Client) ExportLines(ctx context.Context, q ExportQuery, options ...Opti
 }
 
 func (q *ExportQuery) call() call {
-	asked := call{method: http.MethodGet, path: "/export", takes: whose}
+	asked := call{method: http.MethodGet, path: "/export", query: make(url.Values), takes: whose}
+	setNumber(asked.query, "folder", q.Folder)
 	var includes []string
 	if q.Unique {
 		includes = append(includes, "unique")
@@ -141,7 +148,7 @@ func (q *ExportQuery) call() call {
 		includes = append(includes, "password_hash")
 	}
 	if len(includes) > 0 {
-		asked.query = url.Values{"include": {strings.Join(includes, ",")}}
+		asked.query.Set("include", strings.Join(includes, ","))
 	}
 	return asked
 }

@@ -48,8 +48,9 @@ type StatsQuery struct {
 // OwnerStatsQuery selects figures of all links of an owner.
 type OwnerStatsQuery struct {
 	StatsQuery
-	Tag string // only the links with this tag
-	Top int    // length of the list of links with the most hits, at most 1,000
+	Tag    string // only the links with this tag
+	Folder uint32 // the id of a folder: all links in it, whoever's they are, without a Tag or Owner; 0: those of the owner
+	Top    int    // length of the list of links with the most hits, at most 1,000
 }
 
 // Stats are the figures of a link, or of all links of an owner. A field that was not asked for is
@@ -137,6 +138,7 @@ func (c *Client) Stats(ctx context.Context, code string, q StatsQuery, options .
 func (c *Client) OwnerStats(ctx context.Context, q OwnerStatsQuery, options ...Option) (Stats, error) {
 	query := q.parameters()
 	setGiven(query, "tag", q.Tag)
+	setNumber(query, "folder", q.Folder)
 	if q.Top != 0 {
 		query.Set("top", strconv.Itoa(q.Top))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/shares"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
@@ -70,7 +71,8 @@ func (v *byView) Hits() visit.Delta {
 	return compared(v.Found.Chosen, part.Chosen, v.then.Chosen, v.Span.Before)
 }
 
-// byPage is GET /_/by: the hits with one value, of a link (code), of the links with a tag, or of all of an owner.
+// byPage is GET /_/by: the hits with one value, of a link (code), of the links with a tag or in a folder, or of all of
+// an owner.
 func (r *request) byPage() error {
 	view, err := r.byAsked()
 	if err != nil {
@@ -102,19 +104,33 @@ func (r *request) byCSV() error {
 
 // byAsked returns the view that the address asks for.
 func (r *request) byAsked() (view byView, err error) {
-	code, tag, whose := r.Query("code"), r.Query("tag"), r.Whose()
+	of, whose := byWhich{r.Query("code"), r.Query("tag"), r.Query("folder")}, r.Whose()
 	filter, ok := shares.ReadFilter(r.Query)
-	if !ok || code != "" && tag != "" {
+	if !ok || of.several() {
 		return view, r.Missing()
 	}
-	if view, err = r.byView(filter, code, tag, whose); err != nil || view.Span == nil {
+	if view, err = r.byView(filter, of, whose); err != nil || view.Span == nil {
 		return view, err
 	}
-	return view, r.Heavily(func() error { return r.readBy(&view, code, tag, whose) })
+	return view, r.Heavily(func() error { return r.readBy(&view, of, whose) })
 }
 
-// byView returns the view without its figures. Errors: those of a link that the visitor cannot see.
-func (r *request) byView(filter shares.Filter, code, tag string, whose visit.Whose) (view byView, err error) {
+// byWhich is which links the hits are of, of which at most one is not empty; else all of an owner.
+type byWhich struct{ code, tag, folder string }
+
+func (w byWhich) several() bool {
+	n := 0
+	for _, text := range []string{w.code, w.tag, w.folder} {
+		if text != "" {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// byView returns the view without its figures. Errors: those of a link or a folder that the visitor cannot see.
+func (r *request) byView(filter shares.Filter, which byWhich, whose visit.Whose) (view byView, err error) {
+	code, tag := which.code, which.tag
 	var made time.Time
 	everywhere := visit.Whose{Owner: whose.Owner}
 	switch view.Back, view.BackTitle, view.Of = whose.Address(Root), "Overview", "All of your links"; {
@@ -134,37 +150,43 @@ func (r *request) byView(filter shares.Filter, code, tag string, whose visit.Who
 		view.Back, view.BackTitle, view.Of = linkPath(code, whose), code, "The link "+code
 	case tag != "":
 		view.Back, view.BackTitle, view.Of = whose.Address(tagFigurePath, "tag", tag), tag, "The links that have the tag "+tag+" now"
+	case which.folder != "":
+		f, err := folders.Named(r.Request, which.folder)
+		if err != nil {
+			return view, err
+		}
+		view.Back, view.BackTitle, view.Of = visit.Address(folders.PathOf(f.Number)+"/figures", "domain", whose.Domain), f.Name, "The links that are in the folder "+f.Name+" now"
 	case whose.Owner == "all":
 		view.Of = "The links of all users"
 	case whose.Owner != "":
 		view.Of = "The links of user " + whose.Owner
 	}
-	view.figuresView, view.Filter = r.figuresView(made, whose.Pairs("code", code, "tag", tag)...), filter
+	view.figuresView, view.Filter = r.figuresView(made, whose.Pairs("code", code, "tag", tag, "folder", which.folder)...), filter
 	if view.hitsOnly = true; view.Span != nil {
 		view.Picker.CSV = visit.Address(byCSVPath, append([]string{filter.Name, filter.Value}, view.scope...)...)
 	}
 	if code == "" {
 		view.Domains = r.DomainsOfList(whose.Domain, true)
 	}
-	if code+tag != "" {
+	if which != (byWhich{}) {
 		view.Everywhere = byAddress(everywhere.Pairs())(filter.Name, filter.Value)
 	}
 	return view, nil
 }
 
 // readBy reads the figures of the page.
-func (r *request) readBy(view *byView, code, tag string, whose visit.Whose) error {
+func (r *request) readBy(view *byView, which byWhich, whose visit.Whose) error {
 	windows := view.windows()
 	queries := make([]ops.FiguresQuery, len(windows))
 	for i := range windows {
-		q, err := r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters(whose.Pairs("tag", tag)...))
+		q, err := r.Calls.ParseOwnerFigures(r.Caller, windows[i].parameters(whose.Pairs("tag", which.tag, "folder", which.folder)...))
 		if err != nil {
 			return err
 		}
 		q.Zone, q.MaxLinks = windows[i].zone, engine.MaxScannedLinks // a page has no time for more
 		queries[i] = q
 	}
-	found, err := r.Calls.FilteredFigures(r.Caller, code, queries, view.Filter.Filter)
+	found, err := r.Calls.FilteredFigures(r.Caller, which.code, queries, view.Filter.Filter)
 	if err != nil {
 		return err
 	}

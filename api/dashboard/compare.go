@@ -3,6 +3,7 @@ package dashboard
 import (
 	"html/template"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"shunt/api/chart"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/api/problem"
@@ -185,9 +187,58 @@ func (r *request) tagFigures() error {
 	return r.Show(status, "tag-figures", "Figures of "+tag, &view)
 }
 
+// folderFiguresView is what the page of a folder's figures shows.
+type folderFiguresView struct {
+	figuresView
+	Domains             *visit.DomainChoice
+	Name                string
+	Page, Found, Export string // addresses: of the folder, of its links, and of these as a file
+	Top                 topView
+}
+
+// folderFigures is GET /_/folders/{folder}/figures.
+func (r *request) folderFigures() error {
+	f, err := folders.Named(r.Request, r.Segment("folder"))
+	if err != nil {
+		return err
+	}
+	number, whose := strconv.FormatUint(uint64(f.Number), 10), visit.Whose{Owner: r.inFolder(), Domain: r.Query("domain")}
+	found := find.Search{Folder: number, Owner: whose.Owner, Domain: whose.Domain}
+	view := folderFiguresView{
+		figuresView: r.figuresView(time.Time{}, whose.Pairs("folder", number)...), Domains: r.DomainsOfList(whose.Domain, true),
+		Name: f.Name, Page: folders.PathOf(f.Number), Found: found.Address(), Export: found.At(find.Path + "/export"),
+	}
+	status := fasthttp.StatusOK
+	if view.Span == nil {
+		status = fasthttp.StatusUnprocessableEntity
+	} else if err := r.Heavily(func() error {
+		if err := r.readOwner(view.windows("include", allLists, "top", topShown), whose.Pairs("folder", number)...); err != nil {
+			return err
+		}
+		view.Top = topOf(&view.figuresView, whose)
+		return r.fillFigures(&view.figuresView)
+	}); err != nil {
+		return err
+	}
+	return r.Show(status, "folder-figures", "Figures of "+f.Name, &view)
+}
+
+// inFolder returns the owner that addresses of links in a folder name: whoever may see the links of all means those.
+func (r *request) inFolder() string {
+	if r.Caller.ReadsAll() {
+		return "all"
+	}
+	return ""
+}
+
 // figuresCSV is GET /_/figures.csv: the figures that a page shows, as a file. Its parameters say of which page.
 func (r *request) figuresCSV() error {
 	whose, code := r.Whose(), r.Query("code")
+	if number := r.Query("folder"); number != "" {
+		if _, err := folders.Named(r.Request, number); err != nil {
+			return err
+		}
+	}
 	var l ops.Link
 	if code != "" {
 		guard, err := r.Asked(whose)
@@ -210,7 +261,7 @@ func (r *request) figuresCSV() error {
 		if r.Query("codes") == "" {
 			pairs = append(pairs, "top", topShown)
 		}
-		return r.readOwner(v.windows(pairs...), whose.Pairs("tag", r.Query("tag"), "codes", r.codesTyped(r.Query("codes"), whose))...)
+		return r.readOwner(v.windows(pairs...), whose.Pairs("tag", r.Query("tag"), "folder", r.Query("folder"), "codes", r.codesTyped(r.Query("codes"), whose))...)
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/undo"
@@ -42,6 +43,7 @@ type linksView struct {
 	Owner   *ownerChoice // nil: the visitor has none
 	Domains *visit.DomainChoice
 	Folders visit.FolderChoice
+	Folder  string // address of the page of the folder whose links are listed; empty: of none
 	Bulk    string // address of the form for several links
 	Trash   string // address of what was deleted
 	States  []engine.State
@@ -132,6 +134,9 @@ func (r *request) links() error {
 		return err
 	}
 	r.nameFolder(&view.Search)
+	if f, err := folders.Named(r.Request, view.Search.Folder); err == nil {
+		view.Folder = folders.PathOf(f.Number)
+	}
 	view.Domains, view.Bulk = r.DomainsOfList(view.Search.Domain, true), visit.Address(bulkPath, "domain", view.Search.Domain)
 	view.Trash = view.Search.Whose().Address(undo.TrashPath)
 	view.Pager = find.NewPager(r.Request, &view.Search)

@@ -62,6 +62,7 @@ func rowsOfAll() []row {
 		{"POST", "/_/folders", visit.Changing, onRequest(folders.Add)},
 		{"GET", "/_/folders/{folder}", visit.SignedIn, onRequest(folders.One)},
 		{"POST", "/_/folders/{folder}", visit.Changing, onRequest(folders.Save)},
+		{"GET", "/_/folders/{folder}/figures", visit.SignedIn, (*request).folderFigures},
 		{"GET", "/_/folders/{folder}/delete", visit.Changing, onRequest(folders.AskToRemove)},
 		{"POST", "/_/folders/{folder}/delete", visit.Changing, onRequest(folders.Remove)},
 		{"GET", "/_/folders/{folder}/leave", visit.Changing, onRequest(folders.AskToLeave)},

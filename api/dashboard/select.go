@@ -463,7 +463,7 @@ func (r *request) exportCodes(view *selectedView) error {
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Whose.Anybody)
+	table, err := r.newLinkTable(q.Whose.Anybody || q.Folder != 0)
 	if err != nil {
 		return err
 	}
@@ -505,7 +505,7 @@ func (r *request) exportShown() error {
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Whose.Anybody)
+	table, err := r.newLinkTable(q.Whose.Anybody || q.Folder != 0)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@
 //
 // A link may be in a folder (room folder), whose members read it, or edit it, as if it were theirs. That holds only for
 // what they ask without owner: sharedRight and guardOfMember say so, and what a link's owner alone does (to reset its
-// figures, to give it away) uses neither. Lists have such links with folder=ID.
+// figures, to give it away) uses neither. Lists, exports and sums of figures have such links with folder=ID.
 //
 // Scopes are not checked here: whoever serves the calls checks them before it makes a call.
 //

@@ -63,7 +63,7 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 		if x.asked.Hashes {
 			scope = account.Admin
 		}
-		x.recheck = x.calls.Recheck(x.caller, x.asked.Whose, scope)
+		x.recheck = x.calls.RecheckList(x.caller, &x.asked, scope)
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}
@@ -217,11 +217,17 @@ func cellOf(value []byte) string {
 // since, or limited to fewer domains. The function returns account.ErrUnauthorized, or an error of reading accounts.
 func (c *Calls) Recheck(caller account.Caller, w Whose, scope account.Scope) func() error {
 	return func() error {
-		now, err := c.o.Accounts.Recheck(caller)
-		fewer := w.Every && !caller.Domains.In(now.Domains)
-		if err == nil && (!now.Has(scope) || fewer || mayUse(now, w) != nil) {
-			err = account.ErrUnauthorized
-		}
+		_, err := c.recheck(caller, w, scope)
 		return err
 	}
+}
+
+// recheck returns the caller as of now, who may still use w and calls that need scope.
+func (c *Calls) recheck(caller account.Caller, w Whose, scope account.Scope) (now account.Caller, err error) {
+	now, err = c.o.Accounts.Recheck(caller)
+	fewer := w.Every && !caller.Domains.In(now.Domains)
+	if err == nil && (!now.Has(scope) || fewer || mayUse(now, w) != nil) {
+		err = account.ErrUnauthorized
+	}
+	return now, err
 }

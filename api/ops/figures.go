@@ -278,7 +278,7 @@ func (c *Calls) Hits(caller account.Caller, x *Watched) (uint64, error) {
 	return r.Hits, err
 }
 
-// OwnerFigures returns the figures of all links of an owner, or of those with a tag, in turn with
+// OwnerFigures returns the figures of all links of an owner, of those with a tag, or of a folder, in turn with
 // other costly work. The figures go back only as far as days are kept, so the answer always has the
 // window that they cover. The handler must take a place with BeginHeavy before.
 func (c *Calls) OwnerFigures(caller account.Caller, q FiguresQuery) (f Figures, err error) {
@@ -307,16 +307,25 @@ func (c *Calls) SeveralOwnerFigures(caller account.Caller, queries []FiguresQuer
 	return several, err
 }
 
-// maySum reports whether the caller may see the figures of several links: those that q names, or all of an owner.
+// maySum reports whether the caller may see the figures of several links: those that q names, or all of an owner or a
+// folder.
 func (c *Calls) maySum(caller account.Caller, q *FiguresQuery) error {
 	if len(q.codes) == 0 {
-		return mayUse(caller, q.Whose)
+		return c.maySumAll(caller, q)
 	}
 	err := c.mayName(caller, q.Whose)
 	if errors.Is(err, engine.ErrNotFound) {
 		err = errNoLink(q.codes[0])
 	}
 	return err
+}
+
+// maySumAll is maySum for a query that names no links.
+func (c *Calls) maySumAll(caller account.Caller, q *FiguresQuery) error {
+	if err := mayUse(caller, q.Whose); err != nil || q.folder == 0 {
+		return err
+	}
+	return c.mayReadFolder(caller, q.Whose, q.folder, q.tag)
 }
 
 // errNoLink returns the error of a code among several.
@@ -333,12 +342,12 @@ func (c *Calls) ownerFigures(caller account.Caller, queries []FiguresQuery) (sev
 		}
 		return several, err
 	}
-	reports, owners, err := c.ownerReports(caller.Domains, queries)
+	reports, about, err := c.ownerReports(caller.Domains, queries)
 	for i := 0; i < len(queries) && err == nil; i++ {
 		q := &queries[i]
 		several[i] = q.answer(&reports[i])
 		if q.top > 0 {
-			err = c.addTopLinks(&several[i], q, owners, &reports[i])
+			err = c.addTopLinks(&several[i], q, about, &reports[i])
 		}
 	}
 	return several, err
@@ -375,7 +384,7 @@ func (c *Calls) compared(caller account.Caller, q *FiguresQuery) (f Figures, err
 
 // addTopLinks adds the links with the most hits in the window of r to f. Others have at most f.TopBeyond hits, if it is
 // not 0: see FiguresQuery.MaxLinks.
-func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *engine.Report) error {
+func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, about subject, r *engine.Report) error {
 	f.Top = []LinkFigures{}
 	if !r.From.Before(r.To) {
 		return nil
@@ -385,7 +394,7 @@ func (c *Calls) addTopLinks(f *Figures, q *FiguresQuery, owners []uint32, r *eng
 	if asked.Interval != engine.NoSeries { // the list has no series, and defaults differ without one
 		asked.From, asked.To = r.From, r.To
 	}
-	found, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, q.top)
+	found, err := c.o.Engine.TopLinks(context.Background(), about.owners, about.of, asked, q.top)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,9 @@ type FiguresQuery struct {
 	include  included
 	days     [2]bool // whether from and to are dates, which are days of the zone in use: see useDays
 	tag      string
+	folder   uint32   // all links in it, whoever's they are; 0: those of the owner
 	top      int      // 0: no list
-	codes    []string // links to compare; none: all of the owner, or of the tag
+	codes    []string // links to compare; none: all of the owner, of the tag or of the folder
 }
 
 // included says which parts the parameter include adds to the answer.
@@ -61,7 +62,7 @@ var (
 		"from": readFrom, "to": readTo, "interval": readInterval, "include": readLinkInclude, "time_zone": readZone, "target": readTargetNumber,
 	}
 	ownerParameters = map[string]parameterReader[FiguresQuery]{
-		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, codesName: readCodes,
+		"from": readFrom, "to": readTo, "interval": readInterval, "include": readInclude, "time_zone": readZone, "top": readTop, "tag": readTag, "folder": readFiguresFolder, codesName: readCodes,
 	}
 )
 
@@ -77,8 +78,8 @@ func (c *Calls) ParseFigures(caller account.Caller, p Parameters) (FiguresQuery,
 // ParseOwnerFigures reads the parameters of the figures of an owner.
 func (c *Calls) ParseOwnerFigures(caller account.Caller, p Parameters) (FiguresQuery, error) {
 	q, err := parseFiguresQuery(c, caller, p, ownerParameters)
-	if err == nil && len(q.codes) > 0 && (q.tag != "" || q.top > 0) {
-		err = jsonbody.FieldError("codes", "invalid", "cannot be combined with tag or top")
+	if err == nil && len(q.codes) > 0 && (q.tag != "" || q.folder != 0 || q.top > 0) {
+		err = jsonbody.FieldError("codes", "invalid", "cannot be combined with tag, folder or top")
 	}
 	return q, err
 }
@@ -265,6 +266,9 @@ func readTop(q *FiguresQuery, value string) (err error) {
 	q.top, err = readCount(value, maxTop)
 	return err
 }
+
+// readFiguresFolder reads the folder whose links are meant.
+func readFiguresFolder(q *FiguresQuery, value string) error { return readNumbered(&q.folder, value) }
 
 // readTag reads a tag; it accepts any text that the tag of a link may be.
 func readTag(q *FiguresQuery, value string) error {

@@ -40,10 +40,10 @@ const (
 )
 
 // FilteredFigures returns, for each of queries, which one page shows and which are of the same links, figures of the
-// hits of a link, or of all links of an owner (with code ""), that f chooses, in turn with other costly work. Only the
-// first have Links. The handler must take a place with BeginHeavy before.
+// hits of a link, or of all links of an owner or a folder (with code ""), that f chooses, in turn with other costly
+// work. Only the first have Links. The handler must take a place with BeginHeavy before.
 func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []FiguresQuery, f Filter) (several []Filtered, err error) {
-	if err := c.mayFilter(caller, code, queries[0].Whose); err != nil {
+	if err := c.mayFilter(caller, code, &queries[0]); err != nil {
 		return nil, err
 	}
 	err = c.inSteps(caller, func(pause func() error) (err error) {
@@ -66,12 +66,12 @@ func (c *Calls) FilteredFigures(caller account.Caller, code string, queries []Fi
 	return several, err
 }
 
-// mayFilter reports whether the caller may see the hits of a link, or of all links of an owner.
-func (c *Calls) mayFilter(caller account.Caller, code string, whose Whose) (err error) {
+// mayFilter reports whether the caller may see the hits of a link, or of all links that q is about.
+func (c *Calls) mayFilter(caller account.Caller, code string, q *FiguresQuery) (err error) {
 	if code == "" {
-		return mayUse(caller, whose)
+		return c.maySumAll(caller, q)
 	}
-	_, err = c.Find(caller, code, whose)
+	_, err = c.Find(caller, code, q.Whose)
 	return err
 }
 
@@ -103,10 +103,10 @@ func (c *Calls) filteredLink(code string, q *FiguresQuery, f Filter) (found Filt
 	return found, err
 }
 
-// filteredLinks returns the figures of all links of an owner, or of those with a tag, and, for the first query, which
-// links have the most chosen hits.
+// filteredLinks returns the figures of all links of an owner, of those with a tag, or of a folder, and, for the
+// first query, which links have the most chosen hits.
 func (c *Calls) filteredLinks(may account.Domains, queries []FiguresQuery, f Filter) (several []Filtered, err error) {
-	reports, owners, err := c.ownerReports(may, queries)
+	reports, about, err := c.ownerReports(may, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (c *Calls) filteredLinks(may account.Domains, queries []FiguresQuery, f Fil
 	}
 	asked := q.Query
 	asked.From, asked.To, asked.Ranking = reports[0].From, reports[0].To, reports[0].Ranking
-	top, err := c.o.Engine.TopLinks(context.Background(), owners, q.tag, asked, filterScan)
+	top, err := c.o.Engine.TopLinks(context.Background(), about.owners, about.of, asked, filterScan)
 	if err != nil {
 		return nil, err
 	}
@@ -128,18 +128,36 @@ func (c *Calls) filteredLinks(may account.Domains, queries []FiguresQuery, f Fil
 	return several, nil
 }
 
-// ownerReports returns the reports of queries, which are of the same links, and their owners.
-func (c *Calls) ownerReports(may account.Domains, queries []FiguresQuery) (reports []engine.Report, owners []uint32, err error) {
-	if owners, err = c.figureOwners(may, queries[0].Whose); err != nil {
-		return nil, nil, err
+// A subject is which links figures are of.
+type subject struct {
+	owners []uint32
+	of     engine.Subset
+}
+
+// subjectOf returns which links q is about. Of a folder they are those of the domains that are in may.
+func (c *Calls) subjectOf(may account.Domains, q *FiguresQuery) (about subject, err error) {
+	if q.folder == 0 {
+		about.of.Tag = q.tag
+		about.owners, err = c.figureOwners(may, q.Whose)
+		return about, err
+	}
+	about.of.Folder = q.folder
+	about.of.In = func(n engine.Domain) bool { return may.Has(n) && (q.Whose.Every || n == q.Whose.Domain) }
+	return about, nil
+}
+
+// ownerReports returns the reports of queries, which are of the same links, and which these are.
+func (c *Calls) ownerReports(may account.Domains, queries []FiguresQuery) (reports []engine.Report, about subject, err error) {
+	if about, err = c.subjectOf(may, &queries[0]); err != nil {
+		return nil, about, err
 	}
 	asked := make([]engine.Query, len(queries))
 	for i := range queries {
 		asked[i] = queries[i].Query
 		asked[i].Rank = queries[i].top > 0 || queries[i].Counted != nil
 	}
-	reports, err = c.o.Engine.OwnerReports(context.Background(), owners, queries[0].tag, asked)
-	return reports, owners, err
+	reports, err = c.o.Engine.OwnerReports(context.Background(), about.owners, about.of, asked)
+	return reports, about, err
 }
 
 // rank puts the most-hit links with the most chosen hits into the list; host returns the host of a domain.

@@ -102,7 +102,7 @@ var (
 		"sort":         readSort,
 		"order":        readOrder,
 	}
-	exportParameters = map[string]parameterReader[ListQuery]{"include": readExported}
+	exportParameters = map[string]parameterReader[ListQuery]{"include": readExported, "folder": readExportedFolder}
 )
 
 // readListMoment reads a bound of the time of creation.
@@ -127,11 +127,20 @@ func readListFolder(q *ListQuery, value string) error {
 	if value == "" {
 		return nil
 	}
+	return readNumbered(&q.Folder, value)
+}
+
+// readExportedFolder is readListFolder for an export, where an empty value is an error: it would be an export of
+// something else.
+func readExportedFolder(q *ListQuery, value string) error { return readNumbered(&q.Folder, value) }
+
+// readNumbered reads the number of a folder.
+func readNumbered(to *uint32, value string) error {
 	n, err := strconv.ParseUint(value, 10, 32)
 	if err != nil || n == 0 {
 		return jsonbody.FieldError("", "range", "must be the number of a folder")
 	}
-	q.Folder = uint32(n)
+	*to = uint32(n)
 	return nil
 }
 

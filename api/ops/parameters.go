@@ -437,24 +437,29 @@ func (c *Calls) FolderFor(caller account.Caller, n uint32) (*folder.Folder, erro
 
 // mayList refuses a list of a folder that the caller may not read, or with what its rows cannot be chosen by.
 func (c *Calls) mayList(caller account.Caller, q *ListQuery) error {
+	return c.mayReadFolder(caller, q.Whose, q.Folder, q.Tag)
+}
+
+// mayReadFolder refuses a folder whose links the caller may not list, and what does not go with it.
+func (c *Calls) mayReadFolder(caller account.Caller, w Whose, n uint32, tag string) error {
 	switch {
-	case q.Tag != "":
+	case tag != "":
 		return jsonbody.FieldError("tag", codeConflict, "cannot be combined with folder")
-	case !q.Whose.Anybody && q.Whose.User != caller.User.ID:
+	case !w.Anybody && w.User != caller.User.ID:
 		return jsonbody.FieldError("owner", codeConflict, "cannot be combined with folder, whose links are those of all")
 	}
-	_, err := c.FolderFor(caller, q.Folder)
+	_, err := c.FolderFor(caller, n)
 	return err
 }
 
 // RecheckList is Recheck for a list, which may be of a folder.
 func (c *Calls) RecheckList(caller account.Caller, q *ListQuery, scope account.Scope) func() error {
-	recheck := c.Recheck(caller, q.Whose, scope)
 	return func() error {
-		if err := recheck(); err != nil || q.Folder == 0 {
+		now, err := c.recheck(caller, q.Whose, scope)
+		if err != nil || q.Folder == 0 {
 			return err
 		}
-		return c.mayList(caller, q)
+		return c.mayList(now, q)
 	}
 }
 

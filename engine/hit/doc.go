@@ -152,7 +152,7 @@
 // no window before that day comes; they are in the figures of the link's whole life.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any link, and deleted
-// links stay in the figures. A query by tag reads the rows of the links that have it, MaxScannedLinks at a time,
+// links stay in the figures. A query by tag or of a folder reads the rows of its links, MaxScannedLinks at a time,
 // once for all windows of a page (tagged.go). A query for the most-hit links reads those with the most hits of all
 // time, until no other link can have as many in the window (top.go).
 //

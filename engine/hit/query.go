@@ -5,11 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"shunt/engine/index"
 	"shunt/engine/internal/clock"
 	"shunt/engine/invalid"
 	"shunt/engine/tally"
 	"shunt/engine/zone"
 )
+
+// A Subset says which of the links of owners a report is of. The zero value: all that they have, and those that they
+// had.
+type Subset struct {
+	Tag string // in any case: only live links that have it
+
+	// Folder is the number of a folder, of which the report is then: only live links in it, whoever's they are. In, if
+	// set, reports whether those of a domain count.
+	Folder uint32
+	In     func(index.Domain) bool
+}
+
+// whole reports whether s is all links, so that rows of owners have the figures.
+func (s Subset) whole() bool { return s.Tag == "" && s.Folder == 0 }
 
 // Interval is the width of the buckets of a series.
 type Interval uint8
@@ -46,7 +61,7 @@ type Query struct {
 	// Breakdown is.
 	Counted func(*tally.Dimensions) uint64
 
-	// Rank asks a report of links with a tag for their Ranking, with which TopLinks need not list them again.
+	// Rank asks a report of a Subset for their Ranking, with which TopLinks need not list them again.
 	Rank    bool
 	Ranking *Ranking
 

@@ -39,16 +39,16 @@ type ranking struct {
 	beyond uint64
 }
 
-// A Ranking is that of the links with a tag, for TopLinks of the same links.
+// A Ranking is that of a Subset, for TopLinks of the same links.
 type Ranking struct{ ranking }
 
-// rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a tag, or of owners who have few links,
+// rankLinks ranks the links of owners, the first MaxScannedLinks. Those of a subset, or of owners who have few links,
 // are listed from the store; otherwise it goes over all links in memory.
 //
 // ranked is when a ranking that was kept was made; zero: it is new.
-func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking, ranked time.Time, err error) {
-	if tag != "" {
-		r, err = hs.rankAfter(owners, tag, nil, seams.MaxScannedLinks, nil, pause)
+func (hs *Hits) rankLinks(owners []uint32, of Subset, pause func()) (r ranking, ranked time.Time, err error) {
+	if !of.whole() {
+		r, err = hs.rankAfter(owners, of, nil, seams.MaxScannedLinks, nil, pause)
 		return r, ranked, err
 	}
 	if r, ranked, ok := hs.rankings.kept(owners, hs.now()); ok {
@@ -56,7 +56,7 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 	}
 	n := 0
 	few := newRanker(nil, seams.MaxScannedLinks)
-	err = hs.eachLink(owners, "", func(id uint64, k index.KeyView) bool {
+	err = hs.eachLink(owners, Subset{}, func(id uint64, k index.KeyView) bool {
 		few.add(id, hs.index.Hits(id), k.Own)
 		n++
 		return n <= seams.MaxScannedLinks
@@ -64,20 +64,29 @@ func (hs *Hits) rankLinks(owners []uint32, tag string, pause func()) (r ranking,
 	if err != nil || n <= seams.MaxScannedLinks {
 		return few.ranking(), ranked, err
 	}
-	if r, err = hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, nil, pause); err == nil {
+	if r, err = hs.rankAfter(owners, Subset{}, nil, seams.MaxScannedLinks, nil, pause); err == nil {
 		hs.rankings.keep(owners, r, hs.now())
 	}
 	return r, ranked, err
 }
 
-// eachLink calls fn for the links of owners in the store, with a tag for those that have it, until it returns false.
-func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index.KeyView) bool) error {
+// eachLink calls fn for the links of owners in the store, or of a subset, until it returns false.
+func (hs *Hits) eachLink(owners []uint32, of Subset, fn func(id uint64, k index.KeyView) bool) error {
+	if of.Folder != 0 {
+		err := hs.store.ListFolder(of.Folder, func(id uint64, k index.KeyView) bool {
+			return of.In != nil && !of.In(k.Domain) || fn(id, k)
+		})
+		if err != nil {
+			return fmt.Errorf("listing links of folder %d: %w", of.Folder, err)
+		}
+		return nil
+	}
 	more := true
 	for _, owner := range owners {
 		if !more {
 			break
 		}
-		err := hs.store.ListLinks(owner, tag, func(id uint64, k index.KeyView) bool {
+		err := hs.store.ListLinks(owner, of.Tag, func(id uint64, k index.KeyView) bool {
 			more = fn(id, k)
 			return more
 		})
@@ -92,9 +101,8 @@ func (hs *Hits) eachLink(owners []uint32, tag string, fn func(id uint64, k index
 const linksAtOnce = 4096
 
 // rankAfter ranks the links of owners that come after one, nil: all, and returns the first most of them, but for those
-// in without. With a tag
-// it lists those of the store, without it goes over all links in memory. It calls pause often.
-func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most int, without idSet, pause func()) (ranking, error) {
+// in without. Those of a subset it lists from the store; else it goes over all links in memory. It calls pause often.
+func (hs *Hits) rankAfter(owners []uint32, of Subset, after *rankedLink, most int, without idSet, pause func()) (ranking, error) {
 	ranker, seen := newRanker(after, most), 0
 	ranker.without = without
 	look := func() {
@@ -102,8 +110,8 @@ func (hs *Hits) rankAfter(owners []uint32, tag string, after *rankedLink, most i
 			pause()
 		}
 	}
-	if tag != "" {
-		err := hs.eachLink(owners, tag, func(id uint64, k index.KeyView) bool {
+	if !of.whole() {
+		err := hs.eachLink(owners, of, func(id uint64, k index.KeyView) bool {
 			look()
 			ranker.add(id, hs.index.Hits(id), k.Own)
 			return true
@@ -284,7 +292,7 @@ func (hs *Hits) RefreshRankings(ctx context.Context) {
 func (hs *Hits) refreshRanking(ctx context.Context, owners []uint32) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	r, err := hs.rankAfter(owners, "", nil, seams.MaxScannedLinks, nil, func() {
+	r, err := hs.rankAfter(owners, Subset{}, nil, seams.MaxScannedLinks, nil, func() {
 		pause.Reset(rankingPause)
 		select {
 		case <-ctx.Done():

@@ -31,11 +31,11 @@ type Report struct {
 	Dimensions   tally.Dimensions
 	DurableHits  uint64    // the part of Hits that the store has
 	FlushedAt    time.Time // the last time at which all folded records were durable
-	Ranking      *Ranking  // nil: not asked for, or the report is not of links with a tag
+	Ranking      *Ranking  // nil: not asked for, or the report is of whole owners
 }
 
-// MaxScannedLinks is how many links a query by tag reads at a time, and how many the first ranking for a list of the
-// most-hit ones has.
+// MaxScannedLinks is how many links a query of a Subset reads at a time, and how many the first ranking for a list of
+// the most-hit ones has.
 const MaxScannedLinks = 10_000
 
 // LinkReport returns the figures of a link. They include every redirect that was answered before
@@ -155,19 +155,19 @@ func (hs *Hits) TalliedOwners(first, last, user uint32) ([]uint32, error) {
 	return hs.store.TalliedOwners(first, last, user)
 }
 
-// OwnerReport returns the figures of all links that owners have and had, deleted links included;
-// with a tag, only of their live links that have it. Errors: InvalidError, ErrLoading.
-func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, tag string, q Query) (Report, error) {
-	reports, err := hs.OwnerReports(ctx, owners, tag, []Query{q})
+// OwnerReport returns the figures of all links that owners have and had, deleted links included, or of a subset.
+// Errors: InvalidError, ErrLoading.
+func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, of Subset, q Query) (Report, error) {
+	reports, err := hs.OwnerReports(ctx, owners, of, []Query{q})
 	if err != nil {
 		return Report{}, err
 	}
 	return reports[0], nil
 }
 
-// OwnerReports returns what OwnerReport returns for each of several queries. With a tag it reads each link once for all
-// of them. It pauses like the first.
-func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, tag string, queries []Query) (reports []Report, err error) {
+// OwnerReports returns what OwnerReport returns for each of several queries. Of a subset it reads each link once for
+// all of them. It pauses like the first.
+func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, of Subset, queries []Query) (reports []Report, err error) {
 	if !hs.links.Ready() {
 		return nil, errs.ErrLoading
 	}
@@ -179,12 +179,12 @@ func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, tag string, q
 		if readings[i], err = hs.newReading(&queries[i], time.Time{}); err != nil {
 			break
 		}
-		if tag == "" {
+		if of.whole() {
 			err = hs.readSource(ctx, readings[i], source{owners: owners})
 		}
 	}
-	if tag != "" && err == nil {
-		err = hs.readTag(ctx, owners, tag, readings)
+	if !of.whole() && err == nil {
+		err = hs.readSubset(ctx, owners, of, readings)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("figures of owners: %w", err)

@@ -71,6 +71,9 @@ type Store interface {
 	// ListLinks calls fn for the live links of owner, newest first, until it returns false; with a
 	// tag only for those that have it, in any case. k is valid only during the call.
 	ListLinks(owner uint32, tag string, fn func(id uint64, k index.KeyView) bool) error
+
+	// ListFolder is ListLinks for the live links in a folder, whoever's they are.
+	ListFolder(folder uint32, fn func(id uint64, k index.KeyView) bool) error
 }
 
 // RollUpLimits say which rows RollUp rolls up and which it deletes.

@@ -16,12 +16,12 @@ import (
 	"shunt/engine/tally"
 )
 
-// Figures by tag are read from the rows of its links, of which there may be a million. So what a page asks for, a span,
-// the part of it that is over and the time before, is read in one pass: the windows are cut where one of them begins or
-// ends, and each row is read once, by whichever core is free.
+// Figures of a tag or a folder are read from the rows of its links, of which there may be a million. So what a page
+// asks for, a span, the part of it that is over and the time before, is read in one pass: the windows are cut where one
+// of them begins or ends, and each row is read once, by whichever core is free.
 //
-// Rejected: rows of tags like those of owners. A hit would count for each tag of its link, a link may have 32, and a
-// tag that is given to a link or taken off would move its figures of years.
+// Rejected: rows of tags and folders like those of owners. A hit would count for each tag of its link, a link may have
+// 32, and a tag that is given to a link or taken off, or a link that is moved, would move its figures of years.
 
 // cutWindows are the windows of several readings, cut into spans that are whole in each window or not in it.
 type cutWindows struct {
@@ -91,11 +91,11 @@ func (c *cutWindows) add(j int, t *tally.Tally, durable bool) {
 	}
 }
 
-// A tagReading reads the figures of the links of owners with a tag, for several readings. It pauses like the first.
-type tagReading struct {
+// A subsetReading reads the figures of some links of owners, for several readings. It pauses like the first.
+type subsetReading struct {
 	hits     *Hits
 	owners   []uint32
-	tag      string
+	of       Subset
 	query    *Query
 	readings []*reading
 	ranker   *ranker // nil: no ranking was asked for
@@ -103,8 +103,8 @@ type tagReading struct {
 	each     bool    // hits are counted by what each link has of them, so links cannot be added up first
 }
 
-func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readings []*reading) (err error) {
-	t := tagReading{hits: hs, owners: owners, tag: tag, query: readings[0].query, readings: readings}
+func (hs *Hits) readSubset(ctx context.Context, owners []uint32, of Subset, readings []*reading) (err error) {
+	t := subsetReading{hits: hs, owners: owners, of: of, query: readings[0].query, readings: readings}
 	first := uint32(math.MaxUint32)
 	for _, r := range readings {
 		first = min(first, r.window.from)
@@ -117,7 +117,7 @@ func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readin
 		return err
 	}
 	for _, c := range hs.cut(readings) {
-		if err := t.eachPart(func(part *taggedLinks) error { return t.read(ctx, part, &c) }); err != nil {
+		if err := t.eachPart(func(part *someLinks) error { return t.read(ctx, part, &c) }); err != nil {
 			return err
 		}
 		if t.ranker != nil {
@@ -131,15 +131,15 @@ func (hs *Hits) readTag(ctx context.Context, owners []uint32, tag string, readin
 	return nil
 }
 
-// taggedLinks are some of the links with a tag.
-type taggedLinks struct {
+// someLinks are some of the links.
+type someLinks struct {
 	ids []uint64 // ascending
 	hit []uint64 // those with hits, if some may be imported
 }
 
 // eachPart calls fn with the links in parts of MaxScannedLinks, so that memory stays bounded.
-func (t *tagReading) eachPart(fn func(*taggedLinks) error) (err error) {
-	var part taggedLinks
+func (t *subsetReading) eachPart(fn func(*someLinks) error) (err error) {
+	var part someLinks
 	read := func() error {
 		if len(part.ids) == 0 {
 			return nil
@@ -154,7 +154,7 @@ func (t *tagReading) eachPart(fn func(*taggedLinks) error) (err error) {
 		part.ids, part.hit = part.ids[:0], part.hit[:0]
 		return err
 	}
-	listing := t.hits.eachLink(t.owners, t.tag, func(id uint64, k index.KeyView) bool {
+	listing := t.hits.eachLink(t.owners, t.of, func(id uint64, k index.KeyView) bool {
 		part.ids = append(part.ids, id)
 		if t.ranker != nil {
 			t.ranker.add(id, t.hits.index.Hits(id), k.Own)
@@ -171,7 +171,7 @@ func (t *tagReading) eachPart(fn func(*taggedLinks) error) (err error) {
 }
 
 // read adds the figures of links to those of the windows.
-func (t *tagReading) read(ctx context.Context, links *taggedLinks, c *cutWindows) (err error) {
+func (t *subsetReading) read(ctx context.Context, links *someLinks, c *cutWindows) (err error) {
 	if t.each {
 		var wanted tally.Parts
 		for _, parts := range c.wanted {

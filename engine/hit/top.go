@@ -58,9 +58,9 @@ type TopLinks struct {
 	Ranked time.Time
 }
 
-// TopLinks returns the n live links of owners with the most hits in the window; with a tag, only
-// links that have it. Errors: InvalidError, ErrLoading.
-func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Query, n int) (TopLinks, error) {
+// TopLinks returns the n live links of owners with the most hits in the window, or of a subset. Errors: InvalidError,
+// ErrLoading.
+func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, of Subset, q Query, n int) (TopLinks, error) {
 	if !hs.links.Ready() {
 		return TopLinks{}, errs.ErrLoading
 	}
@@ -75,11 +75,11 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 	if err := hs.FoldNow(ctx); err != nil { // first: afterwards all hits are in the counters
 		return TopLinks{}, err
 	}
-	r, ranked, err := hs.rankFor(ctx, owners, tag, &q)
+	r, ranked, err := hs.rankFor(ctx, owners, of, &q)
 	if err != nil {
 		return TopLinks{}, err
 	}
-	t := topSearch{hits: hs, ranked: ranked, owners: owners, tag: tag, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
+	t := topSearch{hits: hs, ranked: ranked, owners: owners, of: of, ranking: r, query: &q, spans: w.spans, days: daysAround(hs.store.Zone(), w.spans), n: n}
 	if err := t.search(ctx); err != nil {
 		return TopLinks{}, fmt.Errorf("hits of the links of owners: %w", err)
 	}
@@ -87,12 +87,12 @@ func (hs *Hits) TopLinks(ctx context.Context, owners []uint32, tag string, q Que
 }
 
 // rankFor returns the ranking that q has, or ranks the links.
-func (hs *Hits) rankFor(ctx context.Context, owners []uint32, tag string, q *Query) (r ranking, ranked time.Time, err error) {
-	if tag != "" && q.Ranking != nil {
+func (hs *Hits) rankFor(ctx context.Context, owners []uint32, of Subset, q *Query) (r ranking, ranked time.Time, err error) {
+	if !of.whole() && q.Ranking != nil {
 		return q.Ranking.ranking, ranked, nil
 	}
 	var paused error
-	r, ranked, err = hs.rankLinks(owners, tag, func() {
+	r, ranked, err = hs.rankLinks(owners, of, func() {
 		if paused == nil {
 			paused = q.pause(ctx)
 		}
@@ -104,7 +104,7 @@ func (hs *Hits) rankFor(ctx context.Context, owners []uint32, tag string, q *Que
 type topSearch struct {
 	hits    *Hits
 	owners  []uint32
-	tag     string
+	of      Subset
 	ranking ranking   // the links to read next; those of the rankings before were read
 	ranked  time.Time // when ranking was made; zero: for this list
 	passed  int       // links of the rankings before
@@ -180,7 +180,7 @@ func (t *topSearch) rankMore(ctx context.Context) (err error) {
 	}
 	var paused error
 	links := t.ranking.links
-	next, err := t.hits.rankAfter(t.owners, t.tag, &links[len(links)-1], min(rankingGrowth*len(links), maxRanking), t.quiet, func() {
+	next, err := t.hits.rankAfter(t.owners, t.of, &links[len(links)-1], min(rankingGrowth*len(links), maxRanking), t.quiet, func() {
 		if paused == nil {
 			paused = t.query.pause(ctx)
 		}

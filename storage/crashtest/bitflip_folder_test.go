@@ -160,10 +160,10 @@ func look(s *session) map[string]string {
 		}
 	}
 	for _, owner := range owners {
-		r, err := s.e.OwnerReport(context.Background(), []uint32{owner}, "", queries["days"])
+		r, err := s.e.OwnerReport(context.Background(), []uint32{owner}, engine.Subset{}, queries["days"])
 		note(fmt.Sprint("owner ", owner), err, r.Stats, r.Series, r.Dimensions)
 		for _, tag := range []string{"", "a", "b"} {
-			top, err := s.e.TopLinks(context.Background(), []uint32{owner}, tag, queries["days"], 100)
+			top, err := s.e.TopLinks(context.Background(), []uint32{owner}, engine.Subset{Tag: tag}, queries["days"], 100)
 			note(fmt.Sprint("top of ", owner, " ", tag), err, top)
 		}
 	}

@@ -213,7 +213,7 @@ func (s *session) checkTogether(owners ...uint32) error {
 		if err != nil {
 			return err
 		}
-		r, err := s.e.OwnerReport(context.Background(), []uint32{owner}, "", engine.Query{Interval: engine.Daily, From: time.Unix(0, 0)})
+		r, err := s.e.OwnerReport(context.Background(), []uint32{owner}, engine.Subset{}, engine.Query{Interval: engine.Daily, From: time.Unix(0, 0)})
 		if err != nil {
 			return err
 		}

@@ -94,6 +94,15 @@ func (l *Links) ListLinks(owner uint32, tag string, fn func(id uint64, k engine.
 	return nil
 }
 
+// ListFolder implements engine.Store.
+func (l *Links) ListFolder(folder uint32, fn func(id uint64, k engine.KeyView) bool) error {
+	prefix := row.AppendByFolderKey(nil, folder, 0)
+	if err := l.listIndex(prefix[:len(prefix)-8], fn); err != nil {
+		return fmt.Errorf("storage: listing links of folder %d: %w", folder, err)
+	}
+	return nil
+}
+
 // listIndex calls fn for the index rows whose keys are prefix and a link id.
 func (l *Links) listIndex(prefix []byte, fn func(id uint64, k engine.KeyView) bool) (err error) {
 	keys := row.PrefixRange(prefix)

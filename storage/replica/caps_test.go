@@ -349,7 +349,7 @@ func TestHitsFromBeforeAResetCountAtNoMember(t *testing.T) {
 	}
 	for _, s := range all { // all outboxes were read to their ends, hits of before too
 		eventually(t, s.name+" has all hits of the owner", func() bool {
-			r, err := s.engine.OwnerReport(ctx, []uint32{1}, "", engine.Query{})
+			r, err := s.engine.OwnerReport(ctx, []uint32{1}, engine.Subset{}, engine.Query{})
 			return err == nil && r.Hits == 45
 		})
 		got, err := s.engine.Stats(ctx, keyOf("x"))

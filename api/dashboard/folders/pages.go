@@ -29,15 +29,19 @@ type listed struct {
 	folders.Object
 	Path      string // of its page
 	Links     string // address of its links
+	Figures   string // and of their figures
 	OwnerName string
 	Shared    uint64 // members
 }
 
-func pathOf(n uint32) string { return path + "/" + strconv.FormatUint(uint64(n), 10) }
+// PathOf returns the address of the page of a folder.
+func PathOf(n uint32) string { return path + "/" + strconv.FormatUint(uint64(n), 10) }
 
 func linksOf(n uint32) string {
 	return visit.Address(visit.Root+"links", "folder", strconv.FormatUint(uint64(n), 10))
 }
+
+func figuresOf(n uint32) string { return PathOf(n) + "/figures" }
 
 // List is GET /_/folders.
 func List(r *visit.Request) error { return showList(r, fasthttp.StatusOK, newForm(r, path, nil)) }
@@ -66,7 +70,7 @@ func rowOf(r *visit.Request, f *folder.Folder) (row listed, err error) {
 	if row.Object, err = r.Folders.Shown(r.Caller, f); err != nil {
 		return row, err
 	}
-	row.Path, row.Links, row.Shared = pathOf(row.ID), linksOf(row.ID), uint64(len(row.Members))
+	row.Path, row.Links, row.Figures, row.Shared = PathOf(row.ID), linksOf(row.ID), figuresOf(row.ID), uint64(len(row.Members))
 	row.OwnerName, err = ownerName(r, row.Owner)
 	return row, err
 }
@@ -117,19 +121,30 @@ type oneView struct {
 	Form          *form  // nil: the visitor does not manage it
 	Crossed       bool   // another change was saved since the form was shown
 	Links, Delete string // addresses
+	Figures       string // address of the figures of its links
+	Export        string // address of its links as a file
 	Leave         string // address; empty: the visitor is no member, or changes nothing
+}
+
+// Named returns the folder with a number, whose links the visitor may see, or that the page is missing.
+func Named(r *visit.Request, number string) (f *folder.Folder, err error) {
+	n, err := folders.Number(number)
+	if err == nil {
+		f, err = r.Calls.FolderFor(r.Caller, n)
+	}
+	if err != nil {
+		err = r.Missing()
+	}
+	return f, err
 }
 
 // seen returns the {folder} of the path, which the visitor may see, or that the page is missing.
 func seen(r *visit.Request) (o folders.Object, err error) {
-	n, err := folders.Number(r.Segment("folder"))
-	if err == nil {
-		o, err = r.Folders.Read(r.Caller, n)
+	f, err := Named(r, r.Segment("folder"))
+	if err != nil {
+		return o, err
 	}
-	if errors.Is(err, folder.ErrNoFolder) {
-		err = r.Missing()
-	}
-	return o, err
+	return r.Folders.Shown(r.Caller, f)
 }
 
 // asked is seen for a folder that the visitor manages.
@@ -161,16 +176,17 @@ func One(r *visit.Request) error {
 	}
 	var f *form
 	if o.Manages() {
-		f = newForm(r, pathOf(o.ID), &o)
+		f = newForm(r, PathOf(o.ID), &o)
 	}
 	return showOne(r, fasthttp.StatusOK, &o, f)
 }
 
 func showOne(r *visit.Request, status int, o *folders.Object, f *form) (err error) {
-	view := oneView{Object: *o, Form: f, Links: linksOf(o.ID), Delete: pathOf(o.ID) + "/delete"}
+	view := oneView{Object: *o, Form: f, Links: linksOf(o.ID), Delete: PathOf(o.ID) + "/delete"}
+	view.Figures, view.Export = figuresOf(o.ID), visit.Address(visit.Root+"links/export", "folder", strconv.FormatUint(uint64(o.ID), 10))
 	view.Crossed = status == fasthttp.StatusPreconditionFailed
 	if r.Edits() && isMember(r, o) {
-		view.Leave = pathOf(o.ID) + "/leave"
+		view.Leave = PathOf(o.ID) + "/leave"
 	}
 	if view.OwnerName, err = ownerName(r, o.Owner); err != nil {
 		return err
@@ -195,7 +211,7 @@ func Save(r *visit.Request) error {
 	if err != nil {
 		return err
 	}
-	f := newForm(r, pathOf(o.ID), &o)
+	f := newForm(r, PathOf(o.ID), &o)
 	body, err := f.body()
 	if err == nil {
 		_, err = r.Folders.Edit(r.Caller, o.ID, []uint64{r.SentVersion()}, body)
@@ -232,7 +248,7 @@ func AskToRemove(r *visit.Request) error {
 }
 
 func showRemove(r *visit.Request, status int, o *folders.Object, wrong string) error {
-	view := removeView{Object: *o, Page: pathOf(o.ID), Action: pathOf(o.ID) + "/delete", Links: linksOf(o.ID), Error: wrong}
+	view := removeView{Object: *o, Page: PathOf(o.ID), Action: PathOf(o.ID) + "/delete", Links: linksOf(o.ID), Error: wrong}
 	view.Changed = status == fasthttp.StatusPreconditionFailed
 	return r.Show(status, "folder-delete", "Delete "+o.Name, view)
 }
@@ -272,7 +288,7 @@ func AskToLeave(r *visit.Request) error {
 	if err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "folder-leave", "Leave "+o.Name, leaveView{o, pathOf(o.ID), pathOf(o.ID) + "/leave"})
+	return r.Show(fasthttp.StatusOK, "folder-leave", "Leave "+o.Name, leaveView{o, PathOf(o.ID), PathOf(o.ID) + "/leave"})
 }
 
 // Leave is POST /_/folders/{folder}/leave.

@@ -87,6 +87,7 @@ var pages = []row{
 	{name: "folders-admin", path: "/_/folders", as: admin},
 	{name: "folders-none", path: "/_/folders", as: newcomer},
 	{name: "folder", path: "/_/folders/1", as: member},
+	{name: "folder-figures", path: "/_/folders/1/figures", as: member},
 	{name: "folder-delete", path: "/_/folders/1/delete", as: member},
 	{name: "links-folder", path: "/_/links?folder=1", as: member},
 	{name: "tokens", path: "/_/tokens", as: admin},

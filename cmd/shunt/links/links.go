@@ -134,7 +134,17 @@ address finds its link.
 	addQuery(cmd, &asked.LinksQuery, "tag")
 	settings.WordVar(fs, &asked.Sort, "sort", "ORDER", "", "the greatest first: "+strings.Join(linkOrders, ", ")+" (default: the newest link first)", linkOrders...)
 	fs.BoolVar(&asked.Ascending, "ascending", false, "the other way round: the least, or the oldest, first")
-	settings.Var(fs, &asked.Folder, "folder", "ID", "", "links in this folder, whoever's they are", func(text string) (uint32, error) {
+	addFolder(fs, &asked.Folder, "links in this folder, whoever's they are")
+	fs.BoolVar(&asked.trash, "trash", false, "what was deleted and can be restored, the last deletion first")
+	asked.add(fs, "all links", "print link objects, one per line")
+	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
+	settings.MarkArguments(fs, "sort", "ascending", "trash")
+	return cmd
+}
+
+// addFolder declares the flag of a folder; what says which links are meant.
+func addFolder(fs *pflag.FlagSet, to *uint32, what string) {
+	settings.Var(fs, to, "folder", "ID", "", what, func(text string) (uint32, error) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || id == 0 {
 			return 0, errors.New("must be the ID of a folder, which 'shunt folder ls' lists")
@@ -142,11 +152,6 @@ address finds its link.
 		return uint32(id), nil
 	})
 	settings.MarkArguments(fs, "folder")
-	fs.BoolVar(&asked.trash, "trash", false, "what was deleted and can be restored, the last deletion first")
-	asked.add(fs, "all links", "print link objects, one per line")
-	addWhose(cmd, &asked.whose, ownerOfLinks, domainOfLinks, true)
-	settings.MarkArguments(fs, "sort", "ascending", "trash")
-	return cmd
 }
 
 // nameIn returns a code with the host of its domain, if that is not the default one: a name that commands take.
@@ -367,13 +372,14 @@ func newExport(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Print all links, one JSON object per line, or as CSV",
-		Long: `Print all your links as they are at this moment, one JSON object per line, newest first,
-or as a table with --csv; 'shunt import' takes both. If it does not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
+		Long: `Print all your links, or with --folder those in a folder, as they are at this moment: one JSON object
+per line, newest first, or as a table with --csv; 'shunt import' takes both. If it does not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
 --password-hashes was given here.
 ` + reach.WhereTokensAre,
 		Example: `  shunt export > links.ndjson
   shunt export --owner all --unique
-  shunt export --csv > links.csv`,
+  shunt export --csv > links.csv
+  shunt export --folder 3 --csv > spring.csv`,
 		Args: usage.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			export := exportLinks
@@ -391,6 +397,7 @@ or as a table with --csv; 'shunt import' takes both. If it does not exit with 0,
 	}
 	reach.AddSettings(cmd, &where)
 	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
+	addFolder(cmd.Flags(), &asked.Folder, "the links in this folder, whoever's they are")
 	cmd.Flags().BoolVar(&asked.Unique, "unique", false, "with the unique visitors of each link")
 	cmd.Flags().BoolVar(&asked.Daily, "daily", false, "with the hits of each day that is kept, at most of the last 1200; an import takes them, without visitors")
 	cmd.Flags().BoolVar(&asked.Hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")

@@ -22,11 +22,12 @@ import (
 )
 
 func newStats(stdout, stderr io.Writer) *cobra.Command {
-	where, asked, include, asJSON := reach.Target{Reads: true}, client.StatsQuery{}, []string(nil), false
+	where, asked, include, folder, asJSON := reach.Target{Reads: true}, client.StatsQuery{}, []string(nil), uint32(0), false
 	cmd := &cobra.Command{
-		Use:   "stats CODE…",
+		Use:   "stats CODE… | --folder ID",
 		Short: "Print the hits and unique visitors of links",
-		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns.
+		Long: `Print the hits and unique visitors of links, over all time or in a window, and their breakdowns. With
+--folder, they are those of all links that are in the folder now, together, as far back as days are kept.
 CODE may be the whole short address. All times are UTC; days begin in the time zone that is printed. Hits
 that were imported without their days are in no window: a window that begins before the import has a line
 of its own for them. Of the figures by hour or day, the empty ones at the beginning are left out. A link
@@ -39,12 +40,24 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 		Example: `  shunt stats spring
   shunt stats spring --interval day --include referrers,countries
   shunt stats spring summer
+  shunt stats --folder 3 --interval day
   shunt stats http://127.0.0.1:8080/spring --from 7d --to yesterday --json`,
-		Args: usage.OneOrMore("CODE"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case folder == 0:
+				return usage.OneOrMore("CODE")(cmd, args)
+			case len(args) > 0:
+				return settings.UsageErrorf("give codes or --folder, and not both")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := &severalPrinter{w: stdout, asJSON: asJSON, several: len(args) > 1}
 			for _, part := range include {
 				asked.Include = append(asked.Include, client.Include(part))
+			}
+			if folder != 0 {
+				return printFolderStats(cmd.Context(), &where, client.OwnerStatsQuery{StatsQuery: asked, Folder: folder}, p, stderr)
 			}
 			if !asJSON {
 				asked.Include = append(asked.Include, client.IncludeTargets)
@@ -60,9 +73,21 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 	settings.WordsVar(fs, &include, "include", "WORDS", "separated by commas: bots, scans, referrers, countries, devices, browsers, durability, error, targets",
 		"bots", "scans", "referrers", "countries", "devices", "browsers", "durability", "error", "targets")
 	settings.Var(fs, &asked.Zone, "days-of", "ZONE", "", "time zone of the days of --interval day, such as Europe/Berlin, as long as hours are kept (default: the server's)", settings.ParseNotEmpty)
+	addFolder(fs, &folder, "all links in this folder, whoever's they are, in place of codes")
 	fs.BoolVar(&asJSON, "json", false, "print the answer of the API")
 	settings.MarkArguments(fs, "json", "from", "to", "interval", "days-of", "include")
 	return cmd
+}
+
+// printFolderStats prints the figures of the links in a folder.
+func printFolderStats(ctx context.Context, where *reach.Target, asked client.OwnerStatsQuery, p *severalPrinter, stderr io.Writer) error {
+	return where.Do(ctx, "stats", stderr, func(c *reach.Connection) error {
+		stats, err := c.OwnerStats(ctx, asked)
+		if err != nil {
+			return err
+		}
+		return p.print(stats.Raw, statsText("", &stats))
+	})
 }
 
 func printStats(
