@@ -37,7 +37,7 @@ func TestSeveralAddressesGetResultsByLine(t *testing.T) {
 	form := b.open(bulk).form(bulk).with("tags", "news, x",
 		"addresses", "https://a.example/\r\n\r\n  https://b.example/?x=\"<i>  \r\nnonsense\r\nhttps://c.example/"+strings.Repeat("x", 9000)+"\r\n")
 	page := b.submit(form)
-	page.want("2 links are ready, 2 lines were refused")
+	page.want("2 links are ready. 2 lines were refused.")
 	lines := outcomes(page)
 	expect.MustThat(t, len(lines) == 4 && lines[0] == "4 nonsense Must be an absolute address, with http:// or https:// before it." &&
 		strings.HasPrefix(lines[1], "5 https://c.example/xxx") && strings.Contains(lines[1], "8192") && len(lines[1]) <= 500 &&
@@ -80,7 +80,7 @@ func TestASheetMakesLinksWithAllItsColumns(t *testing.T) {
 	st, b := withAnn(t, nil)
 	form := b.open(bulk).form(bulk).with("tags", "news")
 	page := b.sendFile(form, someSheet)
-	page.want("2 links are ready, 3 lines were refused")
+	page.want("2 links are ready. 3 lines were refused.")
 	o := st.object("spring")
 	got := fmt.Sprintf("%s|%s|%s|%q|%s", o.URL, o.Title, o.Note, o.Tags, o.ExpiresAt.Format(time.RFC3339))
 	expect.Equal(t, got, `https://a.example/|Spring; "sale"|for Ann|["a" "b" "news"]|2030-12-31T23:59:59Z`)
@@ -105,7 +105,7 @@ func TestResultsOfABulkAreAFile(t *testing.T) {
 		fmt.Fprintf(&text, "https://a.example/%d,n-%d\n", i, i)
 	}
 	page := b.sendFile(b.open(bulk).form(bulk), text.String()+"=1+1,\n")
-	page.want("250 links are ready, 1 line was refused")
+	page.want("250 links are ready. 1 line was refused.")
 	results := bulk + "/results"
 	answer := b.submit(page.form(results))
 	rows, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(answer.body, "\ufeff"))).ReadAll()

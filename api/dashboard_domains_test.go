@@ -216,7 +216,7 @@ func TestSeveralLinksOfOneCodeAreToldApart(t *testing.T) {
 	page.want("1 link", "b.test/twin")
 	b.submit(page.form("/_/links/selected/change")).want("1 link was changed")
 	expect.Equal(t, st.twinsNow(token), "active 1, disabled 2")
-	b.submit(chosen("disable", both...).form("/_/links/selected/change")).want("1 link was changed, 1 was so already")
+	b.submit(chosen("disable", both...).form("/_/links/selected/change")).want("1 link was changed. 1 link was so already.")
 	expect.Equal(t, st.twinsNow(token), "disabled 1, disabled 2")
 	file := chosen("export", "twin,b.test")
 	expect.That(t, strings.Contains(file.body, "http://b.test:8080/twin") && !strings.Contains(file.body, "default.example"), "the file: %s", file.body)

@@ -246,7 +246,7 @@ func TestDatesThatAreNoneAreClearErrors(t *testing.T) {
 		}
 		if path != "/_/figures.csv?code=x&" {
 			b.open(path+"to=9999-12-31").want("2 January 2026", " 0 ")
-			b.open(path+"from=0001-01-01").want("figures of earlier days are not kept", "days are kept since")
+			b.open(path+"from=0001-01-01").want("Figures of earlier days are not kept.", "days are kept since")
 		}
 	}
 	expect.Equal(t, b.remembered["shunt_span"], "0001-01-01_", "what is remembered is no error")
@@ -327,7 +327,7 @@ func TestDaysAreTheViewersWhereHoursAreKept(t *testing.T) {
 	// Without script it is chosen, and what is chosen comes first.
 	b.remembered["shunt_zone"] = "America/New_York"
 	account := b.open("/_/account")
-	account.want("Figures have days of America/New_York as long as their hours are kept, and of UTC before.")
+	account.want("Figures have days of America/New_York as long as their hours are kept. Older figures have days of UTC.")
 	for typed, want := range map[string]string{"Mars": "This is not the name of a time zone.", "Asia/Kolkata": "do not begin on the hour"} {
 		page := b.submit(account.form("/_/account/zone").with("zone", typed))
 		expect.Equal(t, page.status, 422, typed)

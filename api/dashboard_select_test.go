@@ -48,8 +48,8 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 	}{
 		{"tag", "tags", `new, T1, "a, b"`, "will have these tags, too.", func(o linkObject) bool { return strings.Contains(fmt.Sprint(o.Tags), "new") && len(o.Tags) >= 3 }},
 		{"untag", "tags", "NEW, a", "will lose these tags.", func(o linkObject) bool { return !strings.Contains(fmt.Sprint(o.Tags), "new") }},
-		{"expire", "expires_at", "2037-03-04T05:06", "will expire then.", func(o linkObject) bool { return o.ExpiresAt != nil }},
-		{"expire", "expires_at", "", "will expire then.", func(o linkObject) bool { return o.ExpiresAt == nil }},
+		{"expire", "expires_at", "2037-03-04T05:06", "will expire at this time.", func(o linkObject) bool { return o.ExpiresAt != nil }},
+		{"expire", "expires_at", "", "will expire at this time.", func(o linkObject) bool { return o.ExpiresAt == nil }},
 		{"disable", "", "", "will not redirect any more", func(o linkObject) bool { return o.State == "disabled" }},
 		{"folder", "into", "1", "will be in the folder", func(o linkObject) bool { return o.Folder == 1 }},
 		{"enable", "", "", "will redirect again", func(o linkObject) bool { return o.State == "active" }},
@@ -61,7 +61,7 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 			form = form.with(c.field, c.value)
 		}
 		done := b.submit(form)
-		done.want("2 links were changed, 1 is gone.")
+		done.want("2 links were changed. 1 link is gone.")
 		for _, code := range []string{"l1", "l3"} {
 			o := st.object(code)
 			expect.That(t, c.is(o), "%s: got %+v", c.do, o)
@@ -74,7 +74,7 @@ func TestSelectedLinksAreChanged(t *testing.T) {
 	}
 	expect.Equal(t, st.version("l1"), `"8"`, "each change is one version")
 	b.open("/_/links").want("This was done already.")
-	b.submit(b.chosen(b.open("/_/links"), "enable", "l1").form(changePath)).want("0 links were changed, 1 was so already.")
+	b.submit(b.chosen(b.open("/_/links"), "enable", "l1").form(changePath)).want("0 links were changed. 1 link was so already.")
 	deleted := b.submit(b.chosen(b.open("/_/links"), "delete", "l1", "l3").form(changePath))
 	deleted.want("2 links were deleted.")
 	b.open(deleted.link("Trash")).want("/l1", "/l3")
@@ -89,7 +89,7 @@ func TestAllLinksThatMatchAreChanged(t *testing.T) {
 	st.shorten(`{"url":"http://a/","alias":"foreign","tags":["t1"]}`)
 	b := st.browse("ann@example.com")
 	page := b.chosen(b.open("/_/links?tag=t1&sort=oldest"), "disable")
-	page.want("1,150 links will not redirect any more", "all links that match (tag: t1, oldest first) now", "l1, l3, l5")
+	page.want("1,150 links will not redirect any more", "all links that match now: tag: t1, oldest first.", "l1, l3, l5")
 	st.callAs(token, "PATCH", "/links/l0", `{"tags":["t1"]}`).need(t, "", 200) // matches when the form is confirmed
 	done := b.submit(page.form(changePath))
 	done.want("1,151 links were changed.")
@@ -109,7 +109,7 @@ func TestAChangeOfManyLinksGoesOn(t *testing.T) {
 	b := st.browse("ann@example.com")
 	list := b.open("/_/links")
 	page := b.chosen(list, "untag")
-	page.want("10,020 links will lose these tags.", "at most 10,000 at a time")
+	page.want("10,020 links will lose these tags.", "At most 10,000 links are done at a time")
 	sum := ""
 	for n := 0; n < 30 && sum == ""; n++ {
 		form := page.form(changePath)
@@ -120,7 +120,7 @@ func TestAChangeOfManyLinksGoesOn(t *testing.T) {
 			sum = page.text()
 		}
 	}
-	expect.Contains(t, sum, "5,010 links were changed, 5,010 were so already.")
+	expect.Contains(t, sum, "5,010 links were changed. 5,010 links were so already.")
 	b.open("/_/links?tag=t0").want("Nothing was found.")
 }
 
@@ -139,7 +139,7 @@ func TestAFormOfSelectedLinksIsChecked(t *testing.T) {
 		expect.Equal(t, page.form(changePath).values.Get("code"), "l1", "%s: the form again", do)
 	}
 	page := b.submit(b.chosen(list, "tag", "l1", "l2").form(changePath).with("tags", strings.ReplaceAll(manyTags(engine.MaxTags), "t", "u")))
-	page.want("0 links were changed, 2 were refused.", "l1: Must be at most 32 tags.", "l2: Must be at most 32 tags.")
+	page.want("0 links were changed. 2 links were refused.", "l1: Must be at most 32 tags.", "l2: Must be at most 32 tags.")
 	expect.Equal(t, st.version("l1"), `"1"`, "a link with too many tags")
 
 	none := b.submit(list.form(selectedPath).with("do", "tag"))

@@ -35,8 +35,8 @@ func TestTheSystemPageHasEveryMetric(t *testing.T) {
 		delete(shown, m[1])
 	}
 	expect.That(t, len(shown) == 0, "the page shows what is not a metric: %v", shown)
-	p.want("Everything works.", "Data on disk about ", "in all: tables 2.0 MiB, log of writes with the room reserved for it 1.0 MiB, journal of hits ",
-		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test, running since ")
+	p.want("Everything works.", "Data on disk About ", "in all: tables 2.0 MiB, log of writes with the room reserved for it 1.0 MiB, journal of hits ",
+		", reserve for a full disk 4.0 MiB. Free on the disk: 5.0 MiB", "Version test (running since ")
 	p.want("Short addresses begin with http://127.0.0.1:8080", "Links, expired ones too 1 ", "unknown code: 1",
 		"Disk space of the tables and the log of writes 3.0 MiB", "Merges of files 1,234", "Batches, and changes in each 4, 2.8 on average", "shunt: test",
 		"Read-only because the disk is almost full no", "Everything up to this time is on disk 2026-01-02 03:04 UTC", "index of codes:", " bots: 0 prefetches of browsers, which are not redirected: 0")

@@ -116,8 +116,8 @@ func TestAnImportKeepsTheOrderOfTheFile(t *testing.T) {
 	n, m, o := strings.Index(list, `short-newest`), strings.Index(list, `short-middle`), strings.Index(list, `short-oldest`)
 	expect.That(t, n >= 0 && n <= m && m <= o, "the list has them at %d, %d and %d", n, m, o)
 	p = b.open("/_/link/newest")
-	p.want("Visitors of all time not known visitors of imported hits are not known", "5 imported hits have no time: they are in no span of time, so not in the chart")
-	b.open("/_/").want("5 imported hits have no time: they are in no span of time, so not in the chart")
+	p.want("Visitors of all time not known visitors of imported hits are not known", "5 imported hits have no time, so they are not in the chart")
+	b.open("/_/").want("5 imported hits have no time, so they are not in the chart")
 	b.open("/_/link/middle").want("Visitors of all time 0", "Visitors of all time: counted exactly.")
 }
 

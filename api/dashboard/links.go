@@ -307,9 +307,10 @@ const filtersPath = find.Path + "/filters"
 // A filterRow is a filter that the visitor keeps.
 type filterRow struct {
 	account.Filter
-	Path, Words  string
-	Current      bool   // the list has it
-	Typed, Error string // the name as typed, and why it was refused
+	Path         string
+	Words        []string // of the search
+	Current      bool     // the list has it
+	Typed, Error string   // the name as typed, and why it was refused
 }
 
 // filters returns the filters that the visitor keeps, without those of a domain that the visitor may not use; query is

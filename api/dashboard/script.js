@@ -534,7 +534,7 @@ function exportLinks(link) {
 		link.after(' ', text);
 		const chunks = [];
 		let lines = 0, bytes = 0;
-		const told = () => counted(lines, 'link', 'links') + ', ' + (bytes / 1e6).toFixed(1) + ' MB';
+		const told = () => counted(lines, 'link', 'links') + ', ' + (bytes / 1e6).toLocaleString(lang, { maximumFractionDigits: 1 }) + ' MB';
 		try {
 			const answer = await fetch(link.href);
 			if (answer.status === 401) return location.reload(); // to sign in

@@ -35,7 +35,7 @@ const (
 // A choice is what can be done with several links.
 type choice struct {
 	Name, Title string
-	Says        string // on the page that confirms, after the number of links
+	One, Many   string // what becomes of one link, and of several: {0} is how many
 	Field       string // that the page asks for; empty: none
 	admins      bool
 	Danger      bool
@@ -43,18 +43,47 @@ type choice struct {
 	asked func(r *request, s *ops.Several) error // puts the change into s; nil: links are read only
 }
 
+// trashed is how long deleted links stay in the trash, for the texts of choices.
+var trashed = strconv.Itoa(engine.TrashDays) + " days"
+
 // choices are all of them, in the order of the list.
 var choices = []choice{
-	{Name: "tag", Title: "Add tags", Says: "will have these tags, too.", Field: "tags", asked: (*request).askTags},
-	{Name: "untag", Title: "Remove tags", Says: "will lose these tags.", Field: "tags", asked: (*request).askNoTags},
-	{Name: "expire", Title: "Set expiry", Says: "will expire then.", Field: "expires_at", asked: (*request).askExpiry},
-	{Name: "disable", Title: "Disable", Says: "will not redirect any more, until they are enabled.", asked: patchAs("disabled", true)},
-	{Name: "enable", Title: "Enable", Says: "will redirect again, unless they have expired or reached their limit.", asked: patchAs("disabled", false)},
-	{Name: "folder", Title: "Move to a folder", Says: "will be in the folder that you choose, and in no other.", Field: "into", asked: (*request).askFolder},
-	{Name: "move", Title: "Move to another owner", Says: "will belong to that user. Their figures go with them.", Field: "to", admins: true, asked: (*request).askOwner},
+	{
+		Name: "tag", Title: "Add tags", Field: "tags", asked: (*request).askTags,
+		One: "1 link will have these tags, too.", Many: "{0} links will have these tags, too.",
+	},
+	{
+		Name: "untag", Title: "Remove tags", Field: "tags", asked: (*request).askNoTags,
+		One: "1 link will lose these tags.", Many: "{0} links will lose these tags.",
+	},
+	{
+		Name: "expire", Title: "Set expiry", Field: "expires_at", asked: (*request).askExpiry,
+		One: "1 link will expire at this time.", Many: "{0} links will expire at this time.",
+	},
+	{
+		Name: "disable", Title: "Disable", asked: patchAs("disabled", true),
+		One:  "1 link will not redirect any more, until it is enabled.",
+		Many: "{0} links will not redirect any more, until they are enabled.",
+	},
+	{
+		Name: "enable", Title: "Enable", asked: patchAs("disabled", false),
+		One:  "1 link will redirect again, unless it has expired or reached its limit.",
+		Many: "{0} links will redirect again, unless they have expired or reached their limit.",
+	},
+	{
+		Name: "folder", Title: "Move to a folder", Field: "into", asked: (*request).askFolder,
+		One:  "1 link will be in the folder that you choose, and in no other.",
+		Many: "{0} links will be in the folder that you choose, and in no other.",
+	},
+	{
+		Name: "move", Title: "Move to another owner", Field: "to", admins: true, asked: (*request).askOwner,
+		One:  "1 link will belong to that user. Its figures go with it.",
+		Many: "{0} links will belong to that user. Their figures go with them.",
+	},
 	{
 		Name: "delete", Title: "Delete", Danger: true, asked: func(_ *request, s *ops.Several) error { s.Delete = true; return nil },
-		Says: "will not redirect any more. They are in the trash for " + strconv.Itoa(engine.TrashDays) + " days, and can be restored until then.",
+		One:  "1 link will not redirect any more. It is in the trash for " + trashed + ", and can be restored until then.",
+		Many: "{0} links will not redirect any more. They are in the trash for " + trashed + ", and can be restored until then.",
 	},
 	{Name: "compare", Title: "Compare figures"},
 	{Name: "export", Title: "Export as CSV"},

@@ -227,7 +227,7 @@ func problemsSince(m *engine.Metrics) (all []string) {
 		}
 	}
 	add(m.FlushErrors, "write of figures has", "writes of figures have", " failed since the start. The server tried again. If the number grows, check the disk and the server's log.")
-	add(m.HitsMissing, "hit", "hits", " could not be kept for the disk, because it did not answer for too long. They count until the server stops, and are lost then. Check the disk.")
+	add(m.HitsMissing, "hit", "hits", " could not be kept for the disk, because it did not answer for too long. What was not kept counts until the server stops, and is lost then. Check the disk.")
 	add(m.VisitorsDropped+m.ValuesDropped+m.ReferrersRefused, "detail of a hit", "details of hits",
 		" (visitors, referrers, countries, devices, browsers) dropped since the start, because memory was full. The hits themselves count. Check whether the disk is slow.")
 	add(m.FlushesReduced, "write of figures was", "writes of figures were", " too large and left out breakdowns or visitors. The hits themselves count. Check whether the disk is slow.")

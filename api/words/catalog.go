@@ -110,6 +110,17 @@ func (c *Catalog) of(key string) string {
 	return cmp.Or(c.exact[key], key)
 }
 
+// Text returns the text of a key with values in its holes.
+func (c *Catalog) Text(key string, values ...string) string {
+	return hole.ReplaceAllStringFunc(c.of(key), func(h string) string {
+		n, _ := strconv.Atoi(hole.FindStringSubmatch(h)[1])
+		if n >= len(values) {
+			return h
+		}
+		return values[n]
+	})
+}
+
 // Bounds of what Say looks at: texts may have in them what strangers wrote.
 const (
 	maxSaid  = 1000 // bytes of a text

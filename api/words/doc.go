@@ -8,6 +8,9 @@
 // English one costs. A text that code has made, such as an error, is finished when a template says it; Catalog.Say then
 // finds the key whose holes it fills. In a translation {0!} is a hole whose value is a text, too.
 //
+// A key is a whole sentence, because languages order words differently: a template has one for each branch, and for one
+// and for several: {{plural .N "1 link is gone." "{0} links are gone."}}.
+//
 // A text that a catalog does not have stays English. Tests find it: those of package dashboard draw all pages in a
 // language that marks whatever it translates.
 //

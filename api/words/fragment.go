@@ -64,7 +64,7 @@ func (c *Catalog) around(raw, text string) string {
 		return raw
 	}
 	said := c.Number(key)
-	if isText(key) {
+	if isText(key) || strings.HasSuffix(key, "%") {
 		said = c.Say(key)
 	}
 	if said == key {

@@ -16,7 +16,7 @@ var (
 	verbatim = []string{"code", "kbd", "pre"}
 	// splitting are functions whose values are no words of a sentence.
 	splitting = []string{"icon"}
-	// counting are functions whose last two arguments are the words for one and for several.
+	// counting are functions whose arguments are the texts for one and for several.
 	counting = []string{"plural"}
 	// partial are templates that are a part of a tag.
 	partial = []string{"class", "invalid", "domain-invalid", "qr-described", "wrong"}
@@ -160,7 +160,7 @@ func (r *run) action(n *parse.ActionNode, p *place) {
 	}
 }
 
-// function returns the last function of an action, and tells the catalog the words of a count.
+// function returns the last function of an action, and tells the catalog the texts of a count.
 func (r *run) function(n *parse.ActionNode) (name string) {
 	for _, cmd := range n.Pipe.Cmds {
 		id, ok := cmd.Args[0].(*parse.IdentifierNode)
@@ -171,7 +171,7 @@ func (r *run) function(n *parse.ActionNode) (name string) {
 		if !slices.Contains(counting, name) || r.catalog.every == nil {
 			continue
 		}
-		for _, arg := range cmd.Args[max(0, len(cmd.Args)-2):] {
+		for _, arg := range cmd.Args[1:] {
 			if s, ok := arg.(*parse.StringNode); ok {
 				r.catalog.of(s.Text)
 			}

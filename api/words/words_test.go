@@ -17,7 +17,7 @@ import (
 const some = `{"language": "de", "language name": "Deutsch", "thousands separator": ".",
 	"Save": "Speichern", "link": "Link", "links": "Links", "active": "aktiv", "yesterday": "gestern",
 	"You have {0} in {1}tags{2}.": "In {1}Tags{2} sind {0}.", "Delete {0}": "{0} löschen", "Search": "„Suche“ \"hier\"",
-	"{0} more than {1}": "{0} mehr als {1!}", "It is {0}.": "Er ist {0!}.", "Hits": "Aufrufe", "On the disk": "Auf der Platte"}`
+	"{0} more than {1}": "{0} mehr als {1!}", "It is {0}.": "Er ist {0!}.", "Hits": "Aufrufe", "{0}%": "{0} %", "{0}.{1} %": "{0},{1} %", "1 link is gone.": "1 Link ist weg.", "{0} links are gone by {1}.": "Bis {1} sind {0} Links weg.", "On the disk": "Auf der Platte"}`
 
 func read(t *testing.T, file string) *Catalog {
 	t.Helper()
@@ -83,6 +83,15 @@ func TestFinishedTextsAreSaid(t *testing.T) {
 	expect.Equal(t, c.Number("1,234,567")+" "+english.Number("1,234"), "1.234.567 1,234")
 }
 
+func TestTheTextOfAKeyHasItsValues(t *testing.T) {
+	c := read(t, some)
+	expect.Equal(t, c.Text("{0} links are gone by {1}.", "1.234", "heute"), "Bis heute sind 1.234 Links weg.")
+	expect.Equal(t, c.Text("1 link is gone.", "1"), "1 Link ist weg.")
+	expect.Equal(t, c.Text("{0} and {1} are unknown", "{1}"), "{1} and {1} are unknown", "a value is missing, and one looks like a hole")
+	var english *Catalog
+	expect.Equal(t, english.Text("{0} links are gone by {1}.", "2", "now"), "2 links are gone by now.")
+}
+
 func TestFragmentsAreTranslated(t *testing.T) {
 	c := read(t, some)
 	for fragment, want := range map[string]string{
@@ -91,7 +100,7 @@ func TestFragmentsAreTranslated(t *testing.T) {
 		`<p title="Save" class="Save"> Save <b>a&amp;b</b></p>`: `<p title="Speichern" class="Save"> Speichern <b>a&amp;b</b></p>`,
 		`<p translate="no">Save <b>Save</b></p>Save`:            `<p translate="no">Save <b>Save</b></p>Speichern`,
 		`<a href="/x?a=1&amp;b=2">Delete &lt;b&gt;</a>`:         `<a href="/x?a=1&amp;b=2">&lt;b&gt; löschen</a>`,
-		`never`: `never`,
+		`never`: `never`, `<b>12%</b> <td>99.5 %`: `<b>12 %</b> <td>99,5 %`,
 		`<time datetime="2026-11-30">2026-11-30</time>`: `<time datetime="2026-11-30">2026-11-30</time>`,
 	} {
 		expect.Equal(t, string(c.Fragment(template.HTML(fragment))), want, "%s", fragment)
@@ -190,6 +199,19 @@ func TestGermanIsWhole(t *testing.T) {
 		joined := strings.HasPrefix(key, ",") // to what stands before it: the text may begin with a space
 		expect.That(t, text != "" && (strings.TrimSpace(text) == text || joined) && key == keyOf(key), "%q: %q", key, text)
 	}
+}
+
+// TestKeysOfPagesAreWholeSentences: a key that goes on with what stands before it, or with what follows it, is in the
+// order of English words. Those that have a tag between them and the rest of a sentence are not found by this.
+func TestKeysOfPagesAreWholeSentences(t *testing.T) {
+	var pieces []string
+	for _, key := range keysOfPages(t) {
+		last := key[strings.LastIndex(key, " ")+1:]
+		if strings.IndexAny(key, ",;:.") == 0 || slices.Contains([]string{"of", "than", "the", "is", "are", "was", "were"}, last) {
+			pieces = append(pieces, key)
+		}
+	}
+	expect.Equal(t, strings.Join(pieces, "\n"), "", "pieces of sentences")
 }
 
 // A text of a stranger takes a bounded time, however long it is and whatever is in it.

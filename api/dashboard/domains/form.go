@@ -55,7 +55,7 @@ func fields() []*field {
 		{Name: "apple_app_site_association", Label: "App links on iOS", Hint: "JSON, as Apple describes it. It is at /.well-known/apple-app-site-association. Empty: nothing is.", Lines: true, JSON: true},
 		{Name: "assetlinks", Label: "App links on Android", Hint: "JSON, as Google describes it. It is at /.well-known/assetlinks.json. Empty: nothing is.", Lines: true, JSON: true},
 		{Name: "certificate", Label: "Certificate", Choices: []choice{
-			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "none"},
+			{"", "as the server gets its own"}, {"acme", "the server gets it (ACME)"}, {"files", "from the files of the settings"}, {"none", "no certificate"},
 		}},
 	}
 }

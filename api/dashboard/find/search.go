@@ -128,9 +128,8 @@ func Of(w visit.Whose, tag string) *Search {
 // Whose returns whose links s asks for.
 func (s *Search) Whose() visit.Whose { return visit.Whose{Owner: s.Owner, Domain: s.Domain} }
 
-// Words returns the filters, the order and the owner for people: those of a filter that is saved.
-func (s *Search) Words() string {
-	var all []string
+// Words returns the filters, the order and the owner for people, each a text: those of a filter that is saved.
+func (s *Search) Words() (all []string) {
 	for _, c := range s.Chips() {
 		all = append(all, c.Text)
 	}
@@ -144,9 +143,9 @@ func (s *Search) Words() string {
 		all = append(all, s.Order().Title)
 	}
 	if len(all) == 0 {
-		return "all links"
+		return []string{"all links"}
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // SortedBy returns the address of the list in the order of that name.

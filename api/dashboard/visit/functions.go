@@ -30,15 +30,10 @@ func functions(c *words.Catalog) template.FuncMap {
 		"day":         dayTag,
 		"segment":     url.PathEscape, // of a path: a code may have slashes
 		"join":        func(texts []string) string { return strings.Join(texts, ", ") },
-		"plural": func(n uint64, one, many string) string {
-			if n == 1 {
-				return "1 " + c.Say(one)
-			}
-			return grouped(n) + " " + c.Say(many)
-		},
-		"breakable": breakable,
-		"wrapped":   wrapped,
-		"web":       isWeb,
+		"plural":      func(n uint64, one, many string) string { return plural(c, n, one, many) },
+		"breakable":   breakable,
+		"wrapped":     wrapped,
+		"web":         isWeb,
 		"characters": func(text string) string {
 			return grouped(uint64(utf8.RuneCountInString(text))) + " " + c.Say("characters")
 		},
@@ -56,6 +51,19 @@ func said(c *words.Catalog, text any) any {
 		return c.Say(t)
 	}
 	return c.Say(fmt.Sprint(text))
+}
+
+// plural returns a number with its noun; or, if many has a hole, the sentence of that number.
+func plural(c *words.Catalog, n uint64, one, many string) string {
+	text := many
+	if n == 1 {
+		text = one
+	}
+	number := c.Number(chart.Grouped(n))
+	if !strings.Contains(many, "{0}") {
+		return number + " " + c.Say(text)
+	}
+	return c.Text(text, number)
 }
 
 func saidAll(c *words.Catalog, texts []string) string {

@@ -118,7 +118,7 @@ func TestAThousandAddressesBecomeLinks(t *testing.T) {
 		b.fill(field("Addresses or CSV"), strings.Join(addresses, "\n"))
 		b.fill(field("Tags for all of them"), "pasted")
 		b.follow(button("Create the links"))
-		b.sees("998 links are ready, 2 lines were refused")
+		b.sees("998 links are ready. 2 lines were refused.")
 		short := strings.Split(strings.TrimSpace(b.value(field("Short addresses"))), "\n")
 		if slices.Sort(short); len(slices.Compact(short)) != 998 || !strings.HasPrefix(short[0], d.base+"/") {
 			d.t.Errorf("got %d short addresses, %q first", len(short), short[0])

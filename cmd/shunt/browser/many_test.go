@@ -72,7 +72,7 @@ func TestASheetBecomesLinksAndItsResultsAFile(t *testing.T) {
 		b.visit("/_/links/bulk", http.StatusOK)
 		b.choose("file", writeFile(d.t, "links.csv", []byte("url;alias;title\r\nhttps://example.org/1;one;First\r\nnonsense;two;\r\n")))
 		b.follow(button("Create the links"))
-		b.sees("1 link is ready, 1 line was refused")
+		b.sees("1 link is ready. 1 line was refused.")
 		expect.Equal(d.t, b.value(field("Addresses or CSV")), "url;alias;title\nnonsense;two;\n", "the form to correct")
 		expect.Slices(d.t, d.codes(), []string{"one"})
 		folder := b.downloads()
