@@ -19,16 +19,34 @@ func TestTheAuditLogSaysWhoChangedWhat(t *testing.T) {
 	st.call("POST", "/shorten/bulk", `[{"url":"https://a.example/","alias":"b2"},{"url":"https://a.example/","alias":"a2"},{"url":"x"}]`)
 	st.person("ann@example.com", account.RoleMember)
 	b.open("/_/audit").want("Audit log",
-		"Somebody added a user user 3 email: ann@example.com role: member password: changed",
+		"Somebody added a user user 3 E-mail address: ann@example.com Role: member Password: changed",
 		"admin with token", "created several links a2 to b2 2 created, 0 there already, 1 refused",
-		"known-id admin with token", "edited a link one max_hits: none → 7 title: First → Second",
-		"created a link one url: https://a.example/ owner: 1 title: First")
+		"known-id admin with token", "edited a link one Click limit: not set → 7 Title: First → Second",
+		"created a link one Target: https://a.example/ Owner: 1 Title: First")
 	only := b.open("/_/audit?code=one&actor=admin")
 	only.want("edited a link one", "created a link one")
 	expect.That(t, !strings.Contains(only.text(), "several"), "a filter by code shows %s", only.text())
 	b.open("/_/audit?actor=nobody").want("No change matches this search. Clear the search")
 	b.open("/_/link/one?owner=all").want("(all changes)")
 	b.open("/_/users/3").want("Changes by this user")
+}
+
+// Values that somebody typed stay as they are, also if they are like words of ours.
+func TestTheAuditLogIsInTheLanguageOfThePage(t *testing.T) {
+	st := newSite(t, nil)
+	b := st.browseAs("admin@example.com", account.RoleAdmin)
+	st.shorten(`{"url":"https://a.example/","alias":"links","title":"none"}`)
+	st.call("PATCH", "/links/links", `{"title":null,"note":"yes","max_hits":7000,"disabled":true,"starts_at":"2026-02-03T04:05:06Z","query":"append"}`)
+	st.call("POST", "/tokens", `{"name":"all","scopes":["links:read","stats:read"]}`)
+	st.call("POST", "/folders", `{"name":"empty","members":[{"user":2,"may":"edit"}]}`)
+	b.post("/_/account/language", formType, "language=de")
+	page := b.open("/_/audit")
+	page.want("Titel: none → leer", "Notiz: leer → yes", "Klickgrenze: nicht gesetzt → 7000", "Deaktiviert: nein → ja",
+		"Beginn: nicht gesetzt → 2026-02-03 04:05 UTC", "Was auf ein ? folgt: nicht weitergegeben → an das Ziel angehängt", "Rolle: Admin",
+		"admin mit Token", "hat ein Token erzeugt", "Name: all Erlaubt: Links lesen, Statistik lesen", "hat einen Ordner angelegt", "Name: empty",
+		"Mitglieder: Benutzer 2: bearbeiten")
+	b.open("/_/audit?code=links").want("Link links öffnen", "Titel: none → leer Diesen Wert wiederherstellen")
+	expect.Contains(t, b.open("/_/link/links?owner=all").body, "<title>links ·", "a code that is a text of ours")
 }
 
 func TestTheSearchOfTheAuditLogHasItsErrorsAtItsFields(t *testing.T) {
@@ -77,7 +95,7 @@ func TestTheAuditLogDoesNothingWithHostileValues(t *testing.T) {
 	st.shorten(fmt.Sprintf(`{"url":"https://a.example/?%s","alias":"one","title":%q}`, "%3Cscript%3E", hostile))
 	p := b.open("/_/audit?actor=" + url.QueryEscape(hostile))
 	q := b.open("/_/audit")
-	if q.want("title: " + hostile); strings.Contains(p.body+q.body, "<script>alert") || strings.Contains(p.body+q.body, `"onload`) {
+	if q.want("Title: " + hostile); strings.Contains(p.body+q.body, "<script>alert") || strings.Contains(p.body+q.body, `"onload`) {
 		t.Errorf("a value is part of the page: %s", q.body)
 	}
 }
@@ -89,7 +107,7 @@ func TestALongValueOfTheAuditLogIsFolded(t *testing.T) {
 	st.shorten(`{"url":"` + was + `","alias":"one","tags":["spring","sale"],"title":"` + strings.Repeat("é", 121) + `"}`)
 	st.call("PATCH", "/links/one", `{"url":"`+is+`"}`)
 	p := b.open("/_/audit?code=one")
-	p.want("url: "+was[:120]+"… 8,192 characters "+was+" → "+is, "tags: spring, sale", strings.Repeat("é", 120)+"… 121 characters "+strings.Repeat("é", 121))
+	p.want("Target: "+was[:120]+"… 8,192 characters "+was+" → "+is, "Tags: spring, sale", strings.Repeat("é", 120)+"… 121 characters "+strings.Repeat("é", 121))
 	if folds := strings.Count(p.body, "<details><summary>"); folds != 3 { // of the target twice, and of the title
 		t.Errorf("got %d folds, want 3", folds)
 	}

@@ -14,6 +14,8 @@ import (
 type Field struct {
 	Name          string
 	Before, After string // as Text returns them; empty: the object does not have it
+
+	BeforeWord, AfterWord bool // the text is a word of ours
 }
 
 // Of returns the fields of two objects in their order, those that only after has at the end. What is
@@ -21,10 +23,11 @@ type Field struct {
 func Of(before, after json.RawMessage) []Field {
 	fields := membersOf(before)
 	for _, m := range membersOf(after) {
-		m.Before, m.After = "", m.Before
+		m.Before, m.BeforeWord, m.After, m.AfterWord = "", false, m.Before, m.BeforeWord
 		if at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == m.Name }); at >= 0 {
-			if fields[at].After = m.After; m.After == fields[at].Before {
-				fields[at].Before = "" // it says which thing was changed, such as the number of a folder
+			was := &fields[at]
+			if was.After, was.AfterWord = m.After, m.AfterWord; m.After == was.Before && m.AfterWord == was.BeforeWord {
+				was.Before, was.BeforeWord = "", false // it says which thing was changed, such as the number of a folder
 			}
 			continue
 		}
@@ -45,29 +48,35 @@ func membersOf(object json.RawMessage) (members []Field) {
 		if err != nil || d.Decode(&value) != nil {
 			break
 		}
-		members = append(members, Field{Name: name.(string), Before: Text(value)})
+		text, word := Text(value)
+		members = append(members, Field{Name: name.(string), Before: text, BeforeWord: word})
 	}
 	return members
 }
 
 // Text returns a value as people read it: a string without its quotes, "" as "empty", null and a list
-// of nothing as "none", a list of strings with ", " between them, and anything else as it is.
-func Text(value json.RawMessage) string {
-	var text *string
-	if json.Unmarshal(value, &text) != nil {
-		return listText(value)
+// of nothing as "none", a list of strings with ", " between them, and anything else as it is. word: the text is one of
+// these words, or true or false, and no text that somebody typed.
+func Text(value json.RawMessage) (text string, word bool) {
+	switch string(value) {
+	case "null":
+		return "none", true
+	case `""`:
+		return "empty", true
+	case "true", "false":
+		return string(value), true
 	}
-	switch {
-	case text == nil:
-		return "none"
-	case *text == "":
-		return "empty"
+	if json.Unmarshal(value, &text) == nil {
+		return text, false
 	}
-	return *text
+	if text = listText(value); text == "" {
+		return "none", true
+	}
+	return text, false
 }
 
-// listText returns a list of strings without its brackets, and any other value as it is. A string that
-// could be taken for several, or whose ends would not be seen, keeps its quotes.
+// listText returns a list of strings without its brackets, "" for an empty one, and any other value as it is. A string
+// that could be taken for several, or whose ends would not be seen, keeps its quotes.
 func listText(value json.RawMessage) string {
 	var members []json.RawMessage
 	if json.Unmarshal(value, &members) != nil {
@@ -82,9 +91,6 @@ func listText(value json.RawMessage) string {
 		if texts[i] = *text; *text == "" || *text != strings.TrimSpace(*text) || strings.ContainsAny(*text, `,"`) {
 			texts[i] = string(member)
 		}
-	}
-	if len(texts) == 0 {
-		return "none"
 	}
 	return strings.Join(texts, ", ")
 }

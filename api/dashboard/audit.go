@@ -50,7 +50,7 @@ func (s *auditSearch) address(cursor string) string {
 type auditRow struct {
 	ops.AuditEntry
 	What    string // was done
-	Who     string
+	Who     any    // a text, or a visit.Name
 	Via     string
 	ByActor string // address of the list of all that the actor did; empty: none
 	OfCode  string // address of the list of all that was done to the link; empty: none
@@ -59,8 +59,16 @@ type auditRow struct {
 
 // An auditField is a field that was changed.
 type auditField struct {
-	changes.Field
-	Restorable bool // the link that the page is of can get the value back that it had
+	Name, Label   string
+	Before, After *auditValue // nil: it had no value, or has none
+	Restorable    bool        // the link that the page is of can get the value back that it had
+}
+
+// An auditValue is a value of a field: a time, words of ours, or else a text that somebody typed.
+type auditValue struct {
+	At   time.Time
+	Said []string
+	Text string
 }
 
 // Several reports whether the entry is of several links.
@@ -70,6 +78,7 @@ func (e *auditRow) Several() bool { return e.LastCode != "" && e.LastCode != e.C
 var auditWords = map[string]string{
 	"link.created": "created a link", "link.edited": "edited a link", "link.deleted": "deleted a link",
 	"link.reset":   "reset the figures of a link",
+	"folder.added": "added a folder", "folder.edited": "edited a folder", "folder.deleted": "deleted a folder",
 	"domain.added": "added a domain", "domain.edited": "edited a domain", "domain.deleted": "removed a domain",
 	"domain.certificate": "asked for the certificate of a domain",
 	"links.created":      "created several links", "links.imported": "imported links",
@@ -228,9 +237,12 @@ func (v *auditView) offerValues(l *ops.Link) {
 }
 
 func auditRowOf(e *ops.AuditEntry) auditRow {
-	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: e.Actor.Email}
+	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: visit.Name(e.Actor.Email)}
 	for _, f := range changes.Of(e.Before, e.After) {
-		row.Fields = append(row.Fields, auditField{Field: f})
+		row.Fields = append(row.Fields, auditField{
+			Name: f.Name, Label: cmp.Or(auditLabels[f.Name], f.Name),
+			Before: auditValueOf(f.Name, f.Before, f.BeforeWord), After: auditValueOf(f.Name, f.After, f.AfterWord),
+		})
 	}
 	switch e.Actor.Via {
 	case "token":
@@ -247,13 +259,63 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 	switch {
 	case e.Actor.User != 0:
 		row.ByActor = (&auditSearch{Actor: strconv.FormatUint(uint64(e.Actor.User), 10)}).address("")
-	case row.Who == "":
+	case row.Who == visit.Name(""):
 		row.Who = "Somebody"
 	}
 	if e.Code != "" && !row.Several() {
 		row.OfCode = (&auditSearch{Code: e.Code, Domain: e.Domain}).address("")
 	}
 	return row
+}
+
+// auditLabels are the names of fields as people read them.
+var auditLabels = map[string]string{
+	"url": "Target", "title": "Title", "note": "Note", "tags": "Tags", "folder": "Folder", "owner": "Owner", "starts_at": "Starts", "expires_at": "Expires",
+	"max_hits": "Click limit", "expired_url": "Leads to after its end", "redirect_status": "Kind of redirect", "query": "What follows a ?",
+	"forward_query": "Passes on what follows a ?", "forward_path": "Passes on the path after the code", "rules": "Rules", "split": "Split", "card": "Card",
+	"password": "Password", "disabled": "Disabled", "email": "E-mail address", "role": "Role", "domains": "Domains", "name": "Name", "scopes": "Allows",
+	"node": "Node", "copy": "Copy of", "members": "Members", "host": "Host", "aliases": "Aliases", "base_url": "Short addresses begin with",
+	"root_url": "Root leads to", "not_found_url": "Unknown codes lead to", "case": "Upper and lower case in codes", "trim": "Dots and brackets after an address",
+	"unicode_codes": "Letters in codes", "certificate": "Certificate", "apple_app_site_association": "App links on iOS", "assetlinks": "App links on Android",
+}
+
+// auditWordsOf has the fields whose values nobody types, with the words for some of these; any other is said as it is.
+var auditWordsOf = map[string]map[string]string{
+	"password": {}, "role": {}, "certificate": {"acme": "the server gets it (ACME)", "files": "from the files of the settings"},
+	"query": {"none": "not passed on", "append": "added to the target", "override": "added, in place of the same names in the target", "keep": "added, but for names that the target has"},
+	"copy":  {}, "case": {"fold": "make none", "sensitive": "make a difference"}, "trim": {"true": "are ignored", "false": "count"},
+	"unicode_codes": {"true": "of all scripts", "false": "from a to z"},
+}
+
+// auditValueOf returns a value of a field; nil: it is none. word: the text is one of ours.
+func auditValueOf(field, text string, word bool) *auditValue {
+	if text == "" {
+		return nil
+	}
+	words, ours := auditWordsOf[field]
+	v := &auditValue{Text: text}
+	switch {
+	case word && text == "none":
+		v.Said = []string{"not set"}
+	case word && text == "true":
+		v.Said = []string{"yes"}
+	case word && text == "false":
+		v.Said = []string{"no"}
+	case word || ours:
+		v.Said = []string{cmp.Or(words[text], text)}
+	case field == "members":
+		for member := range strings.SplitSeq(text, ", ") {
+			user, may, _ := strings.Cut(member, " ")
+			v.Said = append(v.Said, "user "+user+": "+may)
+		}
+	case field == "scopes":
+		for scope := range strings.FieldsSeq(text) {
+			v.Said = append(v.Said, cmp.Or(scopeWords[account.Scope(scope)].name, scope))
+		}
+	case field == "starts_at" || field == "expires_at":
+		v.At, _ = time.Parse(time.RFC3339, text) // else it is shown as it is
+	}
+	return v
 }
 
 // foldedText returns the first most characters of a text that is longer, whose rest is behind a fold; "": it is not.

@@ -89,7 +89,7 @@ func (r *request) link() error {
 	if err := r.Heavily(func() error { return r.readLink(&view, code) }); err != nil {
 		return err
 	}
-	return r.Show(status, "link", code, &view)
+	return r.Show(status, "link", visit.Name(code), &view)
 }
 
 // linkAsked returns the {code} of the path and the guard of the query.

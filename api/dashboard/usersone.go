@@ -106,7 +106,7 @@ func (r *request) showUser(status int, u account.User, refused error) error {
 		}
 	}
 	view.SetupLink = r.TakeSecret(setupPurpose(u.ID))
-	return r.Show(status, "user", u.Name, view)
+	return r.Show(status, "user", visit.Name(u.Name), view)
 }
 
 // editUser is POST /_/users/{id}.

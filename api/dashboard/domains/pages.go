@@ -120,7 +120,7 @@ func Check(r *visit.Request) error {
 func showOne(r *visit.Request, status int, o *domains.Object, f *form, checked []domains.HostCheck) error {
 	all := visit.Whose{Owner: "all", Domain: o.Host}
 	view := oneView{Object: *o, Form: f, Links: all.Address(visit.Root + "links"), Delete: pathOf(o.Host) + "/delete", Check: pathOf(o.Host) + "/check", Checked: checked}
-	return r.Show(status, "domain", o.Host, view)
+	return r.Show(status, "domain", visit.Name(o.Host), view)
 }
 
 // Save is POST /_/domains/{host}.

@@ -40,11 +40,16 @@ func functions(c *words.Catalog) template.FuncMap {
 	}
 }
 
+// A Name is a text that somebody typed: it is the same in each language, also if it is like a text of ours.
+type Name string
+
 // said returns a text, or HTML of ours, in the language of c.
 func said(c *words.Catalog, text any) any {
 	switch t := text.(type) {
 	case nil: // a map does not have it
 		return ""
+	case Name:
+		return string(t)
 	case template.HTML:
 		return c.Fragment(t)
 	case string:

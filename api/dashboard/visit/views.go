@@ -10,7 +10,7 @@ import (
 
 // A frame is what the layout shows around a page.
 type frame struct {
-	Title               string
+	Title               any    // a text, or a Name
 	Language            string // of the page, for its attribute lang
 	Site                string
 	Mark                template.HTML // of the site: its logo or its name
@@ -115,9 +115,9 @@ var large = map[string]bool{
 	"system": true, "audit": true, "go": true, "folders": true,
 }
 
-// Show answers with the page of that name: a file in templates. data is what it shows. It must not
-// be called in a turn, because large pages take one.
-func (r *Request) Show(status int, name, title string, data any) error {
+// Show answers with the page of that name: a file in templates. title is a text, or a Name. data is what the page
+// shows. Show must not be called in a turn, because large pages take one.
+func (r *Request) Show(status int, name string, title, data any) error {
 	language := r.Language()
 	view := r.views.languages[language]
 	f := frame{
