@@ -118,6 +118,10 @@ func TestAnEditThatCrossedAnotherIsShownAndRepeated(t *testing.T) {
 	got, want := fmt.Sprint(o.Title, o.Tags, o.MaxHits, o.State, o.ExpiresAt.Year()), "mine[b]<nil>disabled2030"
 	expect.Equal(t, strings.ReplaceAll(got, " ", ""), want, "sent again: got %s", got)
 	b.submit(form.with("version", "nonsense")).expect(t, "a damaged version", 412)
+	b.post("/_/account/language", formType, "language=de")
+	mine = b.open(editX).form(editX).with("title", "mine again", "expires_at", "", "disabled", "", "max_hits", "3", "note", "n")
+	b.follow(b.open(editX).form(editX).with("title", "no", "note", "empty")).want("Der Link ist gespeichert.")
+	b.submit(mine).want("Jetzt: no", "Jetzt: ja", "Jetzt: leer", "Jetzt: empty", "Jetzt: 2030-01-01 00:00 UTC")
 }
 
 func TestADeletionIsConfirmedByNameAndVersion(t *testing.T) {

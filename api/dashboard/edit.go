@@ -179,8 +179,8 @@ func (f *linkForm) meet(texts func(name string) string) {
 	}
 }
 
-// inWords returns the text of a field for people.
-func inWords(name, text string) string {
+// inWords returns the value of a field for people: a text, or a visit.Name that somebody typed.
+func inWords(name, text string) any {
 	switch {
 	case name == "disabled":
 		if text == "" {
@@ -192,9 +192,9 @@ func inWords(name, text string) string {
 	case name == "folder":
 		return "folder " + text
 	case name == "starts_at" || name == "expires_at":
-		return strings.Replace(text, "T", " ", 1) + " UTC"
+		return visit.Name(strings.Replace(text, "T", " ", 1) + " UTC")
 	}
-	return text
+	return visit.Name(text)
 }
 
 // setDisabled is POST /_/link/{code}/disabled: it disables a link, or enables it. Then it shows the list that was

@@ -158,9 +158,9 @@ func tagsValue(text string) any {
 type field struct {
 	Name, Value string
 	Error       string
-	Now         string // after an edit that crossed another's: what the link has now; "": the same
-	Changed     bool   // the other edit has changed it, and this one has not
-	Focus       bool   // the page begins here
+	Now         any  // after an edit that crossed another's: what the link has now, as inWords returns it; nil: the same
+	Changed     bool // the other edit has changed it, and this one has not
+	Focus       bool // the page begins here
 }
 
 // ID returns the id of the field's element.
