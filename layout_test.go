@@ -186,7 +186,7 @@ var rooms = map[string]room{
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},
-	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor"}, never: noHTTP},
+	"api/docs":           {knows: []string{"api/page", "api/problem", "api/visitor", "api/words"}, never: noHTTP},
 	"api/doors":          {knows: []string{"api/doors/door", "api/doors/kutt", "api/doors/polr", "api/doors/shlink", "api/doors/yourls"}, users: []string{"api", "cmd/shunt/serve"}},
 	"api/doors/door": {
 		knows: []string{"api/account", "api/domains", "api/exchange", "api/form", "api/jsonbody", "api/jsontext", "api/ops", "api/problem", "engine"},
@@ -247,7 +247,7 @@ var rooms = map[string]room{
 	"api/wire/loop":       {knows: []string{"api/wire/conns", "api/wire/http1"}, users: []string{"api", "api/wire"}},
 	"api/wiretest":        {users: nobody},
 	"api/table/tabletest": {knows: []string{"engine", "api/table"}, users: nobody},
-	"api/words":           {knows: nobody, users: []string{"api", "api/page", "api/public", "api/dashboard", "api/dashboard/visit", "cmd/shunt/serve"}, never: noHTTP},
+	"api/words":           {knows: nobody, users: []string{"api", "api/page", "api/public", "api/dashboard", "api/dashboard/visit", "api/docs", "cmd/shunt/serve"}, never: noHTTP},
 	"api/worldmap":        {never: noHTTP},
 	// a program that writes a file of worldmap
 	"api/worldmap/make": {users: nobody, never: noHTTP},

@@ -1,14 +1,18 @@
 package api
 
 import (
-	"html"
+	stdhtml "html"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
 
 	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/api/folder"
+	"shunt/api/words"
 	"shunt/engine/expect"
 )
 
@@ -59,6 +63,50 @@ func TestEveryLinkWithinTheReferencePageLeadsSomewhere(t *testing.T) {
 		fragment, within := strings.CutPrefix(target[1], "#")
 		expect.That(t, !within || strings.Count(page, `id="`+fragment+`"`) == 1, "%s leads to %d places", target[1], strings.Count(page, `id="`+fragment+`"`))
 		expect.That(t, within || st.get(target[1]).status == 200, "%s is not there", target[1])
+	}
+}
+
+// The reference is in English, because the document of the API is. What the page has around it is in the visitor's
+// language, and says what is in which.
+func TestTheReferencePageHasItsFrameInTheVisitorsLanguage(t *testing.T) {
+	st := newSite(t, nil)
+	english, german := st.get("/_/docs"), st.get("/_/docs", "Accept-Language: de")
+	expect.Equal(t, strings.Count(english.body, " lang="), 1, "in English, one language of the whole page")
+	expect.That(t, !strings.Contains(english.body, "The reference itself is in English"), "it says so where nobody wonders")
+	expect.Contains(t, german.body, `<html lang="de">`, `<main id="top" lang="en">`, `<p lang="de">Die Referenz selbst ist auf Englisch.</p>`,
+		`<h4 lang="de">Parameter</h4>`, `<summary lang="de">Fehler</summary>`, `<span class="mark" lang="de">erforderlich</span>`, `<nav aria-label="Inhalt">`)
+	expect.Contains(t, strings.Join(german.header.Values("Vary"), ", "), "Accept-Language, Cookie")
+	expect.That(t, english.header.Get("ETag") != german.header.Get("ETag"), "one entity tag of both")
+	expect.Equal(t, st.get("/_/docs", "Accept-Language: fr", "Cookie: shunt_lang=de").body, german.body, "the language that was chosen")
+	st.get("/_/docs", "Accept-Language: de", "If-None-Match: "+english.header.Get("ETag")).expect(t, "the tag of another language", 200)
+
+	page := newSite(t, func(o *Options) { o.Languages = marked }).get("/_/docs", "Cookie: shunt_lang=x-every").body
+	doc, err := html.Parse(strings.NewReader(page))
+	expect.OK(t, err)
+	var frame []string
+	textsIn(doc, "", &frame)
+	expect.That(t, len(frame) > 100, "the frame has %d texts", len(frame))
+	for _, text := range frame {
+		expect.That(t, isData(strings.TrimSuffix(text, ofSite)) || strings.Contains(text, "⟦") || slices.Contains([]string{"API", "shunt", "openapi.json", "openapi-3.0.json", "API" + ofSite}, text),
+			"%q is not in the catalog, and not said to be English", text)
+	}
+}
+
+// textsIn adds the texts of a page that are not said to be in English.
+func textsIn(n *html.Node, language string, texts *[]string) {
+	for _, a := range n.Attr {
+		switch {
+		case a.Key == "lang":
+			language = a.Val
+		case a.Key == "aria-label" && language != words.English:
+			*texts = append(*texts, a.Val)
+		}
+	}
+	if text := strings.TrimSpace(n.Data); n.Type == html.TextNode && text != "" && language != words.English && n.Parent.Data != "style" {
+		*texts = append(*texts, text)
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		textsIn(c, language, texts)
 	}
 }
 
@@ -133,7 +181,7 @@ func TestEveryCommandLineOfTheReferencePageWorks(t *testing.T) {
 	}
 	for _, command := range found {
 		st := newSite(t, nil) // each line is for a new user
-		line := st.prepare(html.UnescapeString(command[1]))
+		line := st.prepare(stdhtml.UnescapeString(command[1]))
 		r := st.curl(shellWords(line, st.token))
 		want := 200
 		if strings.Contains(line, "/titles") || strings.Contains(line, "-X POST") && strings.Contains(line, "/target-check") {

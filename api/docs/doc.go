@@ -1,6 +1,6 @@
 // Package docs has the OpenAPI document of the API, its 3.0 form, and the reference page made from
-// it. It knows package page and the tables of package visitor, and no HTTP library: it returns
-// bytes. Package api serves them; its tests check every answer against the document.
+// it. It knows packages page and words, and the tables of package visitor, and no HTTP library: it
+// returns bytes. Package api serves them; its tests check every answer against the document.
 //
 // # The document
 //
@@ -18,7 +18,8 @@
 // # The page
 //
 // The reference page (page.go, page.html) is made from the document at the first request: reference.go selects
-// the parts to show, openapidoc.go reads the document in its own order. The page lists the words
+// the parts to show, openapidoc.go reads the document in its own order. There is one for each
+// language, with headings and labels in it around what the document has in English. The page lists the words
 // that identify bots, from the table that classifies visitors. It has no script, and
 // one style.
 //

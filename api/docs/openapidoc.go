@@ -68,7 +68,7 @@ type apiExample struct {
 type apiSchema struct {
 	Ref                 string `json:"$ref"`
 	Description, Format string
-	Type                words
+	Type                texts
 	Enum                []json.RawMessage
 	Default             json.RawMessage
 	Minimum, Maximum    *int64
@@ -115,14 +115,14 @@ func (o ordered[T]) all(yield func(name string, value T) bool) {
 	}
 }
 
-// words is one string or several.
-type words []string
+// texts is one string or several.
+type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (w *words) UnmarshalJSON(text []byte) error {
+func (w *texts) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
-		*w = words{one}
+		*w = texts{one}
 		return nil
 	}
 	return json.Unmarshal(text, (*[]string)(w))
@@ -193,7 +193,7 @@ func (d *openAPI) typeOf(s *apiSchema) string {
 	return orNull(of.Type, text)
 }
 
-func orNull(types words, text string) string {
+func orNull(types texts, text string) string {
 	if len(types) > 1 {
 		return text + " or null"
 	}
@@ -204,12 +204,12 @@ func orNull(types words, text string) string {
 // lists are part of the description.
 const maxShownWords = 8
 
-func wordsOf(values []json.RawMessage) words {
-	texts := make(words, len(values))
+func wordsOf(values []json.RawMessage) texts {
+	all := make(texts, len(values))
 	for i, v := range values {
-		texts[i] = strings.Trim(string(v), `"`)
+		all[i] = strings.Trim(string(v), `"`)
 	}
-	return texts
+	return all
 }
 
 // between returns the bounds of a number in words, without a bound of 0.

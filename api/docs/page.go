@@ -10,6 +10,7 @@ import (
 
 	"shunt/api/page"
 	"shunt/api/visitor"
+	"shunt/api/words"
 )
 
 //go:embed docs.css
@@ -23,23 +24,33 @@ var pageTemplate string
 // Policy returns the Content-Security-Policy of Page.
 func Policy(site page.Site) string { return page.PolicyFor(&site, style) }
 
-// Page returns the reference page of the API at baseURL. Everything on it about the API comes from
-// the OpenAPI document.
-func Page(baseURL string, site page.Site) Document {
+// Page returns the reference page of the API at baseURL, with headings and labels in a language. Everything on it about
+// the API comes from the OpenAPI document, which is in English.
+func Page(baseURL string, site page.Site, language *words.Catalog) Document {
 	r, err := readReference(documentText)
 	if err != nil {
 		panic(fmt.Sprintf("docs: openapi.json: %v", err)) // it is part of the program
 	}
-	return NewDocument(write(r, baseURL, site))
+	return NewDocument(write(r, baseURL, site, language))
 }
 
-// write returns the HTML of the reference page.
-func write(r *reference, baseURL string, site page.Site) []byte {
+// write returns the HTML of the reference page. In another language than English, an element of the page that is in it
+// has the attribute that own returns, and one that has English in it that of english.
+func write(r *reference, baseURL string, site page.Site, language *words.Catalog) []byte {
+	attribute := func(tag string) func() template.HTMLAttr {
+		return func() template.HTMLAttr {
+			if language == nil {
+				return ""
+			}
+			return template.HTMLAttr(` lang="` + tag + `"`)
+		}
+	}
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"prose": prose, "inline": inline, "join": strings.Join, "bots": botGroups, "base": func() string { return baseURL },
+		"say": language.Say, "own": attribute(language.Tag()), "english": attribute(words.English),
 	}).Parse(pageTemplate))
 	var b strings.Builder
-	b.WriteString(string(page.Head("API · "+site.Name(), style) + site.Top()))
+	b.WriteString(string(page.Head(language, "API · "+site.Name(), style) + site.Top(language)))
 	if err := t.Execute(&b, r); err != nil {
 		panic(fmt.Sprintf("docs: page.html: %v", err)) // it is part of the program
 	}

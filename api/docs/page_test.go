@@ -26,12 +26,12 @@ func TestTextOfTheDocumentIsEscapedOnThePage(t *testing.T) {
 		Title: sharp, Summary: sharp, Description: "`" + sharp + "`",
 		Groups:  []refGroup{{sharp, sharp, []refOperation{o}}},
 		Objects: []refObject{{"Name", sharp, []refField{field}}}, Errors: []refError{problem},
-	}, sharp, page.Site{Host: sharp}))
+	}, sharp, page.Site{Host: sharp}, nil))
 	expect.That(t, !strings.Contains(shown, "<b ") && strings.Count(shown, "&lt;b a=&#34;x&#34;&gt;&amp;") >= 40, "got %s", shown)
 }
 
 func TestTheReferencePageNamesEveryBotAndCommandLineTool(t *testing.T) {
-	shown := string(Page("https://sho.rt", page.Site{Host: "sho.rt"}).Body)
+	shown := string(Page("https://sho.rt", page.Site{Host: "sho.rt"}, nil).Body)
 	words := slices.Clone(visitor.CommandLineTools)
 	for _, group := range visitor.KnownBots {
 		words = append(words, group.Words...)

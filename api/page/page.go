@@ -57,10 +57,8 @@ func Format(format string, values ...any) Markup {
 	return Markup(fmt.Sprintf(format, values...))
 }
 
-// Head is the beginning of every page, up to its body.
-func Head(title, style string) Markup { return headIn(words.English, title, style) }
-
-func headIn(language, title, style string) Markup {
+// Head is the beginning of every page in a language, up to its body.
+func Head(language *words.Catalog, title, style string) Markup {
 	return Format(`<!doctype html>
 <html lang="%s">
 <meta charset="utf-8">
@@ -68,7 +66,7 @@ func headIn(language, title, style string) Markup {
 <meta name="robots" content="noindex">
 <title>%s</title>
 <style>%s</style>
-`, language, title, Markup(style))
+`, language.Tag(), title, Markup(style))
 }
 
 // A Set is the pages of one site in one language.
@@ -121,8 +119,8 @@ func (s *Set) HTML(title string, body Markup) []byte { return s.styled(style, ti
 func (s *Set) styled(style, title string, body Markup) []byte {
 	title = s.language.Say(title)
 	var b strings.Builder
-	b.WriteString(string(headIn(s.language.Tag(), title+" · "+s.site.Name(), style)))
-	b.WriteString(string(s.site.top(s.language)))
+	b.WriteString(string(Head(s.language, title+" · "+s.site.Name(), style)))
+	b.WriteString(string(s.site.Top(s.language)))
 	b.WriteString(string(Format("<main>\n<h1>%s</h1>\n%s\n</main>\n</html>\n", title, s.said(body))))
 	return []byte(b.String())
 }

@@ -18,6 +18,10 @@ type Site struct {
 // Root begins the paths of the dashboard, the reference page and the logo. No code begins with it.
 const Root = "/_/"
 
+// LanguageCookie has the language that a visitor has chosen for the pages below Root, which comes before those of the
+// browser.
+const LanguageCookie = "shunt_lang"
+
 // LogoPath is where the logo is.
 const LogoPath = Root + "logo"
 
@@ -36,10 +40,8 @@ func (s *Site) Mark() Markup {
 	return Format("%s", s.Name())
 }
 
-// Top returns the bar at the top of every page: who runs the site, and where to ask.
-func (s *Site) Top() Markup { return s.top(nil) }
-
-func (s *Site) top(language *words.Catalog) Markup {
+// Top returns the bar at the top of every page in a language: who runs the site, and where to ask.
+func (s *Site) Top(language *words.Catalog) Markup {
 	support := Markup("")
 	if s.Brand.SupportURL != "" {
 		support = Format("<a class=\"support\" href=\"%s\">%s</a>\n", s.Brand.SupportURL, language.Say("Support"))

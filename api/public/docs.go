@@ -9,6 +9,7 @@ import (
 	"shunt/api/docs"
 	"shunt/api/exchange"
 	"shunt/api/page"
+	"shunt/api/words"
 )
 
 // A handler answers GET and HEAD of a path. code is the part of the path before the page's
@@ -18,13 +19,21 @@ type handler func(ctx *fasthttp.RequestCtx, code []byte)
 // DocsPath is where the reference page is.
 const DocsPath = "/_/docs"
 
-// serveDocs returns GET /_/docs.
-func serveDocs(baseURL string, site page.Site) handler {
-	page := sync.OnceValue(func() docs.Document { return docs.Page(baseURL, site) }) // made at the first request
+// serveDocs returns GET /_/docs. Its frame is in the language that the visitor has chosen for the dashboard, or else in
+// that of the browser.
+func serveDocs(baseURL string, site page.Site, translated *Translated) handler {
+	languages := translated.languages
+	pages := make(map[*words.Catalog]func() docs.Document)
+	for _, c := range languages.All() { // each is made at its first request
+		pages[c] = sync.OnceValue(func() docs.Document { return docs.Page(baseURL, site, c) })
+	}
 	policy := docs.Policy(site)
 	return func(ctx *fasthttp.RequestCtx, _ []byte) {
+		h := &ctx.Request.Header
+		language := languages.For(string(h.Cookie(page.LanguageCookie)), string(h.Peek(fasthttp.HeaderAcceptLanguage)))
 		guardPage(ctx, policy)
-		writeCompressed(ctx, page(), "text/html; charset=utf-8")
+		ctx.Response.Header.Set("Vary", "Accept-Language, Cookie")
+		writeCompressed(ctx, pages[language](), "text/html; charset=utf-8")
 	}
 }
 

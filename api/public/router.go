@@ -73,7 +73,7 @@ func New(o Options) *Router {
 		"/":            serveRoot(o.Pages, o.RootRedirect),
 		"/robots.txt":  o.Pages.serveRobots,
 		"/favicon.ico": serveIcon,
-		DocsPath:       serveDocs(o.BaseURL, o.Site),
+		DocsPath:       serveDocs(o.BaseURL, o.Site, o.Pages.Languages),
 
 		"/.well-known/apple-app-site-association": p.serveAppLinks(func(d *domain.Domain) string { return d.AppSiteAssociation }),
 		"/.well-known/assetlinks.json":            p.serveAppLinks(func(d *domain.Domain) string { return d.AssetLinks }),

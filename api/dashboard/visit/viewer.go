@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/page"
 	"shunt/api/words"
 	"shunt/engine/zone"
 )
@@ -17,7 +18,7 @@ const (
 	ToldZone   = "shunt_zone"    // the zone of the browser, which the script tells
 	ChosenZone = "shunt_my_zone" // the zone that the visitor has chosen, which comes first
 	LastSpan   = "shunt_span"    // the span that was chosen last
-	Language   = "shunt_lang"    // the language that the visitor has chosen, which comes before those of the browser
+	Language   = page.LanguageCookie
 )
 
 // Remember has the browser remember a value for age; 0: until it is closed, and less than that: no longer. The value
