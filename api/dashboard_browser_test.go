@@ -109,8 +109,14 @@ func (p *shown) wantGuarded() {
 	if !strings.HasPrefix(p.header.Get("Content-Type"), "text/html") {
 		return
 	}
+	images := "'self'"
+	for n := range p.doc.Descendants() {
+		if isFetchedIcon(n) { // the only answer that may have an image in it
+			images = "'self' data:"
+		}
+	}
 	for name, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src " + images + "; connect-src 'self'; " +
 			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
 	} {
@@ -123,6 +129,11 @@ func (p *shown) wantGuarded() {
 	}
 }
 
+// isFetchedIcon reports whether an element is the icon of a target that was fetched.
+func isFetchedIcon(n *html.Node) bool {
+	return n.Type == html.ElementNode && n.Data == "img" && attribute(n, "class") == "icon" && strings.HasPrefix(attribute(n, "src"), "data:image/png;base64,")
+}
+
 // wantNothingInline checks that an element has no script, style or handler, and loads and sends
 // only to this server.
 func (p *shown) wantNothingInline(n *html.Node) {
@@ -133,6 +144,7 @@ func (p *shown) wantNothingInline(n *html.Node) {
 		switch {
 		case a.Key == "style" || strings.HasPrefix(a.Key, "on"):
 			bad = true
+		case a.Key == "src" && isFetchedIcon(n):
 		case a.Key == "src" || a.Key == "action" || a.Key == "formaction" || a.Key == "href" && n.Data == "link":
 			bad = bad || !own
 		case a.Key == "href" && (strings.HasPrefix(a.Val, "data:") && has(n, "download") || strings.HasPrefix(a.Val, "javascript:") && attribute(n, "id") == "bookmarklet"):

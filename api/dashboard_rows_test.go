@@ -123,6 +123,7 @@ func TestEveryPageOpensGuardedAndAnswersHEAD(t *testing.T) {
 			expect.That(t, got.header.Get(name) != "" && head.header.Get(name) == got.header.Get(name),
 				"%s: got %q, HEAD %q", name, got.header.Get(name), head.header.Get(name))
 		}
+		expect.That(t, !strings.Contains(got.header.Get("Content-Security-Policy"), "data:"), "images in pages are allowed: %s", got.header.Get("Content-Security-Policy"))
 	})
 }
 

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/json"
 	"errors"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,7 +273,8 @@ type linkForm struct {
 	Error  string // of no field
 	Open   bool   // the details are unfolded
 
-	Fetches bool // the server may be asked for the title of the target
+	Fetches bool         // the server may be asked for the title of the target
+	Icon    template.URL // that was fetched with the title; empty: none
 
 	Domains *visit.DomainChoice // of a form that creates; nil: there is only one
 
@@ -346,7 +348,7 @@ func (f *linkForm) fetchTitle(r *request) (status int, err error) {
 	f.Open = true
 	p, err := r.Fetches.Page(r.Caller, f.Fields["url"].Value)
 	if err == nil {
-		f.Fields["title"].Value = p.Title
+		f.Fields["title"].Value, f.Icon = p.Title, r.ShowIcon(&p)
 		return fasthttp.StatusOK, nil
 	}
 	status, ok := f.refuse(err)

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -158,8 +157,7 @@ func (c *Calls) FetchTitle(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 		return err
 	}
 	o := object{URL: p.Address, Title: p.Title}
-	if p.Icon != nil {
-		icon := "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.Icon)
+	if icon := p.IconURL(); icon != "" {
 		o.Icon = &icon
 	}
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, &o)

@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,15 @@ type Page struct {
 	Address string // where redirects have led
 	Title   string // one line; empty: it has none
 	Icon    []byte // a PNG of 32 × 32 pixels; nil: none that can be read
+}
+
+// IconURL returns the icon as an address that has all of it (RFC 2397); "" if there is none. Its bytes are those that
+// this package has drawn.
+func (p *Page) IconURL() string {
+	if p.Icon == nil {
+		return ""
+	}
+	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(p.Icon)
 }
 
 var errNotPage = errors.New("is not a page, so it has no title")

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/chart"
+	"shunt/api/fetch"
 	"shunt/api/page"
 	"shunt/api/words"
 	"shunt/api/worldmap"
@@ -21,6 +22,20 @@ import (
 // policy is the Content-Security-Policy of the pages: nothing inline, nothing from elsewhere.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// iconPolicy is the policy of an answer that has an icon in it. An image that is part of a page runs nothing and asks
+// nobody; no other answer may have one, so that whoever got HTML into a page could not show pictures with it.
+var iconPolicy = strings.Replace(policy, "img-src 'self'", "img-src 'self' data:", 1)
+
+// ShowIcon returns the address of the icon of a page that was fetched, for the answer to this request; "" if there is
+// none.
+func (r *Request) ShowIcon(p *fetch.Page) template.URL {
+	icon := p.IconURL()
+	if icon != "" {
+		r.Ctx.Response.Header.Set("Content-Security-Policy", iconPolicy)
+	}
+	return template.URL(icon)
+}
 
 // views are the pages by their language, and the files that they load.
 type views struct {

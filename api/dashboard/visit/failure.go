@@ -17,6 +17,7 @@ func (r *Request) fail(err error) {
 	if !known {
 		r.Logger.Error("a page failed", slog.String("page", r.Row.Path), slog.Any("cause", err), r.Id())
 	}
+	guard(r.Ctx) // the page of an error has no icon
 	h := &r.Ctx.Response.Header
 	h.Set("Vary", "Accept")
 	if page.PrefersJSON(r.Ctx.Request.Header.PeekAll("Accept")) {
