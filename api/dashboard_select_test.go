@@ -109,7 +109,7 @@ func TestAChangeOfManyLinksGoesOn(t *testing.T) {
 	b := st.browse("ann@example.com")
 	list := b.open("/_/links")
 	page := b.chosen(list, "untag")
-	page.want("10,020 links will lose these tags.", "At most 10,000 links are done at a time")
+	page.want("10,020 links will lose these tags.", "One step takes at most 10,000 links")
 	sum := ""
 	for n := 0; n < 30 && sum == ""; n++ {
 		form := page.form(changePath)

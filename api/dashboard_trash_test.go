@@ -161,7 +161,12 @@ func TestWhatCannotBeUndoneSaysWhy(t *testing.T) {
 	st.now.Store(2_114_380_800_000) // 2037-01-01
 	b := st.ownFigures()
 	saved := b.follow(b.open("/_/link/x/edit").form("/_/link/x/edit").with("expires_at", ""))
-	b.follow(saved.form(undoPath)).want("Nothing was undone: expires_at must be in the future.")
+	b.follow(saved.form(undoPath)).want("Nothing was undone: Expires: must be in the future.")
+	b.post("/_/account/language", formType, "language=de")
+	b.open("/_/account")
+	b.follow(saved.form(undoPath)).want("Nichts wurde rückgängig gemacht: Ablauf: muss in der Zukunft liegen.")
+	b.post("/_/account/language", formType, "language=en")
+	b.open("/_/account")
 	locked := b.follow(b.open("/_/link/x/edit").form("/_/link/x/edit").with("password", st.secret("a password of x")))
 	locked.want("The link is saved.")
 	expect.Equal(t, len(locked.forms(undoPath)), 0, "forms that would have to know a password")

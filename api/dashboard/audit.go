@@ -83,8 +83,8 @@ var auditWords = map[string]string{
 	"domain.certificate": "asked for the certificate of a domain",
 	"links.created":      "created several links", "links.imported": "imported links",
 	"user.added": "added a user", "user.edited": "edited a user", "user.deleted": "deleted a user",
-	"token.issued": "made a token", "token.revoked": "revoked a token",
-	"setup_link.made": "made a setup link", "setup_link.used": "used a setup link", "sessions.ended": "ended sessions",
+	"token.issued": "created a token", "token.revoked": "revoked a token",
+	"setup_link.made": "created a setup link", "setup_link.used": "used a setup link", "sessions.ended": "ended sessions",
 	"copy.given": "gave a copy of the data to a node", "link.restored": "restored a link", "link.purged": "deleted a link for good",
 }
 
@@ -240,7 +240,7 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 	row := auditRow{AuditEntry: *e, What: auditWords[e.Action], Who: visit.Name(e.Actor.Email)}
 	for _, f := range changes.Of(e.Before, e.After) {
 		row.Fields = append(row.Fields, auditField{
-			Name: f.Name, Label: cmp.Or(auditLabels[f.Name], f.Name),
+			Name: f.Name, Label: visit.Label(f.Name),
 			Before: auditValueOf(f.Name, f.Before, f.BeforeWord), After: auditValueOf(f.Name, f.After, f.AfterWord),
 		})
 	}
@@ -266,17 +266,6 @@ func auditRowOf(e *ops.AuditEntry) auditRow {
 		row.OfCode = (&auditSearch{Code: e.Code, Domain: e.Domain}).address("")
 	}
 	return row
-}
-
-// auditLabels are the names of fields as people read them.
-var auditLabels = map[string]string{
-	"url": "Target", "title": "Title", "note": "Note", "tags": "Tags", "folder": "Folder", "owner": "Owner", "starts_at": "Starts", "expires_at": "Expires",
-	"max_hits": "Click limit", "expired_url": "Leads to after its end", "redirect_status": "Kind of redirect", "query": "What follows a ?",
-	"forward_query": "Passes on what follows a ?", "forward_path": "Passes on the path after the code", "rules": "Rules", "split": "Split", "card": "Card",
-	"password": "Password", "disabled": "Disabled", "email": "E-mail address", "role": "Role", "domains": "Domains", "name": "Name", "scopes": "Allows",
-	"node": "Node", "copy": "Copy of", "members": "Members", "host": "Host", "aliases": "Aliases", "base_url": "Short addresses begin with",
-	"root_url": "Root leads to", "not_found_url": "Unknown codes lead to", "case": "Upper and lower case in codes", "trim": "Dots and brackets after an address",
-	"unicode_codes": "Letters in codes", "certificate": "Certificate", "apple_app_site_association": "App links on iOS", "assetlinks": "App links on Android",
 }
 
 // auditWordsOf has the fields whose values nobody types, with the words for some of these; any other is said as it is.

@@ -196,7 +196,7 @@ var hints = map[string]string{
 	"utm_campaign": "For what: spring_sale.",
 	"utm_term":     "Which word was paid for.",
 	"utm_content":  "Which of several links.",
-	"utm_keep":     "Empty: they are not kept.",
+	"utm_keep":     "Empty: they are not saved.",
 }
 
 // Label returns the label of a field that is text for people; "" if the page draws the field itself.
@@ -205,7 +205,7 @@ func (f *field) Label() string { return labels[f.Name] }
 var labels = map[string]string{
 	"title": "Title", "note": "Note",
 	"utm_source": "Source", "utm_medium": "Medium", "utm_campaign": "Campaign", "utm_term": "Term", "utm_content": "Content",
-	"utm_keep": "Keep as a template named", "name": "Name",
+	"utm_keep": "Save as a template named", "name": "Name",
 	"card.title": "Title of the card", "card.description": "Description", "card.image": "Address of an image",
 }
 

@@ -108,7 +108,7 @@ func said(r *visit.Request, u visit.Undo, err error, page string) error {
 	case err != nil && (!known || len(p.Fields) == 0):
 		return err
 	case err != nil:
-		r.Say("error", "Nothing was undone: "+p.Fields[0].Field+" "+p.Fields[0].Message+".")
+		r.Say("error", "Nothing was undone: "+visit.Label(p.Fields[0].Field)+": "+p.Fields[0].Message+".")
 	case u.Path == "":
 		r.Say("info", "Nothing was changed: the link is so already.")
 	default:

@@ -25,7 +25,7 @@
 // A browser remembers the span that was chosen last and the zone of its days, in cookies that only the pages get. They
 // identify nobody.
 //
-// Files, leaves first: row.go, keep.go, dashboard.go, functions.go, request.go, once.go, listcut.go, keptform.go,
-// next.go, assets.go, say.go, formwords.go, upload.go, viewer.go, views.go, whose.go, folders.go, domains.go,
-// failure.go, serve.go.
+// Files, leaves first: row.go, labels.go, keep.go, dashboard.go, functions.go, request.go, once.go, listcut.go,
+// keptform.go, next.go, assets.go, say.go, formwords.go, upload.go, viewer.go, views.go, whose.go, folders.go,
+// domains.go, failure.go, serve.go.
 package visit

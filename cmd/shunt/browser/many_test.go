@@ -23,7 +23,7 @@ func TestACampaignIsKeptAndChosen(t *testing.T) {
 		b.unfold("Campaign (UTM)", field("Source"))
 		b.fill(field("Source"), "newsletter")
 		b.fill(field("Medium"), "email")
-		b.fill(field("Keep as a template named"), "Weekly")
+		b.fill(field("Save as a template named"), "Weekly")
 		b.follow(button("Create the link"))
 		b.sees(d.base + "/one")
 		b.sees("https://example.org/spring?utm_source=newsletter&utm_medium=email")

@@ -126,7 +126,7 @@ var pages = []row{
 	{name: "link-undone", path: "/_/link/" + memberCode, as: member, then: func(b *tab) { b.follow(button("Enable")); b.follow(button("Undo")) }},
 	{name: "links-bulk-done", path: "/_/links/bulk", as: member, then: madeLinks},
 	{name: "token-made", path: "/_/tokens", as: member, then: madeToken},
-	{name: "app-made", path: "/_/tokens/apps", as: member, then: func(b *tab) { b.follow(button("Make a token for ShareX")) }},
+	{name: "app-made", path: "/_/tokens/apps", as: member, then: func(b *tab) { b.follow(button("Create a token for ShareX")) }},
 	{name: "token-revoke", path: "/_/tokens", as: member, then: func(b *tab) { b.follow(link("Revoke phone")) }},
 	{name: "user-invited", path: "/_/users", as: admin, then: invitedUser},
 	{name: "transfer-done", path: "/_/transfer", as: admin, then: importedFile},
