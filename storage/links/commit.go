@@ -26,10 +26,11 @@ const (
 	// mutation that reached it, so whatever is not a bulk is one entry.
 	commitBatchBytes = 4 << 20
 
-	// importedBytes is the size of batches with imported links after which the committer has Pebble write memtables into
-	// tables, in which they take three times as much. An import would fill three memtables of 128 MiB: a server of 60 MB
-	// grew to 620 while a million links came in, with this to 300. It takes as long, and writes half as much again. Other
-	// links come more slowly, so full memtables, of which fewer tables are made, are the better choice for them.
+	// importedBytes is the size of batches with imported links after which the committer has Pebble write
+	// memtables into tables; in memtables they take three times as much. An import would fill three
+	// memtables of 128 MiB: a server of 60 MB grew to 620 while a million links came in, with this to 300. It
+	// takes as long, and writes half as much again. Other links come more slowly: full memtables, of which
+	// fewer tables are made, are the better choice for them.
 	importedBytes = 12 << 20
 )
 
