@@ -1,7 +1,6 @@
 package folders
 
 import (
-	"cmp"
 	"errors"
 	"strconv"
 
@@ -30,7 +29,7 @@ type listed struct {
 	Path      string // of its page
 	Links     string // address of its links
 	Figures   string // and of their figures
-	OwnerName string
+	OwnerName any    // a visit.Name, or a text of ours
 	Shared    uint64 // members
 }
 
@@ -76,7 +75,7 @@ func rowOf(r *visit.Request, f *folder.Folder) (row listed, err error) {
 }
 
 // ownerName returns what the owner of a folder is called for the visitor.
-func ownerName(r *visit.Request, owner uint32) (name string, err error) {
+func ownerName(r *visit.Request, owner uint32) (name any, err error) {
 	if owner == r.Caller.User.ID {
 		return "you", nil
 	}
@@ -86,7 +85,10 @@ func ownerName(r *visit.Request, owner uint32) (name string, err error) {
 			err = nil
 		}
 	}
-	return cmp.Or(u.Name, "user "+strconv.FormatUint(uint64(owner), 10)), err
+	if u.Name != "" {
+		return visit.Name(u.Name), err
+	}
+	return "user " + strconv.FormatUint(uint64(owner), 10), err
 }
 
 // Add is POST /_/folders.
@@ -117,7 +119,7 @@ func Add(r *visit.Request) error {
 // oneView is what the page of a folder shows.
 type oneView struct {
 	folders.Object
-	OwnerName     string
+	OwnerName     any    // a visit.Name, or a text of ours
 	Form          *form  // nil: the visitor does not manage it
 	Crossed       bool   // another change was saved since the form was shown
 	Links, Delete string // addresses
@@ -191,7 +193,7 @@ func showOne(r *visit.Request, status int, o *folders.Object, f *form) (err erro
 	if view.OwnerName, err = ownerName(r, o.Owner); err != nil {
 		return err
 	}
-	return r.Show(status, "folder", o.Name, view)
+	return r.Show(status, "folder", visit.Name(o.Name), view)
 }
 
 // showCrossed shows the form again after another change of the folder: what was typed, beside what the folder has now.
