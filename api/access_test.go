@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,6 +138,11 @@ type access struct {
 	owner, other, admin account.User
 	lines               map[string][]string // by column: the header lines of its requests
 	made                int
+
+	in      uint32          // the folder of the links that fresh makes; 0: none
+	keeper  uint32          // the owner of the folders that fresh makes; 0: that of the links
+	members []folder.Member // of those folders
+	folder  uint32          // the last of them
 }
 
 func newAccess(t *testing.T) *access {
@@ -205,13 +212,11 @@ func (a *access) fresh(path string) (there, missing string) {
 		there, missing = strings.ReplaceAll(there, name, present), strings.ReplaceAll(missing, name, absent)
 	}
 	if strings.Contains(path, "{code}") {
-		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
-		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
+		a.freshLink(n, a.in)
 		replace("{code}", "code"+n, "none"+n)
 	}
 	if strings.Contains(path, "{deleted}") {
-		body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"}`, secretTarget, n, n)
-		a.as(a.lines["owner"], "POST", "/shorten", body).need(a.t, "", 201)
+		a.freshLink(n, a.in)
 		a.as(a.lines["owner"], "DELETE", "/links/code"+n, "").need(a.t, "", 204)
 		replace("{deleted}", "code"+n, "none"+n)
 	}
@@ -232,15 +237,14 @@ func (a *access) fresh(path string) (there, missing string) {
 		replace("{user}", strconv.Itoa(int(u.ID)), strconv.Itoa(int(u.ID)+1))
 	}
 	if strings.Contains(path, "{folder}") {
-		f := folder.Folder{Name: "secret" + n, Owner: a.owner.ID}
+		var more []folder.Member
 		if _, user, found := strings.Cut(there, "/members/"); found {
 			id, err := strconv.ParseUint(user, 10, 32)
 			expect.NoError(a.t, err)
-			f.Members = []folder.Member{{User: uint32(id), May: folder.Read}}
+			more = []folder.Member{{User: uint32(id), May: folder.Read}}
 		}
-		made, err := a.folders.Add(account.CallerOf(a.owner), f)
-		expect.NoError(a.t, err)
-		replace("{folder}", strconv.Itoa(int(made.Number)), strconv.Itoa(int(made.Number)+1000))
+		number := a.freshFolder(n, more...)
+		replace("{folder}", strconv.Itoa(int(number)), strconv.Itoa(int(number)+1000))
 	}
 	if strings.Contains(path, "{host}") {
 		expect.NoError(a.t, expect.Err(a.domains.Add(account.CallerOf(a.admin), domain.Domain{Host: "secret" + n + ".test"}, engine.TargetPolicy{})))
@@ -250,6 +254,24 @@ func (a *access) fresh(path string) (there, missing string) {
 	replace("{owner}", strconv.Itoa(int(a.owner.ID)), strconv.Itoa(int(a.owner.ID)))
 	replace("{other}", strconv.Itoa(int(a.other.ID)), strconv.Itoa(int(a.other.ID)))
 	return there, missing
+}
+
+// freshLink makes a link of the owner, in a folder unless that is 0.
+func (a *access) freshLink(n string, in uint32) {
+	a.t.Helper()
+	body := fmt.Sprintf(`{"url":"%s%s","alias":"code%s"`, secretTarget, n, n)
+	if in != 0 {
+		body += fmt.Sprintf(`,"folder":%d`, in)
+	}
+	a.as(a.lines["owner"], "POST", "/shorten", body+"}").need(a.t, "", 201)
+}
+
+func (a *access) freshFolder(n string, more ...folder.Member) uint32 {
+	a.t.Helper()
+	f, err := a.folders.Add(account.CallerOf(a.owner), folder.Folder{Name: "secret" + n, Owner: cmp.Or(a.keeper, a.owner.ID), Members: slices.Concat(a.members, more)})
+	expect.OK(a.t, err)
+	a.folder = f.Number
+	return f.Number
 }
 
 // ask sends a request of the table. It requests live figures by HEAD, because they have no end.
@@ -268,13 +290,20 @@ func (a *access) ask(column, request, path string) reply {
 
 // eachAccess calls fn for each row and column of accessTable.
 func eachAccess(fn func(request, column string, status int)) {
-	lines := strings.Split(strings.TrimSpace(accessTable), "\n")
+	eachCell(accessTable, func(request, column, cell string) {
+		status, _ := strconv.Atoi(cell)
+		fn(request, column, status)
+	})
+}
+
+// eachCell calls fn for each row and column of a table. The first two words of a row are the request.
+func eachCell(table string, fn func(request, column, cell string)) {
+	lines := strings.Split(strings.TrimSpace(table), "\n")
 	columns := strings.Fields(lines[0])[1:]
 	for _, line := range lines[1:] {
 		cells := strings.Fields(line)
 		for i, column := range columns {
-			status, _ := strconv.Atoi(cells[i+2])
-			fn(cells[0]+" "+cells[1], column, status)
+			fn(cells[0]+" "+cells[1], column, cells[i+2])
 		}
 	}
 }

@@ -23,6 +23,8 @@ type confirmView struct {
 	Version string
 	Back    string // the path of the link's page
 	Changed bool   // the link was edited since the page was shown
+
+	owned bool // see owns
 }
 
 // confirmDelete is GET /_/link/{code}/delete.
@@ -49,7 +51,7 @@ func (r *request) confirmView(status int) (v confirmView, err error) {
 	}
 	return confirmView{
 		Link: l, Whose: whose, Foreign: l.Owner != r.Caller.User.ID, Version: strconv.FormatUint(l.Version, 10),
-		Back: linkPath(code, whose), Changed: status == fasthttp.StatusPreconditionFailed,
+		Back: linkPath(code, whose), Changed: status == fasthttp.StatusPreconditionFailed, owned: owns(guard, &l),
 	}, nil
 }
 
@@ -61,7 +63,7 @@ func (r *request) deleteLink() error {
 			err = r.Calls.Delete(r.Caller, code, guard, versions)
 		}
 		said, back := "The link "+code+" is deleted. For 30 days it is in the trash.", undo.OfDeletion(code, r.Sent("version"), whose)
-		if !guard.Anybody && l.Owner != guard.User { // it was in a folder
+		if !owns(guard, &l) { // it was in a folder
 			said, back = "The link "+code+" is deleted. For 30 days its owner has it in the trash.", visit.Undo{}
 		}
 		return did{said, find.Of(whose, "").Address(), back}, err
@@ -101,6 +103,9 @@ func (r *request) confirmReset() error { return r.showReset(fasthttp.StatusOK) }
 
 func (r *request) showReset(status int) error {
 	view, err := r.confirmView(status)
+	if err == nil && !view.owned { // a member of its folder does not reset it
+		err = engine.ErrNotFound
+	}
 	if err != nil {
 		return err
 	}

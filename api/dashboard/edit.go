@@ -35,14 +35,17 @@ func (r *request) whoseLink() (code string, g ops.Whose, whose visit.Whose, err 
 	return code, g, whose, err
 }
 
-// readToEdit reads a link for a page that changes it. For somebody who may only read it there is no such page.
+// readToEdit reads a link for a page that changes it. For somebody who may only read it there is none, as for the call.
 func (r *request) readToEdit(code string, g ops.Whose) (ops.Link, error) {
 	l, err := r.Calls.Read(r.Caller, code, g)
 	if err == nil && !r.Calls.MayEdit(r.Caller, g, &l) {
-		err = r.Missing()
+		err = engine.ErrNotFound
 	}
 	return l, err
 }
+
+// owns reports whether g asks for the link as its owner or as an admin, and not as a member of its folder.
+func owns(g ops.Whose, l *ops.Link) bool { return g.Anybody || g.User == l.Owner }
 
 // textsOf returns a function that returns the texts of a link's fields by their names.
 func textsOf(l *ops.Link) func(name string) string {
