@@ -162,7 +162,7 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "api/words", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/several", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "api/words", "engine", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -171,18 +171,19 @@ var rooms = map[string]room{
 	"api/dashboard/undo": {
 		knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/problem", "engine"}, users: []string{"api/dashboard"},
 	},
+	"api/dashboard/several": {knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/ops", "api/problem", "engine"}, users: []string{"api/dashboard"}},
 	"api/dashboard/apps":    {knows: []string{"api/account", "api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/domains": {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/folders": {knows: []string{"api/account", "api/dashboard/visit", "api/folder", "api/folders", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/palette": {knows: []string{"api/dashboard/visit", "api/ops"}, users: []string{"api/dashboard"}},
-	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard", "api/dashboard/checks", "api/dashboard/undo"}},
+	"api/dashboard/find":    {knows: []string{"api/dashboard/visit"}, users: []string{"api/dashboard", "api/dashboard/checks", "api/dashboard/several", "api/dashboard/undo"}},
 	"api/dashboard/checks":  {knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/fetch"}, users: []string{"api/dashboard"}},
 	"api/dashboard/qr":      {knows: []string{"api/account", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/qrcode", "api/qrorder", "engine"}, users: []string{"api/dashboard"}},
 	"api/dashboard/glance":  {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":    {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
 		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/folder", "api/folders", "api/ops", "api/page", "api/problem", "api/words", "api/worldmap", "engine", "engine/zone"},
-		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/undo"},
+		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/several", "api/dashboard/undo"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
 	"api/edges":          {knows: nobody, users: []string{"api", "api/dashboard", "api/dashboard/visit", "cmd/shunt/edge"}, never: noHTTP},

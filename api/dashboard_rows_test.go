@@ -55,7 +55,7 @@ func streams(p dashboard.Page) bool { return p.Path == "/_/live" }
 var everyField = url.Values{
 	"url": {"https://example.com/"}, "addresses": {"https://example.com/"}, "email": {"new@example.com"}, "role": {"member"}, "links": {"keep"},
 	"password": {"another password"}, "current-password": {goodPassword}, "new-password": {"another password"}, "session": {"all"}, "name": {"n"},
-	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"}, "read": {"owner@example.com"}, "language": {"de"},
+	"scope": {"links:read"}, "expires": {"never"}, "disabled": {"true"}, "version": {"1"}, "key": {"k"}, "title": {"t"}, "code": {"c"}, "to": {"1"}, "tag": {"t"}, "do": {"tag"}, "tags": {"t"}, "query": {"tag=t"}, "host": {"new.test"}, "read": {"owner@example.com"}, "language": {"de"}, "undo": {`[["x",1,{"title":"t"}]]`},
 }.Encode()
 
 // state returns what forms could change.

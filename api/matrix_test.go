@@ -115,6 +115,10 @@ POST /_/links/selected/change#do=tag&tags=t&code={code}                  200-  2
 POST /_/links/selected/change#do=folder&into=&code={code}                200-  200!  200!   200-     200-  200-   404    404    404
 POST /_/links/selected/change#do=disable&code={code}&owner=all           403   403   403    403      200!  200!   404    404    404
 POST /_/links/selected/change#do=move&to=1&code={code}&owner=all         400   400   400    400      200!  200!   404    404    404
+POST /_/links/selected/undo#undo=[["{code}",1,{"title":"t"}]]            200-  200!  200!   200-     200-  200-   404    404    404
+POST /_/links/selected/undo#of=all&undo=[["{code}",1,{"title":"t"}]]     403   403   403    403      200!  200!   404    404    404
+POST /_/links/selected/undo#undo=[["{deleted}",1]]                       200-  200-  200-   200-     200-  200-   404    404    404
+POST /_/links/selected/undo#of=all&undo=[["{deleted}",1]]                403   403   403    403      200!  200!   404    404    404
 POST /_/links/selected/change#do=disable&all=true&folder={full}          200   200!  200!   404      200   200    404    404    404
 GET /_/links?folder={full}                                               200   200   200    422      200   200    200    200    200
 GET /_/links/export?folder={full}                                        200   200   200    404      200   200    200    200    200
@@ -317,7 +321,7 @@ func (b *plainBrowser) askRow(p dashboard.Page, row string) (answer *shown, said
 		answer = b.get(path)
 		return answer, answer.saying()
 	case given:
-		answer = b.post(path, formType, strings.NewReplacer("{", "%7B", "}", "%7D", `"`, "%22", ":", "%3A", "/", "%2F").Replace(fields))
+		answer = b.post(path, formType, strings.NewReplacer("{", "%7B", "}", "%7D", `"`, "%22", ":", "%3A", "/", "%2F", "[", "%5B", "]", "%5D", ",", "%2C").Replace(fields))
 	default:
 		answer = b.askFor(p, path)
 	}

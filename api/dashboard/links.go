@@ -16,6 +16,7 @@ import (
 	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/glance"
 	"shunt/api/dashboard/qr"
+	"shunt/api/dashboard/several"
 	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/folder"
@@ -223,7 +224,7 @@ func (r *request) takePage(view *linksView, of ops.Whose, p *ops.Page, days [][]
 		whose := s.Whose().In(l.Host)
 		row := linkRow{Link: *l, Path: linkPath(l.Code, whose), Query: whose.Address(""), Like: whose.Address(newPath, "like", l.Code)}
 		row.Edits = view.Edits && r.Calls.MayEdit(r.Caller, of, l)
-		row.Value, row.QR = chosenOf(l).Value(), whose.Address(qr.Path(l.Code))
+		row.Value, row.QR = several.Of(l).Value(), whose.Address(qr.Path(l.Code))
 		row.Host, row.Rest = splitTarget(shortened(l.Target))
 		row.Mark = glance.Mark(row.Host)
 		row.Scheme, row.Site, _ = strings.Cut(strings.TrimSuffix(l.ShortURL, "/"+l.Code), "://")

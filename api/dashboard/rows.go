@@ -9,6 +9,7 @@ import (
 	"shunt/api/dashboard/folders"
 	"shunt/api/dashboard/palette"
 	"shunt/api/dashboard/qr"
+	"shunt/api/dashboard/several"
 	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/qrorder"
@@ -111,6 +112,7 @@ func rowsOfLinks() []row {
 		{"POST", "/_/links/filters/delete", visit.SignedIn, (*request).deleteFilter},
 		{"POST", "/_/links/selected", visit.SignedIn, (*request).selected},
 		{"POST", "/_/links/selected/change", visit.Changing, (*request).changeSelected},
+		{"POST", several.UndoPath, visit.Changing, onRequest(several.TakeBack)},
 		{"GET", "/_/links/export", visit.SignedIn, (*request).exportShown},
 	}
 }

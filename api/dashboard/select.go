@@ -15,6 +15,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/api/dashboard/find"
+	"shunt/api/dashboard/several"
 	"shunt/api/dashboard/undo"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
@@ -103,61 +104,6 @@ func (r *request) choiceSent() (choice, error) {
 	return choice{}, problem.New(problem.BadRequest, "the form must say what to do with the links")
 }
 
-// A chosen is one of several links that a form names.
-type chosen struct {
-	engine.Key
-	Host string // of the domain; empty: the default one
-}
-
-// hostSeparator stands between the code and the host of a chosen link. No code has it, and no host.
-const hostSeparator = ","
-
-func chosenOf(l *ops.Link) chosen { return chosen{l.Key, l.Host} }
-
-// chosenKey returns the link of a key.
-func (r *request) chosenKey(k engine.Key) chosen {
-	if d := r.Calls.Domains().Numbered(k.Domain); d != nil && k.Domain != engine.DefaultDomain {
-		return chosen{k, d.Host}
-	}
-	return chosen{k, ""}
-}
-
-// chosenNamed returns the link that the value of a field names, if it may be one.
-func (r *request) chosenNamed(value string) (c chosen, ok bool) {
-	code, host, elsewhere := strings.Cut(value, hostSeparator)
-	valid, err := ops.NamedCode(code)
-	if err != nil || !elsewhere {
-		return chosen{Key: engine.Key{Domain: engine.DefaultDomain, Code: valid}}, err == nil
-	}
-	d, err := r.Calls.DomainNamed(r.Caller, host)
-	if err != nil {
-		return c, false
-	}
-	return r.chosenKey(engine.Key{Domain: d.Number, Code: valid}), true
-}
-
-// Value returns the value of a field that names the link.
-func (c chosen) Value() string {
-	if c.Host == "" {
-		return c.Code
-	}
-	return c.Code + hostSeparator + c.Host
-}
-
-// Name returns what people read: of a link of the default domain the code.
-func (c chosen) Name() string {
-	if c.Host == "" {
-		return c.Code
-	}
-	return c.Host + "/" + c.Code
-}
-
-// of returns w for the domain of the link.
-func (c chosen) of(w ops.Whose) ops.Whose {
-	w.Domain, w.Every = c.Domain, false
-	return w
-}
-
 // shownSelected is how many of the links the page that confirms names.
 const shownSelected = 10
 
@@ -165,11 +111,11 @@ const shownSelected = 10
 type selectedView struct {
 	choice
 	Search find.Search
-	All    bool     // all links of the search; else those of Keys
-	Keys   []chosen // all of them
-	N      uint64   // links
-	Shown  []string // the first of them
-	Most   uint64   // that are changed at a time
+	All    bool             // all links of the search; else those of Keys
+	Keys   []several.Chosen // all of them
+	N      uint64           // links
+	Shown  []string         // the first of them
+	Most   uint64           // that are changed at a time
 	Key    string
 
 	Value, Error, FieldError string
@@ -181,6 +127,8 @@ type selectedView struct {
 	Why    []string         // links that were refused
 	Back   string
 	Trash  string // address of what was deleted
+
+	Undo visit.Undo // takes it back; empty: it cannot be
 }
 
 // ID is the id of the field.
@@ -197,7 +145,7 @@ func (r *request) selectedAsked(c choice) *selectedView {
 		view.Value, _ = r.Typed(c.Field)
 	}
 	for _, code := range r.Ctx.PostArgs().PeekMulti("code") {
-		if one, ok := r.chosenNamed(string(code)); ok && !slices.Contains(view.Keys, one) && !view.All {
+		if one, ok := several.Named(r.Request, string(code)); ok && !slices.Contains(view.Keys, one) && !view.All {
 			view.Keys = append(view.Keys, one)
 		}
 	}
@@ -284,7 +232,7 @@ func (r *request) countSelected(view *selectedView) error {
 		return r.Calls.List(r.Caller, q, func(p ops.Page) error {
 			view.N = *p.Total
 			for i := range p.Links {
-				view.Shown = append(view.Shown, chosenOf(&p.Links[i]).Name())
+				view.Shown = append(view.Shown, several.Of(&p.Links[i]).Name())
 			}
 			return nil
 		})
@@ -346,23 +294,28 @@ func (r *request) changeOnce(view *selectedView) error {
 	case err != nil:
 		view.Failed = formError(p)
 	}
-	r.addEarlier(&done)
+	if !r.addEarlier(&done) { // what earlier forms have done could not be taken back with it
+		view.Undo = several.Undo(r.Request, &view.Search, done.Back)
+	}
 	for _, refused := range done.Why {
-		view.Why = append(view.Why, r.chosenKey(refused.Key).Name()+": "+refusedText(refused.Err))
+		view.Why = append(view.Why, several.Keyed(r.Request, refused.Key).Name()+": "+refusedText(refused.Err))
 	}
 	view.Done, view.Keys, view.Key = &done, nil, rand.Text()
 	for _, k := range done.Left {
-		view.Keys = append(view.Keys, r.chosenKey(k))
+		view.Keys = append(view.Keys, several.Keyed(r.Request, k))
 	}
 	return nil
 }
 
-// addEarlier adds what became of the links of the forms before, when a change goes on.
-func (r *request) addEarlier(done *ops.SeveralDone) {
+// addEarlier adds what became of the links of the forms before, when a change goes on. It reports whether there were
+// any.
+func (r *request) addEarlier(done *ops.SeveralDone) bool {
+	now := done.Done()
 	for name, n := range map[string]*uint64{"changed": &done.Changed, "same": &done.Same, "gone": &done.Gone, "refused": &done.Refused} {
 		earlier, _ := strconv.ParseUint(r.Sent(name), 10, 40)
 		*n += earlier
 	}
+	return done.Done() != now
 }
 
 // refusedText returns why a link was refused, for people.
@@ -502,7 +455,7 @@ func (r *request) exportCodes(view *selectedView) error {
 			if cut = table.full(); cut {
 				break
 			}
-			l, err := r.Calls.Read(r.Caller, k.Code, k.of(q.Whose))
+			l, err := r.Calls.Read(r.Caller, k.Code, k.Of(q.Whose))
 			switch {
 			case err == nil:
 				table.add(&l, r.Now())

@@ -332,10 +332,13 @@ func (c *Calls) auditLink(e *engine.AuditEntry) (key engine.Key, before, after j
 
 // Undoing returns the patch that makes a link what it was; nil: nothing can be given back. A password cannot, because
 // nobody has it.
-func Undoing(was, is *Link) (patch json.RawMessage) {
+func Undoing(was, is *Link) (patch json.RawMessage) { return undoing(was, is, false) }
+
+// undoing is Undoing; given: fields that a patch only gives, such as the owner, are given back, too.
+func undoing(was, is *Link, given bool) (patch json.RawMessage) {
 	for i := range table {
 		f := &table[i]
-		if f.set == nil || f.write == nil || f.given != nil {
+		if f.set == nil || f.write == nil || f.given != nil && !given {
 			continue
 		}
 		before := f.write(nil, was)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/folder"
 	"shunt/api/jsonbody"
 	"shunt/api/problem"
 	"shunt/engine"
@@ -48,6 +49,9 @@ type SeveralDone struct {
 	Left []engine.Key // of Keys: those that were not looked at
 	Next string       // of a list: the cursor with which it goes on; empty, if More is true: at its beginning
 	More bool         // links are left
+
+	Crossed uint64   // of a TakeBack: those that others have changed since
+	Back    []Former // takes all of the change back; nil: it cannot be, or there is too much of it
 }
 
 // A RefusedLink is a link that was not changed.
@@ -57,7 +61,7 @@ type RefusedLink struct {
 }
 
 // Done returns how many links were looked at.
-func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Refused }
+func (s *SeveralDone) Done() uint64 { return s.Changed + s.Same + s.Gone + s.Refused + s.Crossed }
 
 // change is what a Several does with one link. changed is false if the link was so already.
 type change func(k engine.Key) (changed bool, err error)
@@ -81,7 +85,8 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	if s.List.State == engine.StateDeleted {
 		return done, problem.New(problem.BadRequest, "links in the trash are not changed")
 	}
-	one, err := c.changeOf(caller, &s)
+	back := new(formers)
+	one, err := c.changeOf(caller, &s, back)
 	if err != nil {
 		return done, err
 	}
@@ -98,11 +103,20 @@ func (c *Calls) ChangeSeveral(caller account.Caller, s Several) (done SeveralDon
 	ctx, cancel := context.WithTimeout(context.Background(), severalPatience)
 	defer cancel()
 	if s.Keys != nil {
-		n, err := c.changeEach(ctx, s.Keys, one, &done)
-		done.Left, done.More = s.Keys[n:], n < len(s.Keys)
-		return done, err
+		err = c.changeKeys(ctx, s.Keys, one, &done)
+	} else {
+		err = c.changeListed(ctx, caller, &s, one, &done)
 	}
-	return done, c.changeListed(ctx, caller, &s, one, &done)
+	if err == nil && !done.More && uint64(len(back.all)) == done.Changed {
+		done.Back = back.all
+	}
+	return done, err
+}
+
+func (c *Calls) changeKeys(ctx context.Context, keys []engine.Key, one change, done *SeveralDone) error {
+	n, err := c.changeEach(ctx, keys, one, done)
+	done.Left, done.More = keys[n:], n < len(keys)
+	return err
 }
 
 // changeListed changes the links of a list, page by page. Each page is of the moment at which it is read.
@@ -207,6 +221,8 @@ func (s *SeveralDone) count(k engine.Key, one oneDone) {
 		s.Same++
 	case errors.Is(one.err, engine.ErrNotFound):
 		s.Gone++
+	case errors.Is(one.err, engine.ErrVersion):
+		s.Crossed++
 	default:
 		s.Refused++
 		if len(s.Why) < maxWhy {
@@ -215,22 +231,12 @@ func (s *SeveralDone) count(k engine.Key, one oneDone) {
 	}
 }
 
-// changeOf returns what s does with each link, or why it could not be done with any.
-func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
-	by := c.by(caller)
-	guard := func(k engine.Key) engine.Guard {
-		w := s.Whose
-		w.Domain = k.Domain
-		g := c.guardOfMember(caller, w)
-		g.By = by
-		return g
-	}
+// changeOf returns what s does with each link, or why it could not be done with any. What takes that back is added to
+// back.
+func (c *Calls) changeOf(caller account.Caller, s *Several, back *formers) (change, error) {
+	x := severalChange{Calls: c, caller: caller, whose: s.Whose, by: c.by(caller), mayPut: c.mover(caller), back: back}
 	if s.Delete {
-		return func(k engine.Key) (bool, error) {
-			err := c.o.Engine.Delete(context.Background(), k, guard(k))
-			c.o.Wrote("delete", 1, err)
-			return true, err
-		}, nil
+		return x.delete, nil
 	}
 	body := s.Patch
 	for _, other := range []jsonbody.Body{s.Tags, s.NoTags} {
@@ -240,69 +246,198 @@ func (c *Calls) changeOf(caller account.Caller, s *Several) (change, error) {
 	}
 	p, err := c.parsePatch(body, nil)
 	if err == nil && p.draft.Password != "" {
-		err = jsonbody.FieldError("password", codeConflict, "cannot be set for several links at once")
+		err = errOnePassword
 	}
 	if err != nil {
 		return nil, err
 	}
-	to, may := p.draft.Owner, account.Domains{}
-	switch {
-	case to != 0 && !caller.Has(account.Admin):
+	switch x.to = p.draft.Owner; {
+	case x.to != 0 && !caller.Has(account.Admin):
 		return nil, errOwnerNeedsAdmin
-	case to != 0:
-		if may, err = c.ownersDomains(to); err != nil {
+	case x.to != 0:
+		if x.may, err = c.ownersDomains(x.to); err != nil {
 			return nil, err
 		}
 	}
-	p.mayPut = c.mover(caller)
-	apply := p.apply
+	p.mayPut, x.apply = x.mayPut, p.apply
 	switch tags := p.draft.Tags; {
 	case s.Tags.Text != nil:
-		apply = func(rec *engine.Record) error { return addTags(rec, tags) }
+		x.apply = func(rec *engine.Record) error { return addTags(rec, tags) }
 	case s.NoTags.Text != nil:
-		apply = func(rec *engine.Record) error { return removeTags(rec, tags) }
+		x.apply = func(rec *engine.Record) error { return removeTags(rec, tags) }
 	}
-	return func(k engine.Key) (bool, error) {
-		if !may.Has(k.Domain) {
-			return false, errOwnerElsewhere
-		}
-		return c.changeLink(k, guard(k), to, apply)
-	}, nil
+	return x.edit, nil
 }
 
-// changeLink edits one of several links.
-func (c *Calls) changeLink(k engine.Key, g engine.Guard, to uint32, apply func(*engine.Record) error) (changed bool, err error) {
-	before := uint64(0)
+// errOnePassword is the error of a password for several links, of which each would cost a hash.
+var errOnePassword = jsonbody.FieldError("password", codeConflict, "cannot be set for several links at once")
+
+// A severalChange is what a Several does with each of its links. Any number of goroutines may call its methods edit and
+// delete at once.
+type severalChange struct {
+	*Calls
+	caller account.Caller
+	whose  Whose
+	by     *engine.By
+	apply  func(*engine.Record) error
+	to     uint32          // the user who gets the links; 0: they keep their owners
+	may    account.Domains // those of that user
+	mayPut func(rec *engine.Record, folder uint32) bool
+	back   *formers
+}
+
+// guard returns what a link must be, and whose links are asked for in its domain.
+func (x *severalChange) guard(k engine.Key) (w Whose, g engine.Guard) {
+	w = x.whose
+	w.Domain, w.Every = k.Domain, false
+	g = x.guardOfMember(x.caller, w)
+	g.By = x.by
+	return w, g
+}
+
+// edit is a change that edits a link.
+func (x *severalChange) edit(k engine.Key) (changed bool, err error) {
+	if !x.may.Has(k.Domain) {
+		return false, errOwnerElsewhere
+	}
+	w, g := x.guard(k)
+	to := x.to
 	if to != 0 {
 		to = engine.OwnerIn(k.Domain, to)
 	}
-	d, err := c.o.Engine.Give(context.Background(), k, g, to, func(rec *engine.Record) error {
-		before = rec.Cold.Version
-		return apply(rec)
+	var was engine.Record
+	d, err := x.o.Engine.Give(context.Background(), k, g, to, func(rec *engine.Record) error {
+		was = *rec
+		was.Cold.Tags = slices.Clone(rec.Cold.Tags)
+		return x.apply(rec)
 	})
-	c.o.Wrote("update", 1, err)
+	x.o.Wrote("update", 1, err)
 	if errors.Is(err, engine.ErrOwnerGone) {
 		err = errUnknownOwner
 	}
-	return d.Version != before, err
+	if changed = d.Version != was.Cold.Version; err == nil && changed {
+		x.back.add(func() (Former, bool) { return x.former(w, &was, d) })
+	}
+	return changed, err
 }
 
-func addTags(rec *engine.Record, tags []string) error {
-	for _, tag := range tags {
-		if !engine.HasTag(rec.Cold.Tags, tag) {
-			rec.Cold.Tags = append(rec.Cold.Tags, tag)
+// former returns what gives a link its values back, of which d is what it is now. exact is false if the caller could
+// not do that.
+func (x *severalChange) former(w Whose, was *engine.Record, d engine.Detail) (f Former, exact bool) {
+	before, after := x.shown(was.Detail(x.o.Now())), x.shown(d)
+	f = Former{Key: d.Key, Version: d.Version, Patch: undoing(&before, &after, true)}
+	edits := x.caller.Has(account.Admin) || w.has(d.Owner) || x.sharedRight(x.caller, w, d.Folder) == folder.Edit
+	moves := before.Folder == 0 || before.Folder == after.Folder || x.mayPut(was, before.Folder)
+	if f.Patch == nil || !edits || !moves {
+		return f, false
+	}
+	_, err := x.parsePatch(jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: f.Patch}, nil) // such as an expiry that has passed
+	return f, err == nil
+}
+
+// delete is a change that deletes a link. What takes it back must name the version that the link had: so it reads the
+// link before, and deletes what it has read.
+func (x *severalChange) delete(k engine.Key) (bool, error) {
+	w, g := x.guard(k)
+	mine := false
+	if x.back.wanted() {
+		if d, err := x.o.Engine.Read(k); err == nil {
+			g.Version, mine = d.Version, x.caller.Has(account.Admin) || w.has(d.Owner)
 		}
 	}
-	return nil
+	version := g.Version
+	err := x.o.Engine.Delete(context.Background(), k, g)
+	if errors.Is(err, engine.ErrVersion) { // it was edited in between
+		g.Version, mine = 0, false
+		err = x.o.Engine.Delete(context.Background(), k, g)
+	}
+	x.o.Wrote("delete", 1, err)
+	if err == nil {
+		x.back.add(func() (Former, bool) { return Former{Key: k, Version: version}, mine })
+	}
+	return true, err
 }
 
-func removeTags(rec *engine.Record, tags []string) error {
-	rec.Cold.Tags = slices.DeleteFunc(rec.Cold.Tags, func(tag string) bool { return engine.HasTag(tags, tag) })
-	return nil
+// Limits of what takes a change of several links back, which a form keeps. Of a change of more it is nothing.
+const (
+	MaxFormers      = 500
+	maxFormersBytes = 32 << 10 // of codes and patches
+)
+
+// A Former takes a change of one of several links back, unless somebody has changed the link since.
+type Former struct {
+	engine.Key
+	Version uint64          // that the change has made; of a link that was deleted, the last that it had
+	Patch   json.RawMessage // gives the link the values back that it had; nil: it was deleted, and is restored
 }
 
-// TagsBody returns the body of a change of tags.
-func TagsBody(tags []string) jsonbody.Body {
-	text, _ := json.Marshal(map[string][]string{"tags": slices.Clone(tags)}) // texts: it cannot fail
-	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
+// formers gathers what takes a change back, as long as it takes all of that back and is not too much. Any number of
+// goroutines may add to it at once.
+type formers struct {
+	mu    sync.Mutex
+	all   []Former
+	bytes int
+	none  bool // there is nothing that takes all of it back
+}
+
+// wanted reports whether what takes a change of one more link back is added.
+func (f *formers) wanted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.none = f.none || len(f.all) == MaxFormers || f.bytes > maxFormersBytes
+	return !f.none
+}
+
+// add adds what takes a change of one link back, which of returns if it is wanted; exact is false if it does not.
+func (f *formers) add(of func() (one Former, exact bool)) {
+	if !f.wanted() {
+		return
+	}
+	one, exact := of()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.none = f.none || !exact || len(f.all) == MaxFormers; f.none {
+		f.all = nil
+		return
+	}
+	f.all = append(f.all, one)
+	f.bytes += len(one.Code) + len(one.Patch)
+}
+
+// TakeBack takes a change of at most MaxFormers links back: each that is still as the change has left it gets its
+// values again, or comes out of the trash. Like the change it is not one transaction, and may end before the last link.
+func (c *Calls) TakeBack(caller account.Caller, w Whose, all []Former) (done SeveralDone, err error) {
+	if err := errors.Join(mayChange(caller), mayUse(caller, w)); err != nil {
+		return done, err
+	}
+	if len(all) > MaxFormers {
+		return done, problem.New(problem.BadRequest, "at most %d links are changed back at a time", MaxFormers)
+	}
+	keys, of := make([]engine.Key, len(all)), make(map[engine.Key]Former, len(all))
+	for i, f := range all {
+		keys[i], of[f.Key] = f.Key, f
+	}
+	if err := c.retags.Take(KeyOf(caller)); err != nil {
+		return done, err
+	}
+	defer c.retags.Leave(KeyOf(caller))
+	ctx, cancel := context.WithTimeout(context.Background(), severalPatience)
+	defer cancel()
+	err = c.changeKeys(ctx, keys, func(k engine.Key) (bool, error) { return c.takeBack(caller, w, of[k]) }, &done)
+	return done, err
+}
+
+// takeBack takes a change of one link back.
+func (c *Calls) takeBack(caller account.Caller, w Whose, f Former) (changed bool, err error) {
+	w.Domain, w.Every = f.Domain, false
+	if f.Patch == nil {
+		_, err = c.Restore(caller, f.Code, w, []uint64{f.Version})
+		return true, err
+	}
+	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: f.Patch}
+	if p, err := c.parsePatch(body, nil); err == nil && p.draft.Password != "" {
+		return false, errOnePassword
+	}
+	l, err := c.Update(caller, f.Code, w, []uint64{f.Version}, body)
+	return l.Version != f.Version, err
 }

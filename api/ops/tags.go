@@ -259,3 +259,23 @@ func (c *Calls) editTag(caller account.Caller, w Whose, x engine.TagEdit) (Retag
 	}
 	return Retagged{Name: cmp.Or(x.Name, x.Tag), Links: done.Links, Complete: done.Complete}, nil
 }
+
+func addTags(rec *engine.Record, tags []string) error {
+	for _, tag := range tags {
+		if !engine.HasTag(rec.Cold.Tags, tag) {
+			rec.Cold.Tags = append(rec.Cold.Tags, tag)
+		}
+	}
+	return nil
+}
+
+func removeTags(rec *engine.Record, tags []string) error {
+	rec.Cold.Tags = slices.DeleteFunc(rec.Cold.Tags, func(tag string) bool { return engine.HasTag(tags, tag) })
+	return nil
+}
+
+// TagsBody returns the body of a change of tags.
+func TagsBody(tags []string) jsonbody.Body {
+	text, _ := json.Marshal(map[string][]string{"tags": slices.Clone(tags)}) // texts: it cannot fail
+	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}
+}

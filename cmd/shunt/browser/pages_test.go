@@ -55,6 +55,7 @@ var pages = []row{
 	{name: "selected-delete", path: "/_/links?tag=events", as: admin, then: selectedAll},
 	{name: "selected-refused", path: "/_/links?tag=summer", as: admin, then: refusedOwner},
 	{name: "selected-done", path: "/_/links?tag=exhibition", as: admin, then: refusedTags},
+	{name: "selected-undone", path: "/_/links?tag=summer", as: admin, then: undoneSelected},
 	{name: "links-kept", path: "/_/links?tag=events&state=active&sort=hits", as: admin, then: pickedLinks},
 	{name: "trash", path: "/_/links/trash?owner=all", as: admin, then: openedPurge},
 	{name: "trash-empty", path: "/_/links/trash", as: newcomer},

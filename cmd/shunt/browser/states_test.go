@@ -141,6 +141,14 @@ func refusedTags(b *tab) {
 	b.follow(button("Add tags"))
 }
 
+// undoneSelected disables links, and takes that back.
+func undoneSelected(b *tab) {
+	pickAll(b, "3 links selected", "Disable")
+	b.follow(button("Apply to selected"))
+	b.follow(button("Disable"))
+	b.follow(button("Undo"))
+}
+
 func madeToken(b *tab) {
 	b.fill(field("Name"), "tablet")
 	b.follow(button("Create the token"))
