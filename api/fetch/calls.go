@@ -110,7 +110,7 @@ const codePrivate = "private"
 func explain(err error) error {
 	var field engine.FieldError
 	switch refused := errors.As(err, &field); {
-	case errors.Is(err, errPrivate), refused && field.Code == codePrivate: // which no setting allows here
+	case refused && field.Code == codePrivate: // which no setting allows here
 		return jsonbody.FieldError("url", codePrivate, errPrivate.Error())
 	case err == nil, refused:
 		return err

@@ -40,12 +40,15 @@ type Client struct {
 
 // Errors of requests. Their texts are for users, and say nothing of networks that only this server sees.
 var (
-	errPrivate = errors.New("leads to an address that is not on the public internet")
+	errPrivate = errors.New("leads to an address that is not on the public internet") // as its text shows
 	errHops    = fmt.Errorf("redirects more than %d times", maxHops)
 	errSilent  = errors.New("does not answer in time")
-	errNoHost  = errors.New("has a host that is not known")
+	errNoHost  = errors.New("has a host that is not known, or is not on the public internet") // one error for both: see explained
 	errNoWay   = errors.New("cannot be reached")
 )
+
+// errInside is what the hook of the dialer says to get.
+var errInside = errors.New("the address is not public")
 
 // New returns a client.
 func New(o Options) *Client {
@@ -81,7 +84,7 @@ func guard(public func(netip.Addr) bool) func(ctx context.Context, network, addr
 	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !public(to.Addr()) {
-			return errPrivate
+			return errInside
 		}
 		return nil
 	}
@@ -118,13 +121,14 @@ func (c *Client) get(ctx context.Context, method, address, accept string, may fu
 	return a, errHops
 }
 
-// explained returns why a request failed, without what only this server should know.
+// explained returns why a request failed, without what only this server should know: a name that leads inside looks
+// like one that nobody has.
 func explained(ctx context.Context, err error) error {
 	var lookup *net.DNSError
 	var silent net.Error
 	switch {
-	case errors.Is(err, errPrivate):
-		return errPrivate
+	case errors.Is(err, errInside):
+		return errNoHost
 	case ctx.Err() != nil, errors.As(err, &silent) && silent.Timeout():
 		return errSilent
 	case errors.As(err, &lookup):

@@ -9,7 +9,7 @@ import (
 	"shunt/engine"
 )
 
-// errUnasked says that a target is none that this server may ask; it says nothing about the target.
+// errUnasked says that a target is none that this server may ask, as its text shows; it says nothing about the target.
 var errUnasked = errors.New("cannot be asked from here")
 
 // answers returns nil if a server answers for an address with anything but 404, 410 and 5xx: a page that asks for a
@@ -30,7 +30,7 @@ func (c *Client) answersTo(ctx context.Context, method, address string, may func
 	a, err := c.get(ctx, method, address, "*/*", may)
 	var refused engine.FieldError
 	switch {
-	case errors.Is(err, errPrivate), errors.As(err, &refused):
+	case errors.As(err, &refused):
 		return errUnasked
 	case err != nil:
 		return err

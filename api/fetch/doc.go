@@ -7,8 +7,9 @@
 // Each address of a request, the first and that of each redirect, must be one that a link may have: http or https, not
 // private, not our own, not blocked. A name says nothing of where it leads, and may lead elsewhere the next time
 // (rebinding). So the address that a connection is made to is checked once more where nothing can change it any more:
-// in the hook that the dialer calls between the lookup and connect. No proxy is used, which would connect in our place;
-// no connection is kept, so each request passes the hook; no cookie, no token and no Referer is sent.
+// in the hook that the dialer calls between the lookup and connect. What it refuses is reported like a name that nobody
+// has, so that nobody is told which names a network has. No proxy is used, which would connect in our place; no
+// connection is kept, so each request passes the hook; no cookie, no token and no Referer is sent.
 //
 // Everything has a bound: five redirects, five seconds in all, 512 KiB of a page, 256 KiB and 1,024 × 1,024 pixels of
 // an icon, which is decoded and drawn anew. Nothing of an answer is shown but the title, the icon and the status.

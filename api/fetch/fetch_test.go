@@ -30,14 +30,15 @@ var here = netip.MustParseAddr("127.0.0.2")
 
 func onlyHere(a netip.Addr) bool { return a.Unmap() == here || engine.PublicAddr(a) }
 
-// A names answers questions about names, as a DNS server: answer returns the address of the n-th answer for one.
+// A names answers questions about names, as a DNS server: answer returns the address of the n-th answer for one, if the
+// name is known.
 type names struct {
 	conn   net.PacketConn
 	asked  atomic.Int64
-	answer func(n int64) netip.Addr
+	answer func(name string, n int64) (to netip.Addr, known bool)
 }
 
-func serveNames(t *testing.T, answer func(n int64) netip.Addr) *names {
+func serveNames(t *testing.T, answer func(name string, n int64) (to netip.Addr, known bool)) *names {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	expect.OK(t, err)
@@ -68,10 +69,13 @@ func (s *names) serve() {
 		q := m.Questions[0]
 		m.Response, m.Authoritative, m.Answers, m.Additionals = true, true, nil, nil
 		if q.Type == dnsmessage.TypeA {
-			m.Answers = []dnsmessage.Resource{{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET},
-				Body:   &dnsmessage.AResource{A: s.answer(s.asked.Add(1)).As4()},
-			}}
+			to, known := s.answer(q.Name.String(), s.asked.Add(1))
+			if m.RCode = dnsmessage.RCodeNameError; known {
+				m.RCode = dnsmessage.RCodeSuccess
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET}, Body: &dnsmessage.AResource{A: to.As4()},
+				}}
+			}
 		}
 		if reply, err := m.Pack(); err == nil {
 			_, _ = s.conn.WriteTo(reply, from)
@@ -153,10 +157,10 @@ func TestNothingPrivateIsAsked(t *testing.T) {
 		"http://192.168.1.1/", "http://[fd00::1]/", "http://[fe80::1]/", "http://[64:ff9b::a00:1]/", "http://0.0.0.0:" + port + "/", "http://100.64.0.1/", "http://localhost:" + port + "/",
 	} {
 		_, err := page(t, c, address)
-		expect.Error(t, err, errPrivate, "at once: "+address)
+		expect.Error(t, err, errNoHost, "at once: "+address)
 		to.Store(&address)
 		_, err = page(t, c, out.URL)
-		expect.Error(t, err, errPrivate, "after a redirect: "+address)
+		expect.Error(t, err, errNoHost, "after a redirect: "+address)
 	}
 	for _, address := range []string{"file:///etc/passwd", "gopher://a.example/", "ftp://a.example/", "http://a\\@127.0.0.1/", "javascript:alert(1)", "http://user:pw@a.example/"} {
 		to.Store(&address)
@@ -173,15 +177,36 @@ func TestANameThatLeadsElsewhereTheNextTimeIsRefusedAtTheDial(t *testing.T) {
 	out := serveAt(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) })
 	_, port, _ := net.SplitHostPort(out.Listener.Addr().String())
 	serveAt(t, "127.0.0.1:"+port, func(http.ResponseWriter, *http.Request) { inside.Add(1) })
-	dns := serveNames(t, func(n int64) netip.Addr {
+	dns := serveNames(t, func(_ string, n int64) (netip.Addr, bool) {
 		if n == 1 {
-			return here
+			return here, true
 		}
-		return netip.MustParseAddr("127.0.0.1")
+		return netip.MustParseAddr("127.0.0.1"), true
 	})
 	_, err := page(t, New(Options{Public: onlyHere, Resolver: dns.resolver()}), "http://rebinds.test.:"+port+"/")
-	expect.Error(t, err, errPrivate)
+	expect.Error(t, err, errNoHost)
 	expect.That(t, dns.asked.Load() >= 2 && inside.Load() == 0, "%d lookups, %d requests inside", dns.asked.Load(), inside.Load())
+}
+
+// TestNobodyIsToldWhichNamesANetworkHas asks for a name that leads to a private address, one that leads to this machine
+// and one that nobody has: at once, after a redirect, and in a check.
+func TestNobodyIsToldWhichNamesANetworkHas(t *testing.T) {
+	leads := map[string]netip.Addr{"intranet.test.": netip.MustParseAddr("10.1.2.3"), "local.test.": netip.MustParseAddr("127.0.0.1"), "out.test.": here}
+	dns := serveNames(t, func(name string, _ int64) (netip.Addr, bool) { to, known := leads[name]; return to, known })
+	c := New(Options{Public: onlyHere, Resolver: dns.resolver(), Patience: 4 * time.Second})
+	var to atomic.Pointer[string]
+	out := serveAt(t, "127.0.0.2:0", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, *to.Load(), http.StatusFound) })
+	_, port, _ := net.SplitHostPort(out.Listener.Addr().String())
+	for _, name := range []string{"intranet.test.", "local.test.", "nobody.test."} {
+		address := "http://" + name + "/"
+		_, err := page(t, c, address)
+		expect.Error(t, err, errNoHost, "at once: "+name)
+		expect.Equal(t, explain(err).Error(), explain(errNoHost).Error(), name)
+		expect.Error(t, c.answers(t.Context(), address, may), errNoHost, "in a check: "+name)
+		to.Store(&address)
+		_, err = page(t, c, "http://out.test.:"+port+"/")
+		expect.Error(t, err, errNoHost, "after a redirect: "+name)
+	}
 }
 
 // TestAServerThatSendsWithoutEndIsLeft has servers that send 10 GB, in a head, a page and an icon, or nothing at all.
@@ -316,7 +341,7 @@ func TestWhatIsNoPageIsSaid(t *testing.T) {
 		_, err := page(t, c, address)
 		expect.That(t, err != nil && strings.Contains(err.Error(), want), "%s: got %v", address, err)
 	}
-	dns := serveNames(t, func(int64) netip.Addr { return here })
+	dns := serveNames(t, func(string, int64) (netip.Addr, bool) { return here, true })
 	expect.OK(t, dns.conn.SetDeadline(time.Unix(1, 0))) // it answers nobody
 	_, err := page(t, New(Options{Public: onlyHere, Resolver: dns.resolver(), Patience: 100 * time.Millisecond}), "http://a.test./")
 	expect.That(t, errors.Is(err, errSilent) || errors.Is(err, errNoHost), "got %v", err)
