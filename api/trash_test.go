@@ -117,8 +117,15 @@ func TestTheTrashIsItsOwners(t *testing.T) {
 	expect.Equal(t, field(t, st.callAs(bob, "GET", "/links/code1", "").body, "owner"), "3", "whose it is")
 	st.callAs(ann, "DELETE", "/links/code0?purge=false", "").expect(t, "it is in the trash already", problemOf("not_found"))
 	st.callAs(ann, "DELETE", "/links/code0?purge=true", "", `If-Match: "9"`).expect(t, "of another version", problemOf("precondition_failed"))
-	st.callAs(ann, "DELETE", "/links/code0?purge=true", "", `If-Match: "1"`).need(t, "purge", 204)
+	st.callAs(ann, "DELETE", "/links/code0?purge=true", "", `If-Match: "9", "8", x`).expect(t, "of none of several versions", problemOf("precondition_failed"))
+	st.callAs(bob, "DELETE", "/links/code0?purge=true", "", `If-Match: "9", "1"`).expect(t, "somebody else's", problemOf("not_found"))
+	st.callAs(ann, "DELETE", "/links/code0?purge=true", "", `If-Match: "9", "1"`).need(t, "purge of one of two versions", 204)
+	st.callAs(ann, "DELETE", "/links/code0?purge=true", "", `If-Match: "9", "1"`).expect(t, "once more", problemOf("not_found"))
 	expect.Slices(t, st.trashOf(ann, ""), []string{"code2"}, "after a purge")
+	st.callAs(ann, "POST", "/links/code2/restore", "").need(t, "", 200)
+	st.callAs(ann, "DELETE", "/links/code2?purge=true", "", `If-Match: "1", "2"`).expect(t, "a link that is not in the trash", problemOf("precondition_failed"))
+	st.callAs(ann, "DELETE", "/links/code2?purge=true", "", `If-Match: "1", "3"`).need(t, "the same, of one of two versions", 204)
+	expect.Slices(t, st.trashOf(ann, ""), nil, "after a purge without the trash")
 }
 
 // A line of the trash is no line of an export: it would be imported as a link that works.

@@ -203,27 +203,49 @@ func (c *Calls) Reset(caller account.Caller, code string, w Whose, versions []ui
 // Delete moves a link that w admits to the trash of its owner. If versions is not empty, the link must have one of
 // them.
 func (c *Calls) Delete(caller account.Caller, code string, w Whose, versions []uint64) error {
-	return c.remove(caller, code, w, c.guardOfMember(caller, w), versions, c.o.Engine.Delete)
+	g := c.guardOfMember(caller, w)
+	return c.remove(caller, w, func() (err error) {
+		g.By = c.by(caller)
+		if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
+			return err
+		}
+		return c.o.Engine.Delete(context.Background(), w.key(code), g)
+	})
 }
 
-// Purge is Delete without the trash. It also deletes a link that is in the trash. Members of folders do not.
+// Purge is Delete without the trash. It also deletes a link that is in the trash, which must have had one of versions
+// when it was deleted. Members of folders do not.
 func (c *Calls) Purge(caller account.Caller, code string, w Whose, versions []uint64) error {
-	return c.remove(caller, code, w, w.guard(), versions, c.o.Engine.Purge)
+	g := w.guard()
+	return c.remove(caller, w, func() error {
+		g.By = c.by(caller)
+		return withOneOf(versions, func(version uint64) error {
+			g.Version = version
+			return c.o.Engine.Purge(context.Background(), w.key(code), g)
+		})
+	})
 }
 
-func (c *Calls) remove(
-	caller account.Caller, code string, w Whose, g engine.Guard, versions []uint64, remove func(context.Context, engine.Key, engine.Guard) error,
-) error {
+func (c *Calls) remove(caller account.Caller, w Whose, remove func() error) error {
 	err := c.mayChangeNamed(caller, w)
 	if err != nil {
 		return err
 	}
-	if g.Version, err = c.demanded(caller, code, w, versions); err != nil {
-		return err
-	}
-	g.By = c.by(caller)
-	err = remove(context.Background(), w.key(code), g)
+	err = remove()
 	c.o.Wrote("delete", 1, err)
+	return err
+}
+
+// withOneOf calls do with one version after the other, until it is the one that the link has, and with 0 if any will
+// do. The engine knows the version of a link in the trash only once it is about to change it.
+func withOneOf(versions []uint64, do func(version uint64) error) error {
+	if len(versions) == 0 {
+		return do(0)
+	}
+	err := engine.ErrVersion
+	for i := 0; i < len(versions) && errors.Is(err, engine.ErrVersion); i++ {
+		err = do(versions[i])
+	}
 	return err
 }
 
@@ -235,16 +257,12 @@ func (c *Calls) Restore(caller account.Caller, code string, w Whose, versions []
 	}
 	g := w.guard()
 	g.By = c.by(caller)
-	if len(versions) == 0 {
-		versions = []uint64{0}
-	}
 	var d engine.Detail
-	err := engine.ErrVersion
-	for _, g.Version = range versions {
-		if errors.Is(err, engine.ErrVersion) {
-			d, err = c.o.Engine.Restore(context.Background(), w.key(code), g)
-		}
-	}
+	err := withOneOf(versions, func(version uint64) (err error) {
+		g.Version = version
+		d, err = c.o.Engine.Restore(context.Background(), w.key(code), g)
+		return err
+	})
 	c.o.Wrote("restore", 1, err)
 	switch taken := (engine.TakenError{}); {
 	case errors.Is(err, engine.ErrOwnerGone):
