@@ -54,6 +54,9 @@ GET /stats/{code}/live?owner={owner}    403   403   403    403      200   200   
 GET /folders/{folder}                   200   200   200    404      200   200    200    200    200
 PATCH /folders/{folder}                 403   403   200    404      200   200    403    403    403
 DELETE /folders/{folder}                403   403   204    404      204   204    403    403    403
+DELETE /folders/{folder}/members/{user} 403   403   204    404      204   204    403    403    403
+GET /stats?folder={folder}              200   200   200    404      200   200    200    200    200
+GET /export?folder={folder}             200   200   200    404      200   200    200    200    200
 GET /links?folder={folder}              200   200   200    404      200   200    200    200    200
 `
 
@@ -126,7 +129,10 @@ GET /_/links/new?folder={folder}                                         200-  2
 POST /_/links#url=a.example&folder={folder}                              422   303!  303!   422-     303!  303!   404    404    404
 POST /_/links/new#url=a.example&folder={folder}                          422   303!  303!   422-     303!  303!   404    404    404
 POST /_/links/check#folder={full}                                        303   303   303    404      303   303    404    404    404
-GET /_/folders/{folder}                                                  404   404   200    404      200   200    404    404    404
+GET /_/folders/{folder}                                                  200   200   200    404      200   200    200    200    200
+GET /_/folders/{folder}/figures                                          200   200   200    404      200   200    200    200    200
+GET /_/folders/{folder}/leave                                            200   200   404    404      404   200    404    404    404
+POST /_/folders/{folder}/leave                                           303!  303!  404    404      404   303!   404    404    404
 POST /_/folders/{folder}#name=R{folder}&read=owner@example.com&version=1 404   404   303!   404      303!  303!   404    404    404
 GET /_/folders/{folder}/delete                                           404   404   200    404      200   200    404    404    404
 POST /_/folders/{folder}/delete                                          404   404   303!   404      303!  303!   404    404    404

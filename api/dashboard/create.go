@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/fieldtext"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
@@ -97,7 +98,7 @@ func (r *request) given() (map[string]string, error) {
 	if l.ExpiresAt.Before(r.Now()) {
 		l.ExpiresAt = time.Time{} // a new link cannot have it
 	}
-	if !r.MayPut(shownFolder(&l)) {
+	if !r.MayPut(fieldtext.Folder(&l)) {
 		l.Folder = 0
 	}
 	given, shown := map[string]string{"domain": l.Host}, textsOf(&l)

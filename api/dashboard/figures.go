@@ -157,7 +157,7 @@ func (v *figuresView) windows(pairs ...string) []window {
 
 // parameters returns the parameters of the call for w.
 func (w *window) parameters(pairs ...string) *fasthttp.Args {
-	return parameters(slices.Concat([]string{"from", moment(w.from), "to", moment(w.to)}, w.pairs, pairs)...)
+	return parameters(slices.Concat([]string{"from", visit.Moment(w.from), "to", visit.Moment(w.to)}, w.pairs, pairs)...)
 }
 
 // readOwner reads the figures of windows for all links of the caller, or of those that pairs name, in one turn.
@@ -247,14 +247,6 @@ func (r *request) sendCSV(name string, text []byte) {
 // parameters returns names and values as parameters of a call; empty values are left out.
 func parameters(pairs ...string) *fasthttp.Args {
 	return visit.Parameters(pairs...)
-}
-
-// moment returns a time as the calls take it; "" for the zero time.
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // allLists asks for the breakdowns, and for what is apart from hits.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/fieldtext"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/qr"
 	"shunt/api/dashboard/targets"
@@ -69,7 +70,7 @@ func (r *request) link() error {
 	whose := r.Whose().In(l.Host)
 	view := linkView{figuresView: r.figuresView(l.CreatedAt, whose.Pairs("code", code)...), Whose: whose, shareView: shareOf(&l, whose), Link: l, Edits: r.Calls.MayEdit(r.Caller, guard, &l), Works: l.State == engine.StateActive}
 	view.Resets = view.Edits && owns(guard, &l)
-	if number := shownFolder(&l); number != "" {
+	if number := fieldtext.Folder(&l); number != "" {
 		view.Folder = &visit.Option{Name: r.FolderName(number), Path: (&find.Search{Folder: number}).Address()}
 	}
 	if r.Admin() {

@@ -2,16 +2,15 @@ package dashboard
 
 import (
 	"encoding/json"
-	"errors"
 	"html/template"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
 
+	"shunt/api/dashboard/fieldtext"
 	"shunt/api/dashboard/targets"
 	"shunt/api/dashboard/visit"
 	"shunt/api/jsonbody"
@@ -32,128 +31,32 @@ type linkField struct {
 
 // linkFields are the fields of the forms, in the order of the pages.
 var linkFields = []linkField{
-	{"url", false, func(l *ops.Link) string { return l.Target }, textValue},
-	{"alias", true, func(l *ops.Link) string { return l.Code }, textValue},
-	{"domain", true, func(l *ops.Link) string { return l.Host }, textValue},
-	{"title", false, func(l *ops.Link) string { return l.Title }, textValue},
-	{"note", false, func(l *ops.Link) string { return l.Note }, textValue},
-	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, tagsValue},
-	{"folder", false, shownFolder, numberValue},
-	{"starts_at", false, func(l *ops.Link) string { return shownTime(l.StartsAt) }, timeValue},
-	{"expires_at", false, func(l *ops.Link) string { return shownTime(l.ExpiresAt) }, timeValue},
-	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, textValue},
-	{"max_hits", false, shownMaxHits, numberValue},
+	{"url", false, func(l *ops.Link) string { return l.Target }, fieldtext.TextValue},
+	{"alias", true, func(l *ops.Link) string { return l.Code }, fieldtext.TextValue},
+	{"domain", true, func(l *ops.Link) string { return l.Host }, fieldtext.TextValue},
+	{"title", false, func(l *ops.Link) string { return l.Title }, fieldtext.TextValue},
+	{"note", false, func(l *ops.Link) string { return l.Note }, fieldtext.TextValue},
+	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, fieldtext.TagsValue},
+	{"folder", false, fieldtext.Folder, fieldtext.NumberValue},
+	{"starts_at", false, func(l *ops.Link) string { return fieldtext.Time(l.StartsAt) }, fieldtext.TimeValue},
+	{"expires_at", false, func(l *ops.Link) string { return fieldtext.Time(l.ExpiresAt) }, fieldtext.TimeValue},
+	{"expired_url", false, func(l *ops.Link) string { return l.ExpiredURL }, fieldtext.TextValue},
+	{"max_hits", false, fieldtext.MaxHits, fieldtext.NumberValue},
 	{"rules", false, targets.Rules, targets.RulesValue},
 	{"split", false, targets.Split, targets.SplitValue},
-	{"password", false, shownPassword, passwordValue},
-	{"card.title", false, func(l *ops.Link) string { return l.Card.Title }, textValue},
-	{"card.description", false, func(l *ops.Link) string { return l.Card.Description }, textValue},
-	{"card.image", false, func(l *ops.Link) string { return l.Card.Image }, textValue},
-	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, numberValue},
-	{"query", false, func(l *ops.Link) string { return string(l.Query) }, textValue},
-	{"forward_path", false, func(l *ops.Link) string { return shownCheck(l.ForwardPath) }, checkValue},
-	{"disabled", false, func(l *ops.Link) string { return shownCheck(l.Disabled) }, checkValue},
-	{"reuse", true, func(*ops.Link) string { return "" }, checkValue},
+	{"password", false, fieldtext.Password, fieldtext.PasswordValue},
+	{"card.title", false, func(l *ops.Link) string { return l.Card.Title }, fieldtext.TextValue},
+	{"card.description", false, func(l *ops.Link) string { return l.Card.Description }, fieldtext.TextValue},
+	{"card.image", false, func(l *ops.Link) string { return l.Card.Image }, fieldtext.TextValue},
+	{"redirect_status", false, func(l *ops.Link) string { return strconv.Itoa(l.RedirectStatus) }, fieldtext.NumberValue},
+	{"query", false, func(l *ops.Link) string { return string(l.Query) }, fieldtext.TextValue},
+	{"forward_path", false, func(l *ops.Link) string { return fieldtext.Check(l.ForwardPath) }, fieldtext.CheckValue},
+	{"disabled", false, func(l *ops.Link) string { return fieldtext.Check(l.Disabled) }, fieldtext.CheckValue},
+	{"reuse", true, func(*ops.Link) string { return "" }, fieldtext.CheckValue},
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.
 var defaultShown = map[string]string{"redirect_status": "302", "query": string(engine.ForwardNone)}
-
-func shownFolder(l *ops.Link) string {
-	if l.Folder == 0 {
-		return ""
-	}
-	return strconv.FormatUint(uint64(l.Folder), 10)
-}
-
-func shownMaxHits(l *ops.Link) string {
-	if l.MaxHits == 0 {
-		return ""
-	}
-	return strconv.FormatUint(l.MaxHits, 10)
-}
-
-// The form of a time in a field datetime-local.
-const (
-	minuteForm = "2006-01-02T15:04"
-	secondForm = "2006-01-02T15:04:05"
-)
-
-// shownTime returns a time in UTC; to the minute if it has no seconds.
-func shownTime(t time.Time) string {
-	switch t = t.UTC(); {
-	case t.IsZero():
-		return ""
-	case t.Second() == 0:
-		return t.Format(minuteForm)
-	}
-	return t.Format(secondForm)
-}
-
-func shownCheck(on bool) string {
-	if on {
-		return "on"
-	}
-	return ""
-}
-
-func textValue(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
-// numberValue returns text that is not a number as it is, so that the call refuses it.
-func numberValue(text string) any {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return n
-	}
-	return textValue(text)
-}
-
-// timeValue takes a time without a zone as UTC.
-func timeValue(text string) any {
-	for _, form := range []string{minuteForm, secondForm} {
-		if t, err := time.Parse(form, text); err == nil {
-			return t.Format(time.RFC3339)
-		}
-	}
-	return textValue(text)
-}
-
-// hiddenPassword stands for the password of a link, of which there is only a hash. A form that shows it keeps the
-// password unless something else is typed, and takes it away if it is deleted.
-const hiddenPassword = "••••••••"
-
-func shownPassword(l *ops.Link) string {
-	if l.Lock == 0 {
-		return ""
-	}
-	return hiddenPassword
-}
-
-// passwordValue refuses what has been typed beside the hidden password, and that of a link that is copied.
-func passwordValue(text string) any {
-	if strings.Contains(text, "•") {
-		return errors.New("must be typed again: the server does not know the one that the link has")
-	}
-	return textValue(text)
-}
-
-func checkValue(text string) any { return text != "" }
-
-func isError(value any) bool {
-	_, is := value.(error)
-	return is
-}
-
-func tagsValue(text string) any {
-	if tags := tagtext.Split(text); len(tags) > 0 {
-		return tags
-	}
-	return nil
-}
 
 // A field is a field as a form shows it.
 type field struct {
@@ -221,50 +124,11 @@ func (f *field) Described() string {
 	return strings.Join(ids, " ")
 }
 
-// A redirectKind is a choice of how a link redirects.
-type redirectKind struct{ Status, Meaning string }
+// Redirects are the choices of how a link redirects.
+func (f *field) Redirects() []fieldtext.Redirect { return fieldtext.Redirects }
 
-// redirectKinds are the choices, the usual one first.
-var redirectKinds = []redirectKind{
-	{"302", "temporary, the usual kind"},
-	{"301", "permanent, browsers remember it"},
-	{"307", "temporary, forms are sent on"},
-	{"308", "permanent, forms are sent on"},
-}
-
-func (f *field) Redirects() []redirectKind { return redirectKinds }
-
-// A queryKind is a choice of what becomes of the query of the short address.
-type queryKind struct {
-	Query   engine.Forwarding
-	Meaning string
-}
-
-// queryKinds are the choices, the usual one first.
-var queryKinds = []queryKind{
-	{engine.ForwardNone, "not passed on"},
-	{engine.ForwardAppend, "added to the target"},
-	{engine.ForwardOverride, "added, in place of the same names in the target"},
-	{engine.ForwardKeep, "added, but for names that the target has"},
-}
-
-func (f *field) Queries() []queryKind { return queryKinds }
-
-// queryMeaning returns what a link does with the query of the short address.
-func queryMeaning(q engine.Forwarding) string {
-	i := slices.IndexFunc(queryKinds, func(k queryKind) bool { return k.Query == q })
-	return queryKinds[max(i, 0)].Meaning
-}
-
-// redirectMeaning returns what a status means; "" for one that is no choice.
-func redirectMeaning(status int) string {
-	for _, k := range redirectKinds {
-		if k.Status == strconv.Itoa(status) {
-			return k.Meaning
-		}
-	}
-	return ""
-}
+// Queries are the choices of what becomes of the query of the short address.
+func (f *field) Queries() []fieldtext.Query { return fieldtext.Queries }
 
 // A linkForm is the form that creates or edits a link.
 type linkForm struct {
@@ -408,6 +272,11 @@ func (f *linkForm) body(patch bool, has func(name string) bool) (jsonbody.Body, 
 	}
 	text, err := json.Marshal(values) // sorted by name, so a repeat has the same bytes
 	return jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: text}, err
+}
+
+func isError(value any) bool {
+	_, is := value.(error)
+	return is
 }
 
 // put puts the value of a field, or of a part of one, into the body of a call.

@@ -93,9 +93,7 @@ type linkRow struct {
 func (row *linkRow) Name() string { return cmp.Or(row.Title, row.Host) }
 
 // Uncounted reports whether the visitors were not summed up since the link got its first hit.
-func (row *linkRow) Uncounted() bool { return uncounted(&row.Link) }
-
-func uncounted(l *ops.Link) bool { return l.Unique == 0 && l.Hits > l.ImportedHits }
+func (row *linkRow) Uncounted() bool { return several.Uncounted(&row.Link) }
 
 // Say returns how many links the page has, to be read aloud while somebody searches.
 func (v *linksView) Say() string {

@@ -113,7 +113,7 @@ func IsStream(path []byte) bool { return string(path) == livePath }
 // liveToday is GET /_/live: the hits and visitors of today of all links, as a stream.
 func (r *request) liveToday() error {
 	from, _ := r.today()
-	q, err := r.Calls.ParseOwnerFigures(r.Caller, parameters(r.Whose().Pairs("from", moment(from))...))
+	q, err := r.Calls.ParseOwnerFigures(r.Caller, parameters(r.Whose().Pairs("from", visit.Moment(from))...))
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -14,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shunt/api/account"
+	"shunt/api/dashboard/fieldtext"
 	"shunt/api/dashboard/find"
 	"shunt/api/dashboard/several"
 	"shunt/api/dashboard/undo"
@@ -21,7 +20,6 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
-	"shunt/api/sheet"
 	"shunt/api/tagtext"
 	"shunt/engine"
 )
@@ -364,7 +362,7 @@ func (r *request) askExpiry(s *ops.Several) error {
 	if text == "" {
 		return patchAs("expires_at", nil)(r, s)
 	}
-	return patchAs("expires_at", timeValue(text))(r, s)
+	return patchAs("expires_at", fieldtext.TimeValue(text))(r, s)
 }
 
 // askFolder reads the folder of a field that is not called folder: that is a filter of the list.
@@ -376,7 +374,7 @@ func (r *request) askFolder(s *ops.Several) error {
 	case !r.MayPut(text):
 		return jsonbody.FieldError("into", "unknown", "is not the number of a folder into which you may put links")
 	}
-	return patchAs("folder", numberValue(text))(r, s)
+	return patchAs("folder", fieldtext.NumberValue(text))(r, s)
 }
 
 func (r *request) askOwner(s *ops.Several) error {
@@ -390,54 +388,17 @@ func (r *request) askOwner(s *ops.Several) error {
 	return patchAs("owner", u.ID)(r, s)
 }
 
-// Limits of a list as a file. It is made in memory, so that its name can say whether it has all links.
-const (
-	maxTableBytes = 4 << 20
-	tablePatience = 10 * time.Second
-)
+// tablePatience bounds how long a list is read that becomes a file.
+const tablePatience = 10 * time.Second
 
-// A linkTable is links as CSV.
-type linkTable struct {
-	*sheet.Table
-	text   bytes.Buffer
-	owners map[uint32]string // their names; nil: no column says whose a link is
-	links  int
+// newLinkTable returns a table of links as a file, with the names of their owners if they are asked for.
+func (r *request) newLinkTable(owners bool) (*several.Table, error) {
+	if !owners {
+		return several.NewTable(nil), nil
+	}
+	names, err := r.ownerNames(true)
+	return several.NewTable(names), err
 }
-
-func (r *request) newLinkTable(owners bool) (t *linkTable, err error) {
-	t = new(linkTable)
-	headings := []string{
-		"code", "short_url", "url", "title", "note", "tags", "state", "created_at", "updated_at", "starts_at", "expires_at", "expired_url", "max_hits", "hits",
-		"visitors", "visitors_as_of",
-	}
-	if owners {
-		headings = append(headings, "owner")
-		if t.owners, err = r.ownerNames(true); err != nil {
-			return nil, err
-		}
-	}
-	t.Table = sheet.NewTable(&t.text, headings...)
-	return t, nil
-}
-
-// add adds a link, whose visitors are as of a time.
-func (t *linkTable) add(l *ops.Link, asOf time.Time) {
-	visitors, as := strconv.FormatUint(l.Unique, 10), moment(asOf)
-	if uncounted(l) {
-		visitors, as = "", ""
-	}
-	cells := []string{
-		l.Code, l.ShortURL, l.Target, l.Title, l.Note, tagtext.Join(l.Tags), string(l.State), moment(l.CreatedAt), moment(l.UpdatedAt),
-		moment(l.StartsAt), moment(l.ExpiresAt), l.ExpiredURL, shownMaxHits(l), strconv.FormatUint(l.Hits, 10), visitors, as,
-	}
-	if t.owners != nil {
-		cells = append(cells, cmp.Or(t.owners[l.Owner], "user "+strconv.FormatUint(uint64(l.Owner), 10)))
-	}
-	t.Row(cells...)
-	t.links++
-}
-
-func (t *linkTable) full() bool { return t.links >= ops.MaxSeveral || t.text.Len() >= maxTableBytes }
 
 // exportCodes answers with links as a file. Links that are not there any more are left out.
 func (r *request) exportCodes(view *selectedView) error {
@@ -452,13 +413,13 @@ func (r *request) exportCodes(view *selectedView) error {
 	cut := false
 	err = r.Heavily(func() error {
 		for _, k := range view.Keys {
-			if cut = table.full(); cut {
+			if cut = table.Full(); cut {
 				break
 			}
 			l, err := r.Calls.Read(r.Caller, k.Code, k.Of(q.Whose))
 			switch {
 			case err == nil:
-				table.add(&l, r.Now())
+				table.Add(&l, r.Now())
 			case !errors.Is(err, engine.ErrNotFound):
 				return err
 			}
@@ -495,16 +456,16 @@ func (r *request) exportShown() error {
 	cut, began := false, time.Now()
 	takePage := func(p ops.Page) error {
 		for i := range p.Links {
-			if cut = table.full(); cut {
+			if cut = table.Full(); cut {
 				break
 			}
-			table.add(&p.Links[i], p.AsOf)
+			table.Add(&p.Links[i], p.AsOf)
 		}
 		q.Cursor = p.Next
 		return nil
 	}
 	err = r.Heavily(func() error {
-		for more := true; more; more = q.Cursor != "" && !table.full() && time.Since(began) < tablePatience {
+		for more := true; more; more = q.Cursor != "" && !table.Full() && time.Since(began) < tablePatience {
 			if err := r.Calls.List(r.Caller, q, takePage); err != nil {
 				return err
 			}
@@ -517,15 +478,11 @@ func (r *request) exportShown() error {
 	return r.sendTable(table, cut || q.Cursor != "")
 }
 
-// sendTable answers with a table. The name of one that was cut says how many links it has.
-func (r *request) sendTable(t *linkTable, cut bool) error {
-	if err := t.End(); err != nil {
-		return err
+// sendTable answers with a table; cut: it has not all links.
+func (r *request) sendTable(t *several.Table, cut bool) error {
+	text, err := t.End()
+	if err == nil {
+		r.sendCSV(t.Name(cut), text)
 	}
-	name := "links.csv"
-	if cut {
-		name = "links-first-" + strconv.Itoa(t.links) + ".csv"
-	}
-	r.sendCSV(name, t.text.Bytes())
-	return nil
+	return err
 }

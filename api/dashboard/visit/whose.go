@@ -2,6 +2,7 @@ package visit
 
 import (
 	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -65,6 +66,14 @@ func (w Whose) Given() (given []Parameter) {
 // Asked returns w as calls take it. Errors: those of ParseWhose.
 func (r *Request) Asked(w Whose) (ops.Whose, error) {
 	return r.Calls.ParseWhose(r.Caller, Parameters(w.Pairs()...))
+}
+
+// Moment returns a time as calls take it; "" for the zero time.
+func Moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Parameters returns names and values as parameters of a call; empty values are left out.
