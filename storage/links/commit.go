@@ -28,10 +28,11 @@ const (
 
 	// importedBytes is the size of batches with imported links after which the committer has Pebble write
 	// memtables into tables; in memtables they take three times as much. An import would fill three
-	// memtables of 128 MiB: a server of 60 MB grew to 620 while a million links came in, with this to 300. It
-	// takes as long, and writes half as much again. Other links come more slowly: full memtables, of which
-	// fewer tables are made, are the better choice for them.
-	importedBytes = 12 << 20
+	// memtables of 128 MiB: a server of 60 MB grew to 620 while a million links came in, with this to 205. It
+	// takes as long, and writes twice as much to the disk; with 12 MiB it grew to 300 and wrote half as much
+	// again. Other links come more slowly: full memtables, of which fewer tables are made, are the better
+	// choice for them.
+	importedBytes = 5 << 20
 )
 
 // commitSeconds are from a commit on a device with its own write cache to one that hangs.
