@@ -11,12 +11,12 @@ import (
 )
 
 // TestClientsOfOtherShortenersWorkAsTheyAre runs programs that use clients from npm, as their authors published them,
-// on a server with its doors open. Each program of testdata/clients checks what it gets. None of what they do may be in
-// a log of the server.
+// and PHP's curl, on a server with its doors open. Each program of testdata/clients checks what it gets. None of what
+// they do may be in a log of the server.
 func TestClientsOfOtherShortenersWorkAsTheyAre(t *testing.T) {
 	tools := os.Getenv("SHUNTTEST_CLIENTS")
 	if tools == "" {
-		t.Skip("make clients runs this test: it needs Node and the clients")
+		t.Skip("make clients runs this test: it needs Node, PHP and the clients")
 	}
 	dir, err := os.MkdirTemp(tools, "clients-") // Node looks for packages in the parent folders
 	if err == nil {
@@ -25,16 +25,18 @@ func TestClientsOfOtherShortenersWorkAsTheyAre(t *testing.T) {
 	expect.OK(t, err)
 	log := filepath.Join(t.TempDir(), "access.log")
 	p := startServer(t, t.TempDir(), "--doors", "yourls,kutt,polr", "--access-log", log, "--access-log-clients")
-	programs, err := filepath.Glob(filepath.Join(dir, "*.js"))
-	expect.MustThat(t, err == nil && len(programs) >= 3, "programs: %v, %v", programs, err)
 	token := p.token()
-	for _, program := range programs {
-		t.Run(filepath.Base(program), func(t *testing.T) {
-			cmd := exec.Command("node", program)
-			cmd.Env = append(os.Environ(), "SHUNT_URL="+p.public, "SHUNT_TOKEN="+token)
-			out, err := cmd.CombinedOutput()
-			expect.That(t, err == nil, "%v\n%s", err, out)
-		})
+	for program, suffix := range map[string]string{"node": "*.js", "php": "*.php"} {
+		scripts, err := filepath.Glob(filepath.Join(dir, suffix))
+		expect.MustThat(t, err == nil && len(scripts) > 0, "%s: %v", suffix, err)
+		for _, script := range scripts {
+			t.Run(filepath.Base(script), func(t *testing.T) {
+				cmd := exec.Command(program, script)
+				cmd.Env = append(os.Environ(), "SHUNT_URL="+p.public, "SHUNT_TOKEN="+token)
+				out, err := cmd.CombinedOutput()
+				expect.That(t, err == nil, "%v\n%s", err, out)
+			})
+		}
 	}
 	p.terminate()
 	text, err := os.ReadFile(log)
