@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -64,23 +63,23 @@ func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 	return textContainer(string(text), o), nil
 }
 
-// jsonContainer tells lines of JSON of ours, those of others, and pages apart.
+// jsonContainer tells lines of JSON of ours, those of others, and pages apart. Any of them may begin with damage.
 func jsonContainer(file io.ReaderAt, size int64, head []byte, o *Options) (container, error) {
-	f, ok, err := firstObject(file, size)
-	switch {
-	case err != nil:
+	f, isFirst, err := firstObject(file, size)
+	own := f.has("code") && f.has("url") && o.Format == ""
+	if err != nil || own && isFirst {
 		return ours, err
-	case ok && f.has("code") && f.has("url") && o.Format == "":
-		return ours, nil
 	}
-	if f, _, _, _ := openPages(bytes.NewReader(head), int64(len(head))).next(); f != nil {
+	if firstFields(openPages(bytes.NewReader(head), int64(len(head)))) != nil {
 		return inPages, nil
 	}
 	switch {
-	case ok && (o.Format != "" || systemOf((*system).members, f.has) != &other):
+	case own:
+		return ours, nil
+	case !isFirst && isCut(head): // its first item is long
+		return inPages, nil
+	case f != nil && (o.Format != "" || isLink(f)):
 		return inObjects, nil
-	case !ok && isCut(head):
-		return inPages, nil // of which the first item is long
 	case o.Format == JSON:
 		return inPages, nil
 	}
@@ -90,7 +89,7 @@ func jsonContainer(file io.ReaderAt, size int64, head []byte, o *Options) (conta
 // isCut reports whether a text is JSON as far as it goes, which is not to its end.
 func isCut(head []byte) bool {
 	var value json.RawMessage
-	return errors.Is(json.NewDecoder(&cleaned{from: bufio.NewReader(bytes.NewReader(head))}).Decode(&value), io.ErrUnexpectedEOF)
+	return errors.Is(json.NewDecoder(&cleaned{bytes.NewReader(head)}).Decode(&value), io.ErrUnexpectedEOF)
 }
 
 // textContainer tells rules of proxies, tables, and text that is neither apart.
@@ -105,7 +104,7 @@ func textContainer(text string, o *Options) container {
 		}
 		last := words[len(words)-1]
 		switch {
-		case words[0] == "map" && last == "{", strings.HasPrefix(words[0], "/") && len(words) == 2 && strings.HasSuffix(last, ";"):
+		case words[0] == "map" && len(words) > 2 && strings.Contains(words[1], "$"), strings.HasPrefix(words[0], "/") && len(words) == 2 && strings.HasSuffix(last, ";"):
 			return inMap
 		case strings.HasPrefix(words[0], "/") && len(words) > 1 && !strings.ContainsAny(words[0], ",;"):
 			return inRules

@@ -46,7 +46,7 @@ func openTable(file io.ReaderAt, size int64, given map[string]string) (*table, e
 	}
 	for field, column := range given {
 		if !slices.ContainsFunc(head, func(heading string) bool { return isHeading(heading, column) }) {
-			return nil, fmt.Errorf("no heading is %s, which --map says to be %s: there are %s", shortened(column), field, shownHeadings(head))
+			return nil, fmt.Errorf("no heading is %s, which --map says to be %s: there are %s", shortened(column), field, shownNames(head))
 		}
 	}
 	for _, heading := range head {
@@ -105,11 +105,11 @@ func isHeading(heading, column string) bool {
 	return strings.EqualFold(strings.TrimSpace(column), heading)
 }
 
-// shownHeadings lists headings in a message.
-func shownHeadings(head []string) string {
-	shown := make([]string, len(head))
-	for i, heading := range head {
-		shown[i] = fmt.Sprintf("%q", shortened(heading))
+// shownNames lists names of columns or tables in a message.
+func shownNames(names []string) string {
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = fmt.Sprintf("%q", shortened(name))
 	}
 	return strings.Join(shown, ", ")
 }

@@ -31,6 +31,10 @@
 // exceptions: a title has one line here, so the ends of its lines become blanks, and those of a note
 // become line feeds.
 //
+// A link that is damaged in pages of JSON is refused with the number of bytes that were passed over, and
+// the next one is read (resync.go). Of a dump with several tables of links one is read, and the others
+// are named.
+//
 // Links of several hosts in one file would collide if all became links of one domain. So those of the
 // first host name no domain, and those of others are refused until somebody says where they go.
 package source

@@ -42,16 +42,34 @@ func objectOf(text []byte) (f fields, ok bool) {
 	return flat(object), true
 }
 
-// firstObject returns the fields of the first line of a file, if it is an object of JSON.
-func firstObject(file io.ReaderAt, size int64) (f fields, ok bool, err error) {
+// maxBegin bounds the records that are read to find out what a file is.
+const maxBegin = 100
+
+// firstObject returns the fields of the first line of a file that is an object of JSON, of those at its beginning; nil:
+// there is none. isFirst: no other line is before it.
+func firstObject(file io.ReaderAt, size int64) (f fields, isFirst bool, err error) {
 	l := newLines(file, size, false)
-	r, err := l.Next()
-	switch {
-	case errors.Is(err, io.EOF):
-		return nil, false, nil
-	case err != nil:
-		return nil, false, fmt.Errorf("reading the first line: %w", err)
+	for n := range maxBegin {
+		r, err := l.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, false, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("reading the first line: %w", err)
+		}
+		if f, ok := objectOf(r.Link); ok {
+			return f, n == 0, nil
+		}
 	}
-	f, ok = objectOf(r.Link)
-	return f, ok, nil
+	return nil, false, nil
+}
+
+// firstFields returns the values of the first record that has some, of those at the beginning; nil: there is none.
+func firstFields(from rows) fields {
+	for range maxBegin {
+		if f, _, _, err := from.next(); f != nil || err != nil { // an error will show again
+			return f
+		}
+	}
+	return nil
 }

@@ -94,9 +94,14 @@ func (t *ownTable) Passed() int64 { return t.passed() }
 // Summary implements Source.
 func (t *ownTable) Summary() Summary { return Summary{Format: Shunt} }
 
-// isOwnTable reports whether headings are those of an export of ours.
+// isOwnTable reports whether headings are those of an export of ours, in any order.
 func isOwnTable(headings []string) bool {
-	return len(headings) > 5 && slices.Equal(headings[:2], []string{"code", "short_url"}) && slices.Contains(headings, "redirect_status")
+	for _, name := range []string{"code", "url", "short_url", "redirect_status"} {
+		if !slices.Contains(headings, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // ownTableOf returns the rows of an export of ours; nil: it is none.

@@ -7,25 +7,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 )
 
 // Pages read the links in what an API has answered: one value of JSON or several after each other, each a list of
-// links, or an object that has such a list in one of its members.
+// links, or an object that has such a list in one of its members. After a link that is damaged, or a page that ends too
+// early, it goes on where the next one begins: see resync.go.
 type pages struct {
+	file    io.ReaderAt
+	size    int64
 	text    *counted
 	in      *json.Decoder
+	before  int64        // the offset of in within the file
 	closing []json.Delim // what is open
+	list    []json.Delim // what was open around the last link, the last one a list
 	value   bool         // the value of one of lists comes next
+	met     fields       // members before the first link, without values
 	number  int64        // of the last link
 	broken  bool
 }
 
 func openPages(file io.ReaderAt, size int64) *pages {
-	text := &counted{from: io.NewSectionReader(file, 0, size)}
-	in := json.NewDecoder(&cleaned{from: bufio.NewReaderSize(text, blockBytes)})
-	in.UseNumber()
-	return &pages{text: text, in: in}
+	p := &pages{file: file, size: size, met: make(fields)}
+	at, mark := int64(0), make([]byte, len(byteOrderMark))
+	if n, _ := file.ReadAt(mark, 0); bytes.Equal(mark[:n], byteOrderMark) { // an error will show again
+		at = int64(n)
+	}
+	p.readFrom(at)
+	return p
+}
+
+// readFrom reads on at an offset, at which what is in closing is open.
+func (p *pages) readFrom(at int64) {
+	open, tokens := "", 0
+	for _, c := range p.closing {
+		if c == '}' {
+			open, tokens = open+`{"":`, tokens+2
+		} else {
+			open, tokens = open+"[", tokens+1
+		}
+	}
+	p.before, p.value = at-int64(len(open)), false
+	p.text = &counted{from: io.NewSectionReader(p.file, at, p.size-at), n: at, most: at + maxItemBytes}
+	p.in = json.NewDecoder(io.MultiReader(strings.NewReader(open), &cleaned{bufio.NewReaderSize(p.text, blockBytes)}))
+	p.in.UseNumber()
+	for range tokens {
+		_, _ = p.in.Token() // they are right
+	}
 }
 
 // maxItemBytes bounds what one step reads: a link, or a member that has none.
@@ -49,20 +79,10 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cleaned makes blanks of control characters, which some systems write into strings as they are, and JSON forbids. It
-// leaves out a byte order mark.
-type cleaned struct {
-	from  *bufio.Reader
-	begun bool
-}
+// cleaned makes blanks of control characters, which some systems write into strings as they are, and JSON forbids.
+type cleaned struct{ from io.Reader }
 
 func (c *cleaned) Read(p []byte) (int, error) {
-	if !c.begun {
-		c.begun = true
-		if mark, _ := c.from.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
-			_, _ = c.from.Discard(len(mark)) // it is there
-		}
-	}
 	n, err := c.from.Read(p)
 	for i, b := range p[:n] {
 		if b < ' ' {
@@ -77,47 +97,102 @@ var lists = map[string]bool{"links": true, "data": true, "shortUrls": true, "res
 
 // next implements rows.
 func (p *pages) next() (f fields, number int64, refused, err error) {
-	for !p.broken {
+	if p.broken {
+		return nil, 0, nil, io.EOF
+	}
+	f, at, refused, err := p.link()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, 0, nil, io.EOF
+	case err != nil:
+		refused = p.resume(at, err)
+	}
+	p.number++
+	return f, p.number, refused, nil
+}
+
+// link reads up to the next link; io.EOF: there is none. at is where it begins, or where the JSON is damaged.
+func (p *pages) link() (f fields, at int64, refused, err error) {
+	for {
+		at = p.before + p.in.InputOffset()
 		p.text.most = p.text.n + maxItemBytes
-		isItem := len(p.closing) > 0 && p.closing[len(p.closing)-1] == ']' && p.in.More()
+		isItem := p.inList() && p.in.More()
 		if !isItem {
 			isItem, err = p.step()
 		}
 		switch {
-		case errors.Is(err, io.EOF) && len(p.closing) == 0:
-			return nil, 0, nil, io.EOF
+		case errors.Is(err, io.EOF) && len(p.closing) > 0:
+			return nil, at, nil, io.ErrUnexpectedEOF
 		case err != nil:
-			p.broken = true
-			return nil, p.number + 1, p.breakAt(err), nil
+			return nil, at, nil, err
 		case isItem:
-			return p.item()
+			f, refused, err = p.item()
+			return f, at, refused, err
 		}
 	}
-	return nil, 0, nil, io.EOF
 }
+
+func (p *pages) inList() bool { return len(p.closing) > 0 && p.closing[len(p.closing)-1] == ']' }
 
 // item reads a link.
-func (p *pages) item() (f fields, number int64, refused, err error) {
+func (p *pages) item() (f fields, refused, err error) {
 	var item any
-	p.number++
-	if err := p.in.Decode(&item); err != nil {
-		p.broken = true
-		return nil, p.number, p.breakAt(err), nil
+	switch err := p.in.Decode(&item); {
+	case errors.Is(err, io.EOF):
+		return nil, nil, io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, nil, err
 	}
 	object, ok := item.(map[string]any)
-	if !ok {
-		return nil, p.number, errors.New("is no object of JSON"), nil
+	switch {
+	case !ok:
+		return nil, errNoObject, nil
+	case hasList(object) && !isLink(flat(object)):
+		return nil, nil, errNoEnd
 	}
-	return flat(object), p.number, nil, nil
+	if p.inList() {
+		p.list = append(p.list[:0], p.closing...)
+	}
+	return flat(object), nil, nil
 }
 
-// breakAt is the reason why a file is not read on.
-func (p *pages) breakAt(err error) error {
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+var errNoEnd = errors.New("a page begins before the end of the one before")
+
+// hasList reports whether an object is a page: it has a list of objects where pages have theirs.
+func hasList(object map[string]any) bool {
+	for name, v := range object {
+		if !lists[name] {
+			continue
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			if hasList(v) {
+				return true
+			}
+		case []any:
+			if len(v) > 0 {
+				_, is := v[0].(map[string]any)
+				return is
+			}
+		}
 	}
-	return fmt.Errorf("the JSON is damaged after %d bytes, and what follows was not read: %w", p.in.InputOffset(), err)
+	return false
 }
+
+// isLink reports whether values of JSON are those of a link.
+func isLink(f fields) bool {
+	hasAddress := slices.ContainsFunc(names["code"], f.has) || slices.ContainsFunc(names["short_url"], f.has)
+	return systemOf((*system).members, f.has) != &other || hasAddress && slices.ContainsFunc(names["url"], f.has)
+}
+
+// maxMet bounds the members that are noted.
+const maxMet = 100
+
+// errDeep is why JSON in which too much is open at once is not read.
+var errDeep = errors.New("more than 100 brackets are open")
+
+// maxOpen bounds what is open around links.
+const maxOpen = 100
 
 // step reads a token, and passes over the value of a member that has no links. isItem: a link follows, as YOURLS has
 // them: {"link_1": {…}}.
@@ -131,11 +206,17 @@ func (p *pages) step() (isItem bool, err error) {
 	switch token := token.(type) {
 	case json.Delim:
 		if token == '{' || token == '[' {
+			if len(p.closing) == maxOpen {
+				return false, errDeep
+			}
 			p.closing = append(p.closing, token+2) // the brackets are two apart
 		} else {
 			p.closing = p.closing[:len(p.closing)-1]
 		}
 	case string:
+		if isName && p.number == 0 && len(p.met) < maxMet {
+			p.met[plainName(token)] = value{}
+		}
 		switch {
 		case isName && strings.HasPrefix(token, "link_"):
 			return true, nil
@@ -161,10 +242,15 @@ func flat(object map[string]any) fields {
 
 const maxDepth = 4
 
+// flatten adds the values of an object. Of members with one plain name the first one stays, in the order of their
+// names.
 func flatten(f fields, before string, object map[string]any, depth int) {
-	for name, v := range object {
-		name = before + plainName(name)
-		switch v := v.(type) {
+	for _, member := range slices.Sorted(maps.Keys(object)) {
+		name := before + plainName(member)
+		if f.has(name) {
+			continue
+		}
+		switch v := object[member].(type) {
 		case map[string]any:
 			if depth < maxDepth {
 				flatten(f, name, v, depth+1)

@@ -2,6 +2,8 @@ package source
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +12,7 @@ import (
 type proxyRules struct {
 	lines *lines
 	nginx bool
+	of    string // what the map looks at, unless that is the path
 }
 
 var (
@@ -31,7 +34,7 @@ func (p *proxyRules) next() (f fields, number int64, refused, err error) {
 		}
 		words := wordsOf(string(r.Link))
 		if p.nginx {
-			words, refused = mapRule(words)
+			words, refused = p.mapRule(words)
 		} else {
 			refused = redirectRule(words)
 		}
@@ -107,14 +110,27 @@ func isStatus(word string) bool {
 	return ok && n >= 100 && n < 600
 }
 
+// paths are the variables of nginx that have the path of a request.
+var paths = []string{"$uri", "${uri}", "$request_uri", "${request_uri}", "$document_uri", "${document_uri}"}
+
 // mapRule returns key and value of a line of a map of nginx, nothing for its other lines.
-func mapRule(words []string) ([]string, error) {
+func (p *proxyRules) mapRule(words []string) ([]string, error) {
 	switch {
-	case len(words) == 0, words[0] == "map", words[0] == "}", words[0] == "{", words[0] == "hostnames;", words[0] == "volatile;":
+	case len(words) == 0, words[0] == "{", words[0] == "hostnames;", words[0] == "volatile;":
 		return nil, nil
-	case words[0] == "default", words[0] == "include", strings.HasPrefix(words[0], "~"), strings.HasPrefix(words[0], "*"):
+	case words[0] == "}":
+		p.of = ""
+		return nil, nil
+	case words[0] == "map" && len(words) > 2:
+		if p.of = words[1]; slices.Contains(paths, p.of) {
+			p.of = ""
+		}
+		return nil, nil
+	case p.of != "":
+		return nil, fmt.Errorf("is in a map of %s: only one of $uri or $request_uri redirects paths", shortened(p.of))
+	case words[0] == "default", words[0] == "include", strings.HasPrefix(words[0], "~"), strings.ContainsAny(words[0], "*?"):
 		return nil, errPattern
-	case len(words) != 2, !strings.HasSuffix(words[1], ";"):
+	case len(words) != 2, !strings.HasPrefix(words[0], "/"), !strings.HasSuffix(words[1], ";"):
 		return nil, errRule
 	}
 	if words[1] = strings.TrimSuffix(words[1], ";"); !strings.Contains(words[1], "://") {

@@ -40,6 +40,7 @@ type Options struct {
 	Format  string            // one of Formats; empty: the content tells
 	Newest  bool              // lines of JSON have the newest link first, whatever they say
 	Columns map[string]string // of a table, by the field of the API
+	Table   string            // of links in a dump that has several; empty: the first one
 	Zone    *time.Location    // of times without one; nil: UTC
 	// Hosts are the domains for links that were at a host. Of several hosts in a file, those of the first one need
 	// none: they name no domain then.
@@ -80,12 +81,12 @@ func Fields() (all []string) {
 var (
 	// ErrBroken is the error of an export that broke off: its last line is a problem.
 	ErrBroken = errors.New("the last line says that the export broke off here")
-	// ErrNoLinks is the error of a dump without a table of links that is known.
-	ErrNoLinks = errors.New("the dump has no table of links of YOURLS or Polr")
 	// ErrNoTarget is the error of a table without a column of targets.
 	ErrNoTarget = errors.New("the headings name no column of targets; say which one it is with --map url=COLUMN")
 	// ErrNoTable is the error of columns that are given for a file that has none.
 	ErrNoTable = errors.New("is no table, so --map has no use")
+	// ErrNoTables is the error of a table that is named of a file that has none with a name.
+	ErrNoTables = errors.New("is no dump of a database, so --table has no use")
 	// ErrUTF16 is the error of a text that is not UTF-8.
 	ErrUTF16 = errors.New("is UTF-16; save it as UTF-8, in a spreadsheet as “CSV UTF-8”")
 	// ErrFormat is the error of a format that is not known.
@@ -107,8 +108,11 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 	if len(o.Columns) > 0 && kind != inTable {
 		return nil, ErrNoTable
 	}
-	if o.Clicks != nil && kind != inDump {
+	switch {
+	case o.Clicks != nil && kind != inDump:
 		return nil, ErrNotDump
+	case o.Table != "" && kind != inDump:
+		return nil, ErrNoTables
 	}
 	if kind == ours {
 		return openLines(file, size, o.Newest)
@@ -128,7 +132,7 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		if system.name != yourls {
 			return nil, ErrNotDump
 		}
-		if s.clicks, err = countClicks(file, size, *o.Clicks, o.Zone); err != nil {
+		if s.clicks, err = countClicks(file, size, from.(*sqlRows).table, *o.Clicks, o.Zone); err != nil {
 			return nil, err
 		}
 	}
@@ -144,23 +148,21 @@ func openRows(file io.ReaderAt, size int64, kind container, o *Options) (from ro
 			return nil, nil, err
 		}
 		if !slices.ContainsFunc(t.names, func(name string) bool { return slices.Contains(names["url"], name) }) {
-			return nil, nil, fmt.Errorf("%w; it has %s", ErrNoTarget, shownHeadings(t.headings))
+			return nil, nil, fmt.Errorf("%w; it has %s", ErrNoTarget, shownNames(t.headings))
 		}
 		return t, systemOf((*system).headings, func(name string) bool { return slices.Contains(t.names, name) }), nil
 	case inPages:
-		f, _, _, _ := openPages(file, size).next() // an error shows again
-		return openPages(file, size), systemOf((*system).members, f.has), nil
+		begin := openPages(file, size)
+		f := firstFields(begin)
+		return openPages(file, size), systemOf((*system).members, func(name string) bool { return f.has(name) || begin.met.has(name) }), nil
 	case inObjects:
 		f, _, err := firstObject(file, size)
 		return &objects{newLines(file, size, false)}, systemOf((*system).members, f.has), err
 	case inDump:
-		name, dumped, err := openDump(file, size)
-		if err == nil && name == "" {
-			err = ErrNoLinks
-		}
+		name, dumped, err := openDump(file, size, o)
 		return dumped, systemNamed(name), err
 	}
-	return &proxyRules{newLines(file, size, false), kind == inMap}, &other, nil
+	return &proxyRules{lines: newLines(file, size, false), nginx: kind == inMap}, &other, nil
 }
 
 func (f fields) has(name string) bool {

@@ -61,6 +61,8 @@ func TestFilesOfOtherSystems(t *testing.T) {
 				first, err := time.ParseInLocation(time.DateOnly, arg.Vals[1], days)
 				expect.OK(t, err)
 				o.Clicks = &ClickLog{Days: days, First: first, Now: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)}
+			case "table":
+				o.Table = arg.Vals[0]
 			case "host":
 				o.Hosts[arg.Vals[0]] = arg.Vals[1]
 			default:

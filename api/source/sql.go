@@ -3,6 +3,7 @@ package source
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -16,11 +17,15 @@ type dump struct {
 	in      *bufio.Reader
 	n       int64 // bytes that were read
 	line    int64
-	table   string
-	columns map[string][]string // of the tables that the dump makes
+	table   string              // of the last INSERT, without its database
+	full    string              // the same with it
+	columns map[string][]string // of the tables that the dump makes, without their database
 	inRows  bool                // the next word begins a row, or ends the statement
 	given   []string            // the columns that an INSERT names
 	unread  bool                // the texts of the next words are passed over
+	base    string              // the database that USE names
+	plain   bool                // a backslash stands for itself
+	before  bool                // plain before the last change of it
 }
 
 func newDump(file io.ReaderAt, size int64) *dump {
@@ -101,12 +106,18 @@ func (d *dump) passLine() {
 	}
 }
 
-// passComment passes over a comment, also one whose text MySQL runs: none of those has links.
+// passComment passes over a comment, also one whose text MySQL runs: none of those has links, but some set how to read.
 func (d *dump) passComment() {
+	var begin []byte
 	last := byte(0)
 	for b, err := d.read(); err == nil && !(last == '*' && b == '/'); {
-		last = b
+		if last = b; len(begin) < maxSetBytes {
+			begin = append(begin, b)
+		}
 		b, err = d.read()
+	}
+	if bytes.HasPrefix(begin, []byte("*!")) || bytes.HasPrefix(begin, []byte("*M!")) {
+		d.setMode(string(begin))
 	}
 }
 
@@ -129,7 +140,7 @@ func (d *dump) text(quote byte, escaped bool) (string, error) {
 			return b.String(), nil
 		case c == quote:
 			c, err = d.read()
-		case c == '\\' && escaped:
+		case c == '\\' && escaped && !d.plain:
 			if c, err = d.read(); err == nil {
 				if plain, ok := escapes[c]; ok {
 					c = plain
@@ -184,7 +195,8 @@ func (d *dump) plainWord(first byte) (word, error) {
 func (w word) is(keyword string) bool { return w.kind == 'n' && strings.ToUpper(w.text) == keyword }
 
 // row returns the next row of a table of which wanted returns the names of columns to keep, by these names (plainName);
-// the values of a column with an empty name are passed over. io.EOF comes after the last one. line is where it begins.
+// the values of a column with an empty name are passed over. The name of the table has its database before it if that
+// is said. io.EOF comes after the last one. line is where it begins.
 func (d *dump) row(wanted func(table string, columns []string) []string) (f fields, line int64, refused, err error) {
 	for {
 		if !d.inRows {
@@ -205,7 +217,7 @@ func (d *dump) row(wanted func(table string, columns []string) []string) (f fiel
 			if columns == nil {
 				columns = d.columns[d.table]
 			}
-			keep := wanted(d.table, columns)
+			keep := wanted(d.full, columns)
 			f, refused, err := d.values(keep)
 			if d.unread = false; err != nil || keep != nil {
 				return f, line, refused, err
@@ -288,6 +300,10 @@ func (d *dump) statement() error {
 		return d.create()
 	case w.is("INSERT"), w.is("REPLACE"):
 		return d.insert()
+	case w.is("SET"):
+		return d.set()
+	case w.is("USE"):
+		return d.use()
 	case w.kind == ';':
 		return nil
 	}
@@ -302,19 +318,19 @@ func (d *dump) passStatement() error {
 	}
 }
 
-// nameAfter reads a name that may have a database before it: a, `a`, b.a or `b`.`a`.
-func (d *dump) nameAfter(w word) (name string, next word, err error) {
+// nameAfter reads a name that may have a database before it, base: a, `a`, b.a or `b`.`a`.
+func (d *dump) nameAfter(w word) (base, name string, next word, err error) {
 	name = w.text
 	for next, err = d.word(); err == nil && (next.kind == '.' || next.kind == 'n' && next.text == "."); next, err = d.word() {
 		if w, err = d.word(); err != nil {
-			return "", w, err
+			return "", "", w, err
 		}
-		name = w.text
+		base, name = name, w.text
 	}
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
-		name = name[i+1:]
+		base, name = name[:i], name[i+1:]
 	}
-	return name, next, err
+	return base, name, next, err
 }
 
 // create reads CREATE TABLE, of which it keeps the names of the columns.
@@ -329,7 +345,7 @@ func (d *dump) create() error {
 	if err != nil {
 		return err
 	}
-	table, w, err := d.nameAfter(w)
+	_, table, w, err := d.nameAfter(w)
 	if err != nil {
 		return err
 	}
@@ -401,8 +417,12 @@ func (d *dump) insert() error {
 		return err
 	}
 	d.given = nil
-	if d.table, w, err = d.nameAfter(w); err != nil {
+	base, table, w, err := d.nameAfter(w)
+	if err != nil {
 		return err
+	}
+	if d.table, d.full = table, table; base != "" || d.base != "" {
+		d.full = cmp.Or(base, d.base) + "." + table
 	}
 	if w.kind == '(' {
 		for err == nil && w.kind != ')' {
@@ -422,6 +442,3 @@ func (d *dump) insert() error {
 	}
 	return nil
 }
-
-// errDumpEnds is why the last row of a dump that was cut off is refused.
-var errDumpEnds = errors.New("the dump ends here, in the middle of a statement")

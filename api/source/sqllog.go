@@ -1,8 +1,10 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -12,15 +14,25 @@ import (
 // logColumns are those by which the table of clicks of YOURLS is known.
 var logColumns = []string{"click_id", "click_time", "shorturl"}
 
-// countClicks counts the clicks of a dump. Of the other columns (addresses, user agents, referrers) nothing is kept.
-func countClicks(file io.ReaderAt, size int64, asked ClickLog, zone *time.Location) (*clicks, error) {
-	d, c, found := newDump(file, size), newClicks(asked), false
+// logOf returns the name of the log of a table of links; empty: it can have any name.
+func logOf(links string) string {
+	const suffix = "url"
+	if n := len(links) - len(suffix); n >= 0 && strings.EqualFold(links[n:], suffix) {
+		return links[:n] + "log"
+	}
+	return ""
+}
+
+// countClicks counts the clicks that a dump has of a table of links. Of the other columns (addresses, user agents,
+// referrers) nothing is kept.
+func countClicks(file io.ReaderAt, size int64, links string, asked ClickLog, zone *time.Location) (*clicks, error) {
+	d, c, log, found := newDump(file, size), newClicks(asked), logOf(links), false
 	for {
-		f, _, refused, err := d.row(func(_ string, columns []string) []string {
-			if !isTable(columns, logColumns) {
+		f, _, refused, err := d.row(func(table string, columns []string) []string {
+			if !isTable(columns, logColumns) || !strings.EqualFold(table, cmp.Or(log, table)) {
 				return nil
 			}
-			found = true
+			log, found = table, true
 			return only(columns, "clicktime", "shorturl")
 		})
 		switch {

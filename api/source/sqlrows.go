@@ -2,42 +2,80 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 )
 
-// sqlRows read the links of a dump of YOURLS or Polr.
+// sqlRows read the links of a dump of YOURLS or Polr, of one table.
 type sqlRows struct {
 	dump   *dump
-	wanted []string // columns of the table of links
-	ended  bool     // the dump was cut off
+	table  string          // with its database, if that is said
+	others map[string]bool // tables of links that were named as not read; nil: none is to be named
+	ended  bool            // the dump was cut off
 }
 
 // columnsOf are those by which the table of links of a system is known.
-var columnsOf = map[string][]string{"yourls": {"keyword", "url", "clicks"}, "polr": {"short_url", "long_url", "is_disabled"}}
+var columnsOf = map[string][]string{yourls: {"keyword", "url", "clicks"}, "polr": {"short_url", "long_url", "is_disabled"}}
 
-// openDump finds out whose dump a file is; "": it has no table of links that is known. It reads as far as the first
-// row of that table.
-func openDump(file io.ReaderAt, size int64) (system string, rows *sqlRows, err error) {
-	d := newDump(file, size)
-	_, _, _, err = d.row(func(_ string, columns []string) []string {
-		for name, has := range columnsOf {
-			if isTable(columns, has) {
-				system = name
-				return []string{}
+// systemOfTable returns the system whose table of links has columns; empty: none.
+func systemOfTable(columns []string) string {
+	for _, name := range []string{yourls, "polr"} {
+		if isTable(columns, columnsOf[name]) {
+			return name
+		}
+	}
+	return ""
+}
+
+// openDump returns the links of the table that o names, or of the first one that a system has, and the system. It reads
+// as far as the first row of that table.
+func openDump(file io.ReaderAt, size int64, o *Options) (system string, rows *sqlRows, err error) {
+	d, table := newDump(file, size), ""
+	var met []string
+	_, _, _, err = d.row(func(name string, columns []string) []string {
+		made := systemOfTable(columns)
+		isAsked := o.Table == "" || strings.EqualFold(name, o.Table) || strings.EqualFold(name[strings.LastIndexByte(name, '.')+1:], o.Table)
+		switch {
+		case made == "":
+		case !isAsked || columnsOf[o.Format] != nil && made != o.Format:
+			if len(met) < maxNamed && !slices.Contains(met, name) {
+				met = append(met, name)
 			}
+		default:
+			system, table = made, name
+			return []string{}
 		}
 		return nil
 	})
 	switch {
 	case system != "": // an error of that row will show again
-		return system, &sqlRows{dump: newDump(file, size), wanted: columnsOf[system]}, nil
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		err = nil
+		rows = &sqlRows{dump: newDump(file, size), table: table}
+		if o.Table == "" {
+			rows.others = make(map[string]bool)
+		}
+		return system, rows, nil
+	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		return "", nil, err
+	case len(met) > 0:
+		return "", nil, fmt.Errorf("%w: it has %s", errNoSuchTable, shownNames(met))
 	}
-	return "", nil, err
+	return "", nil, ErrNoLinks
 }
+
+var (
+	// ErrNoLinks is the error of a dump without a table of links that is known.
+	ErrNoLinks = errors.New("the dump has no table of links of YOURLS or Polr")
+
+	errNoSuchTable = errors.New("the dump has no such table of links")
+
+	// errDumpEnds is why the last row of a dump that was cut off is refused.
+	errDumpEnds = errors.New("the dump ends here, in the middle of a statement")
+)
+
+// maxNamed bounds the tables that are named.
+const maxNamed = 100
 
 func isTable(columns, has []string) bool {
 	for _, name := range has {
@@ -48,13 +86,20 @@ func isTable(columns, has []string) bool {
 	return true
 }
 
-// next implements rows.
+// next implements rows. The first row of another table of links is refused for all of them.
 func (s *sqlRows) next() (f fields, line int64, refused, err error) {
-	f, line, refused, err = s.dump.row(func(_ string, columns []string) []string {
-		if !isTable(columns, s.wanted) {
+	other := ""
+	f, line, refused, err = s.dump.row(func(table string, columns []string) []string {
+		switch {
+		case systemOfTable(columns) == "":
+			return nil
+		case table == s.table:
+			return plainNames(columns)
+		case s.others == nil || s.others[table] || len(s.others) == maxNamed:
 			return nil
 		}
-		return plainNames(columns)
+		other, s.others[table] = table, true
+		return make([]string, len(columns))
 	})
 	if errors.Is(err, io.ErrUnexpectedEOF) && !s.ended {
 		s.ended = true
@@ -62,6 +107,9 @@ func (s *sqlRows) next() (f fields, line int64, refused, err error) {
 	}
 	if s.ended {
 		return nil, 0, nil, io.EOF
+	}
+	if err == nil && other != "" {
+		refused = fmt.Errorf("the links of the table %s are left out, because those of %s are imported: --table %s imports them", other, s.table, other)
 	}
 	return f, line, refused, err
 }

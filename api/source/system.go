@@ -11,7 +11,7 @@ type system struct {
 	name    string   // in --format
 	status  int      // its redirects have; 0: it is not known
 	heads   []string // names of values which only its tables have all, "," between those of different tables
-	keys    []string // the same for its JSON
+	keys    []string // the same for its JSON, also of members before the list of links
 	encoded bool     // its codes are percent-encoded
 	// alsoAt takes further addresses of a link, which redirect as well; nil: there are none.
 	alsoAt func(fields) []string
@@ -25,7 +25,7 @@ var systems = []system{
 	{name: "bitly", status: 301, heads: []string{"bitlink", ",", "customlink", "destinationurl", ",", "longurl", "link"}, keys: []string{"custombitlinks", ",", "longurl", "link"}, alsoAt: bitlyAddresses},
 	{name: "kutt", status: 302, keys: []string{"address", "target"}},
 	{name: "dub", status: 302, heads: []string{"shortlink", "destinationurl"}, keys: []string{"key", "url", "shortlink"}},
-	{name: "sink", status: 301, keys: []string{"slug", "url"}},
+	{name: "sink", status: 301, keys: []string{"slug", "url", "exportedat", ",", "slug", "url", "redirectwithquery"}},
 	{name: "golink", status: 302, keys: []string{"short", "long"}, refused: noTemplate},
 	{name: "rebrandly", keys: []string{"slashtag", "destination"}},
 	{name: "short.io", keys: []string{"originalurl", "path"}},

@@ -103,10 +103,13 @@ func (x *Import) open(ctx context.Context) (*file, error) {
 // as tells how the file is read.
 func (x *Import) as() string {
 	o := &x.Format
-	if o.Zone == nil || o.Zone == time.UTC && o.Format == "" && len(o.Columns)+len(o.Hosts) == 0 && o.Clicks == nil {
+	if o.Zone == nil || o.Zone == time.UTC && o.Format+o.Table == "" && len(o.Columns)+len(o.Hosts) == 0 && o.Clicks == nil {
 		return ""
 	}
 	as := fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
+	if o.Table != "" {
+		as += " table " + o.Table
+	}
 	if o.Clicks != nil {
 		as += " log"
 	}

@@ -80,6 +80,8 @@ Exports as lines of JSON, and such lines whose first is newer than the last, hav
 they are imported from the last line to the first, so that lists have the same order. All other files
 are imported as they stand.
 
+Of a dump with several tables of links, the first one is imported, or that of --table.
+
 --log also reads the table of clicks of a dump of YOURLS, and makes hits by day of it. Addresses and
 browsers are passed over. Days that the server does not keep count in the total only (--keep-days). YOURLS
 writes times in UTC since 1.7.2; for an older one, say with --source-tz which zone its server had.
@@ -149,11 +151,12 @@ func (a *importAsked) addFlags(cmd *cobra.Command) {
 	fs.StringVar(&a.format.Format, "format", "", "what the file is: "+strings.Join(source.Formats(), ", ")+" (default: its content tells)")
 	fs.StringArrayVar(&a.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
 	fs.StringArrayVar(&a.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
+	fs.StringVar(&a.format.Table, "table", "", "of a dump with several: import the links of the table `NAME`")
 	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
 	fs.BoolVar(&a.log, "log", false, "of a dump of YOURLS: clicks become hits by day")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would happen, and change nothing")
 	fs.BoolVar(&a.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "source-tz", "log", "dry-run", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "table", "source-tz", "log", "dry-run", "json")
 }
 
 // options returns the options of the calls.

@@ -1,0 +1,11 @@
+/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO' */;
+CREATE TABLE `yourls_url` (`keyword` varchar(100), `url` text, `title` text, `timestamp` timestamp, `ip` varchar(41), `clicks` int);
+INSERT INTO `yourls_url` VALUES ('one','https://a.example/1','ends with \','2024-01-02 03:04:05','',1),('two','https://a.example/2','C:\new\''s','2024-01-02 03:04:05','',0);
+/*!50003 SET @saved_sql_mode = @@sql_mode */ ;
+/*!50003 SET sql_mode = 'STRICT_TRANS_TABLES' */ ;
+INSERT INTO `yourls_url` VALUES ('three','https://a.example/3','isn\'t','2024-01-02 03:04:05','',0);
+/*!50003 SET sql_mode = @saved_sql_mode */ ;
+INSERT INTO `yourls_url` VALUES ('four','https://a.example/4','\','2024-01-02 03:04:05','',0);
+SET SESSION sql_mode = '';
+INSERT INTO `yourls_url` VALUES ('five','https://a.example/5','it\'s','2024-01-02 03:04:05','',0);
+/*!40101 SET SQL_MODE=@OLD_SQL_MODE */;
