@@ -27,12 +27,12 @@ type Source interface {
 
 // A Summary tells what a source has met beside links.
 type Summary struct {
-	Format string           // a name of Formats
-	Status int              // the redirect status that links without one were given, since their system has it; 0: none
-	Hosts  map[string]int64 // links by the host they were at, "" if the file does not say
-	Lost   map[string]int64 // values by their name, that have no place in a link
-	Twins  []string         // codes that differ only by case from an earlier one, the first maxTwins
-	Clicks *ClicksMet       // of the log, if Options.Clicks asks for it
+	Format string           `json:"format,omitempty"`          // a name of Formats
+	Status int              `json:"redirect_status,omitempty"` // that links without one were given, since their system has it
+	Hosts  map[string]int64 `json:"hosts,omitempty"`           // links by the host they were at, "" if the file does not say
+	Lost   map[string]int64 `json:"no_place,omitempty"`        // values by their name, that have no place in a link
+	Twins  []string         `json:"case_twins,omitempty"`      // codes that differ only by case from an earlier one, the first maxTwins
+	Clicks *ClicksMet       `json:"clicks,omitempty"`          // of the log, if Options.Clicks asks for it
 }
 
 // Options decide about files that are not ours.

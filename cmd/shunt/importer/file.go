@@ -23,13 +23,12 @@ type file struct {
 	spooled  bool // it is a copy of what can be read only once
 }
 
-// open opens the file called name; - is stdin. Input that can be read only once becomes a file first,
-// because its last line decides about the order.
-func open(name string, stdin io.Reader) (f *file, err error) {
-	f = &file{name: console.Printable(name)}
-	if name == "-" {
-		f.name, f.spooled = "standard input", true
-		err = f.spool(stdin)
+// open opens the file called name; or else makes one of what once writes, which can be read only once: the last line
+// decides about the order.
+func open(name string, once func(to io.Writer) error) (f *file, err error) {
+	f = &file{name: console.Printable(name), spooled: once != nil}
+	if f.spooled {
+		err = f.spool(once)
 	} else if f.File, err = os.Open(name); err == nil {
 		err = f.spoolPipe()
 	}
@@ -39,27 +38,6 @@ func open(name string, stdin io.Reader) (f *file, err error) {
 			f.bytes, f.modified = info.Size(), info.ModTime()
 			f.size, err = f.unpack()
 		}
-	}
-	if err != nil {
-		_ = f.Close() // also of a nil File
-		return nil, err
-	}
-	return f, nil
-}
-
-// fetched makes a file of what fetch writes, which name names.
-func fetched(name string, fetch func(to io.Writer) error) (f *file, err error) {
-	f = &file{name: console.Printable(name), spooled: true}
-	if f.File, err = os.CreateTemp("", "shunt-import-"); err == nil {
-		err = os.Remove(f.Name())
-	}
-	if err == nil {
-		buffered := bufio.NewWriterSize(f, 1<<20)
-		err = errors.Join(fetch(buffered), buffered.Flush())
-	}
-	if err == nil {
-		f.size, err = f.Seek(0, io.SeekEnd)
-		f.bytes = f.size
 	}
 	if err != nil {
 		_ = f.Close() // also of a nil File
@@ -79,7 +57,7 @@ func (f *file) unpack() (size int64, err error) {
 	text, err := source.Unpack(head, io.NewSectionReader(packed, 0, f.bytes))
 	if err == nil {
 		defer text.Close()
-		err = f.spool(io.LimitReader(text, maxUnpacked+1))
+		err = f.spool(copyOf(io.LimitReader(text, maxUnpacked+1)))
 	}
 	if err == nil {
 		size, err = f.Seek(0, io.SeekEnd)
@@ -108,18 +86,27 @@ func (f *file) spoolPipe() error {
 	f.spooled = true
 	pipe := f.File
 	defer pipe.Close()
-	return f.spool(pipe)
+	return f.spool(copyOf(pipe))
 }
 
-// spool copies the input into a file. The file has no name any more, so nothing stays after a crash.
-func (f *file) spool(from io.Reader) (err error) {
+// spool makes a file of what write writes. It has no name any more, so nothing stays after a crash.
+func (f *file) spool(write func(to io.Writer) error) (err error) {
 	if f.File, err = os.CreateTemp("", "shunt-import-"); err == nil {
 		err = os.Remove(f.Name())
 	}
 	if err == nil {
-		_, err = io.Copy(f, from)
+		buffered := bufio.NewWriterSize(f, 1<<20)
+		err = errors.Join(write(buffered), buffered.Flush())
 	}
 	return err
+}
+
+// copyOf returns what writes all that is read.
+func copyOf(from io.Reader) func(to io.Writer) error {
+	return func(to io.Writer) error {
+		_, err := io.Copy(to, from)
+		return err
+	}
 }
 
 // records returns the records of the file.

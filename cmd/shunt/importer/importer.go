@@ -94,26 +94,19 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 
 // open opens what is imported.
 func (x *Import) open(ctx context.Context) (*file, error) {
-	if x.Fetch != nil {
-		return fetched(x.File, func(to io.Writer) error { return x.Fetch(ctx, to) })
+	switch {
+	case x.Fetch != nil:
+		return open(x.File, func(to io.Writer) error { return x.Fetch(ctx, to) })
+	case x.File == "-":
+		return open("standard input", copyOf(x.Stdin))
 	}
-	return open(x.File, x.Stdin)
+	return open(x.File, nil)
 }
 
 // as tells how the file is read.
 func (x *Import) as() string {
 	o := &x.Format
-	if o.Zone == nil || o.Zone == time.UTC && o.Format+o.Table == "" && len(o.Columns)+len(o.Hosts) == 0 && o.Clicks == nil {
-		return ""
-	}
-	as := fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
-	if o.Table != "" {
-		as += " table " + o.Table
-	}
-	if o.Clicks != nil {
-		as += " log"
-	}
-	return as
+	return fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone, o.Table, o.Clicks != nil) // fmt sorts maps
 }
 
 // begin returns the mark from which to go on; nil: from the beginning.
@@ -135,10 +128,7 @@ func (x *Import) begin() (from *mark, err error) {
 		}
 	}
 	x.report = &report{stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size}
-	if err := x.report.keepRules(x.Rules, from != nil); err != nil {
-		return nil, err
-	}
-	return from, x.report.keepRefused(x.Refused, from != nil)
+	return from, x.report.keep(x.Refused, x.Rules, from != nil)
 }
 
 // importFrom imports what follows a mark, or the whole file. It first sends the last batch of the

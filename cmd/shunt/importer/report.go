@@ -33,15 +33,13 @@ type report struct {
 	failed  error    // of writing rules
 }
 
-// keepRefused has all refused lines written into a file, after those of an earlier run if resumed.
-func (r *report) keepRefused(path string, resumed bool) (err error) {
-	r.refused, err = kept(path, resumed)
-	return err
-}
-
-// keepRules has the rules of refused links written into a file.
-func (r *report) keepRules(path string, resumed bool) (err error) {
-	if r.rules, err = kept(path, resumed); err == nil && r.rules != nil && !resumed {
+// keep has all refused lines and the rules of refused links written into files, after those of an earlier run if
+// resumed.
+func (r *report) keep(refused, rules string, resumed bool) (err error) {
+	if r.refused, err = kept(refused, resumed); err == nil {
+		r.rules, err = kept(rules, resumed)
+	}
+	if err == nil && r.rules != nil && !resumed {
 		_, err = r.rules.WriteString(rulesHead)
 	}
 	return err

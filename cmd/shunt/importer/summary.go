@@ -17,14 +17,9 @@ import (
 // A Summary is what an import tells at its end, of this run.
 type Summary struct {
 	Done
-	DryRun         bool              `json:"dry_run,omitempty"` // nothing was changed
-	Format         string            `json:"format,omitempty"`
-	RedirectStatus int               `json:"redirect_status,omitempty"` // that links were given, since their system has it
-	Reasons        map[string]int    `json:"reasons,omitempty"`         // of refusals
-	Hosts          map[string]int64  `json:"hosts,omitempty"`           // links by the host they were at
-	NoPlace        map[string]int64  `json:"no_place,omitempty"`        // values that no link here has, by their name
-	CaseTwins      []string          `json:"case_twins,omitempty"`      // codes that differ only by case from another one
-	Clicks         *source.ClicksMet `json:"clicks,omitempty"`          // of a log
+	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
+	source.Summary
+	Reasons map[string]int `json:"reasons,omitempty"` // of refusals
 }
 
 // maxReasons bounds the kinds of refusals that are told apart.
@@ -49,9 +44,7 @@ func kindOf(p *client.Problem) string {
 func (x *Import) Summary() Summary {
 	s := Summary{Done: x.mark.Done, DryRun: x.DryRun, Reasons: x.reasons}
 	if x.met != nil {
-		met := x.met.Summary()
-		s.Format, s.RedirectStatus, s.Hosts, s.NoPlace, s.CaseTwins = met.Format, met.Status, met.Hosts, met.Lost, met.Twins
-		s.Clicks = met.Clicks
+		s.Summary = x.met.Summary()
 	}
 	return s
 }
@@ -70,15 +63,15 @@ func (s *Summary) String() string {
 	}
 	if s.Format != "" && s.Format != source.Shunt {
 		lines = append(lines, "format: "+s.Format)
-		if s.RedirectStatus != 0 {
-			lines[1] += fmt.Sprintf(", whose links redirect with %d", s.RedirectStatus)
+		if s.Status != 0 {
+			lines[1] += fmt.Sprintf(", whose links redirect with %d", s.Status)
 		}
 	}
 	add("refused", len(s.Reasons), func() string { return counted(s.Reasons) })
 	delete(s.Hosts, "")
 	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts) })
-	add("no place for", len(s.NoPlace), func() string { return counted(s.NoPlace) })
-	add("differ only by case", len(s.CaseTwins), func() string { return console.Printable(strings.Join(s.CaseTwins, ", ")) })
+	add("no place for", len(s.Lost), func() string { return counted(s.Lost) })
+	add("differ only by case", len(s.Twins), func() string { return console.Printable(strings.Join(s.Twins, ", ")) })
 	if s.Clicks != nil {
 		lines = append(lines, clicksText(s.Clicks)...)
 	}
