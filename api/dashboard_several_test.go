@@ -79,7 +79,7 @@ func TestAChangeOfSeveralLinksIsUndone(t *testing.T) {
 	}
 	expect.Equal(t, listedOn(b.open(fmt.Sprintf("/_/links?owner=%d", ann.ID))), "", "links of ann")
 	none := b.change(b.open("/_/links"), "enable", []string{"l1"})
-	none.want("0 links were changed, 1 was so already.")
+	none.want("0 links were changed. 1 link was so already.")
 	expect.Equal(t, len(none.forms(undoSeveralPath)), 0, "forms that take nothing back")
 }
 
@@ -100,7 +100,7 @@ func TestUndoLeavesWhatWasChangedMeanwhile(t *testing.T) {
 	st.callAs(ann, "PATCH", "/links/a2", `{"title":"by ann"}`).need(t, "", 200)
 	st.callAs(ann, "DELETE", "/links/a3", "").need(t, "", 204)
 	st.callAs(ben, "PATCH", "/links/b2", `{"disabled":false}`).need(t, "", 200)
-	b.submit(disabled.form(undoSeveralPath)).want("2 links are as before, 2 were changed meanwhile, 1 is gone.")
+	b.submit(disabled.form(undoSeveralPath)).want("2 links are as before. 2 links were changed meanwhile. 1 link is gone.")
 	for code, want := range map[string]string{"a1": "active", "a2": "disabled", "b1": "active", "b2": "active"} {
 		expect.Equal(t, string(st.object(code).State), want, code)
 	}
@@ -114,7 +114,7 @@ func TestUndoLeavesWhatWasChangedMeanwhile(t *testing.T) {
 	st.callAs(ann, "DELETE", "/links/a2", "").need(t, "deleted once more", 204)
 	st.callAs(ben, "DELETE", "/links/b2?purge=true", "").need(t, "", 204)
 	undone := b.submit(deleted.form(undoSeveralPath))
-	undone.want("2 links are as before, 1 was changed meanwhile, 1 is gone, 1 was refused.", "a1: A link that is not deleted has this code.")
+	undone.want("2 links are as before. 1 link was changed meanwhile. 1 link is gone. 1 link was refused.", "a1: A link that is not deleted has this code.")
 	for code, want := range map[string]int{"a1": 200, "a2": 404, "a4": 200, "b1": 200, "b2": 404} {
 		expect.Equal(t, st.call("GET", "/links/"+code+"?owner=all", "").status, want, code)
 	}
@@ -168,7 +168,7 @@ func TestAMemberUndoesWhatAMemberMay(t *testing.T) {
 	ed := st.browse("ed@example.com")
 	list := func() *shown { return ed.open("/_/links?folder=1") }
 	done := ed.change(list(), "tag", []string{"x", "of-ed", "y"}, "tags", "new")
-	done.want("2 links were changed, 1 is gone.")
+	done.want("2 links were changed. 1 link is gone.")
 	undone := ed.submit(done.form(undoSeveralPath))
 	undone.want("2 links are as before.")
 	expect.Equal(t, undone.link("Back to the list"), "/_/links?folder=1")
@@ -176,7 +176,7 @@ func TestAMemberUndoesWhatAMemberMay(t *testing.T) {
 
 	done = ed.change(list(), "tag", []string{"x"}, "tags", "new")
 	st.as1("ann", "PATCH", "/folders/1", `{"members":[]}`).need(t, "", 200)
-	ed.submit(done.form(undoSeveralPath)).want("0 links are as before, 1 is gone.")
+	ed.submit(done.form(undoSeveralPath)).want("0 links are as before. 1 link is gone.")
 	expect.Contains(t, st.as1("ann", "GET", "/links/x", "").body, `"tags":["new"]`)
 	st.call("PATCH", "/folders/1", `{"members":[{"user":4,"may":"edit"}]}`).need(t, "", 200)
 
@@ -213,16 +213,16 @@ func TestHostileUndosOfSeveralLinksChangeNothing(t *testing.T) {
 		send(b, undo).expect(t, fmt.Sprintf("%.40q", undo), 400)
 	}
 	for undo, said := range map[string]string{
-		`["x",1,{"url":"javascript:alert(1)"}]`: "1 was refused.", `["x",1,{"password":"a password of x"}]`: "1 was refused.", `["x",1,{"code":"y"}]`: "1 was refused.",
-		`["x",1,[]]`: "1 was refused.", `["x",1,null]`: "1 was refused.", `["x",1,{"owner":99}]`: "1 was refused.", `["x",1,{"title":"t","title":"t"}]`: "1 was refused.", `["x",1]`: "1 was refused.",
-		`["x",2,{"title":"t"}]`: "1 was changed meanwhile.", `["x",18446744073709551615,{"title":"t"}]`: "1 was changed meanwhile.",
-		`["x,none.test",1]`: "1 is gone.", `["a//b",1]`: "1 is gone.", `["",1]`: "1 is gone.", `["none",1]`: "1 is gone.", `["none",1,{"title":"t"}]`: "1 is gone.",
+		`["x",1,{"url":"javascript:alert(1)"}]`: "was refused.", `["x",1,{"password":"a password of x"}]`: "was refused.", `["x",1,{"code":"y"}]`: "was refused.",
+		`["x",1,[]]`: "was refused.", `["x",1,null]`: "was refused.", `["x",1,{"owner":99}]`: "was refused.", `["x",1,{"title":"t","title":"t"}]`: "was refused.", `["x",1]`: "was refused.",
+		`["x",2,{"title":"t"}]`: "was changed meanwhile.", `["x",18446744073709551615,{"title":"t"}]`: "was changed meanwhile.",
+		`["x,none.test",1]`: "is gone.", `["a//b",1]`: "is gone.", `["",1]`: "is gone.", `["none",1]`: "is gone.", `["none",1,{"title":"t"}]`: "is gone.",
 	} {
 		page := send(b, "["+undo+"]")
-		expect.That(t, page.status == 200 && strings.Contains(page.text(), "0 links are as before, "+said), "%s: got %d %s", undo, page.status, page.text())
+		expect.That(t, page.status == 200 && strings.Contains(page.text(), "0 links are as before. 1 link "+said), "%s: got %d %s", undo, page.status, page.text())
 	}
 	const foreign = `[["x",1,{"title":"t"}]]`
-	send(ann, foreign).want("0 links are as before, 1 is gone.")
+	send(ann, foreign).want("0 links are as before. 1 link is gone.")
 	send(ann, foreign, "of", "all").expect(t, "a member asks for the links of all", 403)
 	expect.Equal(t, st.call("GET", "/links/x", "").body, before, "the link")
 }

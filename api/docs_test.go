@@ -211,7 +211,7 @@ func (st *site) prepare(line string) string {
 			st.person(name+"@example.com", account.RoleMember)
 		}
 		for _, name := range []string{"a", "b", "c"} {
-			expect.OK(st.t, expect.Err(st.folders.Add(account.Caller{}, folder.Folder{Name: name, Owner: 1})))
+			expect.OK(st.t, expect.Err(st.folders.Add(account.Caller{}, folder.Folder{Name: name, Owner: 1, Members: []folder.Member{{User: 5, May: folder.Read}}})))
 		}
 	}
 	if strings.Contains(line, "/session") || strings.Contains(line, "/users/2") {
