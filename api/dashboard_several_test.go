@@ -213,7 +213,8 @@ func TestHostileUndosOfSeveralLinksChangeNothing(t *testing.T) {
 		send(b, undo).expect(t, fmt.Sprintf("%.40q", undo), 400)
 	}
 	for undo, said := range map[string]string{
-		`["x",1,{"url":"javascript:alert(1)"}]`: "was refused.", `["x",1,{"password":"a password of x"}]`: "was refused.", `["x",1,{"code":"y"}]`: "was refused.",
+		`["x",1,{"url":"javascript:alert(1)"}]`: "was refused.", `["x",1,{"password":"a password of x"}]`: "was refused.",
+		`["x",1,{"password":"a password of x","expires_at":"2020-01-01T00:00:00Z"}]`: "was refused.", `["x",1,{"code":"y"}]`: "was refused.",
 		`["x",1,[]]`: "was refused.", `["x",1,null]`: "was refused.", `["x",1,{"owner":99}]`: "was refused.", `["x",1,{"title":"t","title":"t"}]`: "was refused.", `["x",1]`: "was refused.",
 		`["x",2,{"title":"t"}]`: "was changed meanwhile.", `["x",18446744073709551615,{"title":"t"}]`: "was changed meanwhile.",
 		`["x,none.test",1]`: "is gone.", `["a//b",1]`: "is gone.", `["",1]`: "is gone.", `["none",1]`: "is gone.", `["none",1,{"title":"t"}]`: "is gone.",
@@ -221,6 +222,8 @@ func TestHostileUndosOfSeveralLinksChangeNothing(t *testing.T) {
 		page := send(b, "["+undo+"]")
 		expect.That(t, page.status == 200 && strings.Contains(page.text(), "0 links are as before. 1 link "+said), "%s: got %d %s", undo, page.status, page.text())
 	}
+	again := send(b, `[["x",1]]`)
+	again.want("0 links are as before. 1 link was refused.") // not that it was done already
 	const foreign = `[["x",1,{"title":"t"}]]`
 	send(ann, foreign).want("0 links are as before. 1 link is gone.")
 	send(ann, foreign, "of", "all").expect(t, "a member asks for the links of all", 403)

@@ -110,11 +110,39 @@ func TestFoldersAreLimited(t *testing.T) {
 	expect.OK(t, err)
 	_, err = f.Add(account.Caller{}, Folder{Name: "another", Owner: 77})
 	expect.Equal(t, code(err), "too_many", "of all: got %v", err)
+	given, err := f.Edit(account.Caller{}, made.Number, func(f *Folder) error { f.Owner = 78; return nil })
+	expect.That(t, err == nil && given.Owner == 78, "given to somebody else: %+v, %v", given, err)
 	_, err = f.Edit(account.Caller{}, made.Number, func(f *Folder) error { f.Owner = 1; return nil })
 	expect.Equal(t, code(err), "too_many", "given to somebody who has too many: got %v", err)
 	expect.OK(t, f.Remove(account.Caller{}, made.Number, func(*Folder) error { return nil }))
 	again, err := f.Add(account.Caller{}, Folder{Name: "n", Owner: 77})
 	expect.That(t, err == nil && again.Number == made.Number+1, "a number was given twice: %+v, %v", again, err)
+}
+
+// TestTheLastOfManyMembersIsChanged has more members than an entry of the audit log has room for.
+func TestTheLastOfManyMembersIsChanged(t *testing.T) {
+	rows := tabletest.New()
+	f := begun(t, rows)
+	members := make([]Member, MaxMembers)
+	for i := range members {
+		members[i] = Member{uint32(10_000 + i), Edit}
+	}
+	made, err := f.Add(account.Caller{}, Folder{Name: "n", Owner: 1, Members: members})
+	expect.OK(t, err)
+	last := members[MaxMembers-1].User
+	edited, err := f.Edit(account.Caller{}, made.Number, func(f *Folder) error { f.Members[MaxMembers-1].May = Read; return nil })
+	expect.OK(t, err)
+	expect.That(t, edited.Version == 2 && f.Right(made.Number, last) == Read, "the right: %+v", edited)
+	expect.OK(t, f.TakeOut(account.Caller{}, made.Number, last))
+	expect.That(t, f.Numbered(made.Number).Version == 3 && f.Right(made.Number, last) == None, "%+v", f.Numbered(made.Number))
+	expect.That(t, errors.Is(f.TakeOut(account.Caller{}, made.Number, last), ErrNoMember), "taken out twice")
+	for i, want := range []string{"10099 edit to 10099 read", "10099 read to "} {
+		changes := rows.Entries[i+1].Changes
+		expect.That(t, len(changes) == 2 && changes[1].Before+" to "+changes[1].After == want, "entry %d: %+v", i+1, changes)
+	}
+	same, err := f.Edit(account.Caller{}, made.Number, func(*Folder) error { return nil })
+	expect.That(t, err == nil && same.Version == 3 && len(rows.Entries) == 3, "no change: %+v, %v", same, err)
+	wantHealthy(t, rows)
 }
 
 // TestFoldersAreWhatWasWritten makes random changes, and compares what memory, another reader of the rows, and a map

@@ -47,16 +47,21 @@ func (f *Folders) Add(by account.Caller, one Folder) (*Folder, error) {
 
 // full returns an error if there are as many folders as there may be, of all users or of one.
 func (f *Folders) full(owner uint32) error {
-	all, owned := f.All(), 0
-	for _, one := range all {
+	if len(f.All()) >= MaxFolders {
+		return fieldError("name", "too_many", fmt.Sprintf("there are %d folders already, which is the limit", MaxFolders))
+	}
+	return f.fullOf(owner)
+}
+
+// fullOf returns an error if a user has as many folders as there may be of one.
+func (f *Folders) fullOf(owner uint32) error {
+	owned := 0
+	for _, one := range f.All() {
 		if one.Owner == owner {
 			owned++
 		}
 	}
-	switch {
-	case len(all) >= MaxFolders:
-		return fieldError("name", "too_many", fmt.Sprintf("there are %d folders already, which is the limit", MaxFolders))
-	case owned >= MaxOwned:
+	if owned >= MaxOwned {
 		return fieldError("name", "too_many", fmt.Sprintf("there are %d folders of this owner already, which is the limit", MaxOwned))
 	}
 	return nil
@@ -97,13 +102,14 @@ func (f *Folders) Edit(by account.Caller, n uint32, change func(*Folder) error) 
 		return nil, err
 	}
 	if after.Owner != before.Owner {
-		if err := f.full(after.Owner); err != nil {
+		if err := f.fullOf(after.Owner); err != nil {
 			return nil, err
 		}
 	}
-	if lock.Entry = f.entry(by, engine.FolderEdited, before, &after); len(lock.Entry.Changes) == 1 {
+	if after.Name == before.Name && after.Owner == before.Owner && slices.Equal(after.Members, before.Members) {
 		return before, nil
 	}
+	lock.Entry = f.entry(by, engine.FolderEdited, before, &after)
 	if err := lock.Write([][2][]byte{{folderKey(n), encodeFolder(&after)}}, nil, f.written(n, &after)); err != nil {
 		return nil, err
 	}
@@ -148,8 +154,8 @@ func (f *Folders) Remove(by account.Caller, n uint32, mayGo func(*Folder) error)
 }
 
 // DropUser removes a user who was deleted from all folders, one write for each. Those of the user are heir's from then
-// on; if heir is 0, or has a folder of that name, they stay under the number of the user, and admins manage them. It
-// may be called again.
+// on; if heir is 0, has a folder of that name, or as many folders as one may have, they stay under the number of the
+// user, and admins manage them. It may be called again.
 func (f *Folders) DropUser(by account.Caller, user, heir uint32) (failed error) {
 	for _, one := range f.Of(user) {
 		_, err := f.Edit(by, one.Number, func(f *Folder) error {
@@ -199,8 +205,17 @@ func (f *Folders) entry(by account.Caller, action engine.AuditAction, before, af
 	}
 	add("name", before.Name, after.Name)
 	add("owner", ownerText(before.Owner), ownerText(after.Owner))
-	add("members", audited(before.Members), audited(after.Members))
+	if was, is := audited(before.Members), audited(after.Members); was != is {
+		add("members", was, is)
+	} else { // or they differ where the texts are cut
+		add("members", audited(without(before.Members, after.Members)), audited(without(after.Members, before.Members)))
+	}
 	return e
+}
+
+// without returns the members that others does not have, with the same right.
+func without(members, others []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return slices.Contains(others, m) })
 }
 
 func ownerText(owner uint32) string {

@@ -260,14 +260,17 @@ func (c *Calls) managed(caller account.Caller, n uint32) (*folder.Folder, error)
 	case err != nil:
 		return nil, err
 	case c.rightOf(caller, f) != manage:
-		return nil, problem.New(problem.Forbidden, "only the owner of a folder and admins change it")
+		return nil, errNotYours
 	case !caller.User.Domains.In(caller.Domains):
 		return nil, errSomeDomains
 	}
 	return f, nil
 }
 
-var errSomeDomains = problem.New(problem.Forbidden, "a folder may have links of all domains, and this token may use some only")
+var (
+	errNotYours    = problem.New(problem.Forbidden, "only the owner of a folder and admins change it")
+	errSomeDomains = problem.New(problem.Forbidden, "a folder may have links of all domains, and this token may use some only")
+)
 
 // TakeOut takes one member out of a folder, and nobody else. Its owner and admins take out anybody, a member himself. A
 // viewer, who changes nothing, does not: a membership gives him nothing anyway.
@@ -276,7 +279,9 @@ func (c *Calls) TakeOut(caller account.Caller, n, user uint32) error {
 	switch {
 	case err != nil:
 		return err
-	case c.rightOf(caller, f) != manage && user != caller.User.ID || caller.User.Role == account.RoleViewer:
+	case caller.User.Role == account.RoleViewer:
+		return problem.New(problem.Forbidden, "a viewer changes no folders")
+	case c.rightOf(caller, f) != manage && user != caller.User.ID:
 		return problem.New(problem.Forbidden, "only the owner of a folder and admins take out somebody else")
 	case !caller.User.Domains.In(caller.Domains):
 		return errSomeDomains
@@ -284,9 +289,13 @@ func (c *Calls) TakeOut(caller account.Caller, n, user uint32) error {
 	return c.Folders.TakeOut(caller, n, user)
 }
 
-// wants returns folder.ErrVersion unless f has one of versions, or there are none.
-func wants(versions []uint64, f *folder.Folder) error {
-	if len(versions) > 0 && !slices.Contains(versions, f.Version) {
+// wants returns an error unless the caller manages f, which may be another's since it was looked up, and f has one of
+// versions, or there are none.
+func (c *Calls) wants(caller account.Caller, versions []uint64, f *folder.Folder) error {
+	switch {
+	case c.rightOf(caller, f) != manage:
+		return errNotYours
+	case len(versions) > 0 && !slices.Contains(versions, f.Version):
 		return folder.ErrVersion
 	}
 	return nil
@@ -306,7 +315,7 @@ func (c *Calls) Edit(caller account.Caller, n uint32, versions []uint64, body js
 		return o, err
 	}
 	edited, err := c.Folders.Edit(caller, n, func(f *folder.Folder) error {
-		if err := wants(versions, f); err != nil {
+		if err := c.wants(caller, versions, f); err != nil {
 			return err
 		}
 		return c.change(caller, f, &a, sent)
@@ -343,7 +352,7 @@ func (c *Calls) change(caller account.Caller, f *folder.Folder, a *asked, sent [
 func (c *Calls) Remove(caller account.Caller, n uint32, versions []uint64) error {
 	f, err := c.managed(caller, n)
 	if err == nil {
-		err = wants(versions, f)
+		err = c.wants(caller, versions, f)
 	}
 	if err != nil {
 		return err
@@ -356,7 +365,7 @@ func (c *Calls) Remove(caller account.Caller, n uint32, versions []uint64) error
 		return inUse(links)
 	}
 	return c.Folders.Remove(caller, n, func(f *folder.Folder) error { // others wait meanwhile
-		if err := wants(versions, f); err != nil {
+		if err := c.wants(caller, versions, f); err != nil {
 			return err
 		}
 		if empty, err := c.Ops.IsFolderEmpty(n); err != nil || empty {

@@ -23,7 +23,11 @@ var PatchTypes = []string{"application/merge-patch+json", jsonbody.JSON}
 // NoVersion is a version that no link and no folder ever has.
 const NoVersion = 1<<64 - 1
 
-// ParseVersions reads the values of If-Match, and returns the versions that they list; none if any version will do.
+// maxVersions is how many versions of an If-Match count. Each may cost a look at the store.
+const maxVersions = 16
+
+// ParseVersions reads the values of If-Match, and returns the first maxVersions different versions that they list; none
+// if any version will do.
 func ParseVersions(values [][]byte) (versions []uint64) {
 	for _, value := range values {
 		for tag := range strings.SplitSeq(string(value), ",") {
@@ -31,7 +35,9 @@ func ParseVersions(values [][]byte) (versions []uint64) {
 			if tag == "*" {
 				return nil
 			}
-			versions = append(versions, versionOf(tag))
+			if v := versionOf(tag); len(versions) < maxVersions && !slices.Contains(versions, v) {
+				versions = append(versions, v)
+			}
 		}
 	}
 	return versions

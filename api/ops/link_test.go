@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +132,19 @@ func BenchmarkLinkObjects(b *testing.B) {
 			}
 		})
 	}
+}
+
+func TestIfMatchHasFewVersions(t *testing.T) {
+	for value, want := range map[string]string{
+		`"3"`: "[3]", ` "3" , "3","4"`: "[3 4]", `*`: "[]", `"1", *`: "[]", "": "[18446744073709551615]", strings.Repeat(",", 10_000): "[18446744073709551615]",
+		`W/"3",3,"03","0","-1"`: "[18446744073709551615]",
+	} {
+		expect.Equal(t, fmt.Sprint(ParseVersions([][]byte{[]byte(value)})), want, "%.40q", value)
+	}
+	var many strings.Builder
+	for v := range 100 {
+		fmt.Fprintf(&many, "%q,", strconv.Itoa(v+1))
+	}
+	got := ParseVersions([][]byte{[]byte(many.String())})
+	expect.That(t, len(got) == maxVersions && got[0] == 1 && got[maxVersions-1] == maxVersions, "got %v", got)
 }

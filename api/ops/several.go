@@ -435,7 +435,10 @@ func (c *Calls) takeBack(caller account.Caller, w Whose, f Former) (changed bool
 		return true, err
 	}
 	body := jsonbody.Body{MediaType: []byte(jsonbody.JSON), Text: f.Patch}
-	if p, err := c.parsePatch(body, nil); err == nil && p.draft.Password != "" {
+	switch p, err := c.parsePatch(body, nil); {
+	case err != nil:
+		return false, err
+	case p.draft.Password != "":
 		return false, errOnePassword
 	}
 	l, err := c.Update(caller, f.Code, w, []uint64{f.Version}, body)

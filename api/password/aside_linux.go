@@ -2,5 +2,10 @@ package password
 
 import "golang.org/x/sys/unix"
 
-// lowerPriority gives the calling thread a priority. Everybody may lower it.
-func lowerPriority(nice int) { _ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice) }
+// lowerPriority gives the calling thread a priority, as everybody may. The main thread keeps its own: it does not end
+// with a goroutine, and its priority is what tools show for the whole program.
+func lowerPriority(nice int) {
+	if thread := unix.Gettid(); thread != unix.Getpid() {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, thread, nice)
+	}
+}

@@ -218,8 +218,9 @@ func (c *committer) commitBatch(mutations int) error {
 	return nil
 }
 
-// flushImported asks Pebble to write its memtables into tables if they hold many imported links. It does not wait.
-// The only error is that of a database that cannot be written to.
+// flushImported asks Pebble to write its memtables into tables if they hold many imported links. It waits only
+// where the next commit would wait, too: until full memtables and tables have been written. The only error is that
+// of a database that is read only. Nodes that follow another one apply what that commits, and fill their memtables.
 func (c *committer) flushImported() {
 	if c.imported >= importedBytes {
 		c.imported = 0

@@ -107,6 +107,9 @@ func TakeBack(r *visit.Request) error {
 		}
 		done.Gone += gone
 		v.take(r, &search, &done, all)
+		if done.Changed == 0 { // the form may be sent again, once the reason is gone
+			return "", nil
+		}
 		return v.Back, nil
 	})
 	switch {
