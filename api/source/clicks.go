@@ -3,12 +3,15 @@ package source
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"shunt/engine/daily"
+	"shunt/engine/plural"
 )
 
 // A ClickLog asks for the log of clicks that a dump has beside its links: it becomes their hits by day.
@@ -25,6 +28,27 @@ type ClicksMet struct {
 	NotKept int64 `json:"not_kept,omitempty"` // of days that are not kept any more: they are in the total of their link
 	NoDay   int64 `json:"no_day,omitempty"`   // without a time that can be right: the same
 	Early   int64 `json:"early,omitempty"`    // links that were clicked before they were made
+}
+
+// Lines says the same to a person.
+func (c *ClicksMet) Lines() []string {
+	text := "clicks in the log: " + strconv.FormatInt(c.All, 10)
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{
+		{c.NoLink, "of codes without a link here"}, {c.NotKept, "on days that are not kept, so they are in totals only"},
+		{c.NoDay, "without a time that can be right, so they are in totals only"},
+	} {
+		if part.n > 0 {
+			text += fmt.Sprintf("; %d %s", part.n, part.what)
+		}
+	}
+	if c.Early == 0 {
+		return []string{text}
+	}
+	early := plural.Of(int(c.Early), "link was", "links were")
+	return []string{text, fmt.Sprintf("warning: %s clicked before it was made, so some times are of another zone: see --source-tz", early)}
 }
 
 // Clicks count the clicks of a log by code and day. Nothing else of a click is kept.

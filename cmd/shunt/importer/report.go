@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/api/source"
 	"shunt/cmd/shunt/console"
 	"shunt/engine/plural"
 )
@@ -40,7 +41,7 @@ func (r *report) keep(refused, rules string, resumed bool) (err error) {
 		r.rules, err = kept(rules, resumed)
 	}
 	if err == nil && r.rules != nil && !resumed {
-		_, err = r.rules.WriteString(rulesHead)
+		_, err = r.rules.WriteString(source.RulesHead)
 	}
 	return err
 }
@@ -109,6 +110,16 @@ func (r *report) refuse(lines []string) (err error) {
 		_, err = r.refused.WriteString(strings.Join(lines, ""))
 	}
 	return err
+}
+
+// rule writes what redirects a refused link. Nothing redirects a code that has another link here.
+func (r *report) rule(link []byte, why *client.Problem) {
+	if r.rules == nil || why.Kind == client.ErrAliasTaken {
+		return
+	}
+	if line, ok := source.RuleOf(link); ok && r.failed == nil {
+		_, r.failed = r.rules.WriteString(line)
+	}
 }
 
 // reason returns why the server refused a link.

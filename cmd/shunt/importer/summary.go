@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"shunt/api/client"
@@ -73,30 +72,9 @@ func (s *Summary) String() string {
 	add("no place for", len(s.Lost), func() string { return counted(s.Lost) })
 	add("differ only by case", len(s.Twins), func() string { return console.Printable(strings.Join(s.Twins, ", ")) })
 	if s.Clicks != nil {
-		lines = append(lines, clicksText(s.Clicks)...)
+		lines = append(lines, s.Clicks.Lines()...)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// clicksText tells what was met of a log of clicks.
-func clicksText(c *source.ClicksMet) []string {
-	text := "clicks in the log: " + strconv.FormatInt(c.All, 10)
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{c.NoLink, "of codes without a link here"}, {c.NotKept, "on days that are not kept, so they are in totals only"},
-		{c.NoDay, "without a time that can be right, so they are in totals only"},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf("; %d %s", part.n, part.what)
-		}
-	}
-	lines := []string{text}
-	if c.Early > 0 {
-		lines = append(lines, fmt.Sprintf("warning: %s clicked before it was made, so some times are of another zone: see --source-tz", plural.Of(int(c.Early), "link was", "links were")))
-	}
-	return lines
 }
 
 // counted lists names with their numbers, the most frequent first.

@@ -1,4 +1,4 @@
-package importer
+package source
 
 import (
 	"encoding/json"
@@ -6,23 +6,18 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	"shunt/api/client"
 )
 
-// rulesHead says in a file of rules how nginx takes them.
-const rulesHead = `# Links that shunt did not take, for nginx before it:
+// RulesHead says in a file of rules how nginx takes them.
+const RulesHead = `# Links that shunt did not take, for nginx before it:
 #   map $uri $elsewhere { include FILE; }
 #   server { … if ($elsewhere) { return 302 $elsewhere; } … }
 `
 
-// rule writes what redirects a refused link: a line of a map of nginx. Nothing redirects a code that has another link
-// here, or a link that did not redirect everybody: one that is disabled, over, limited or has a password; nor one of
-// another domain, because nginx does not look at the host there.
-func (r *report) rule(link []byte, why *client.Problem) {
-	if r.rules == nil || why.Kind == client.ErrAliasTaken {
-		return
-	}
+// RuleOf returns a line of a map of nginx, which redirects what a link in our form redirects. There is none for a
+// link that did not redirect everybody: one that is disabled, over, limited or has a password; nor for one of another
+// domain, because nginx does not look at the host there.
+func RuleOf(link []byte) (line string, ok bool) {
 	var l struct {
 		Code, URL, Domain string
 		Disabled          bool
@@ -31,15 +26,13 @@ func (r *report) rule(link []byte, why *client.Problem) {
 		HasPassword       bool      `json:"has_password"`
 	}
 	if json.Unmarshal(link, &l) != nil || l.Code == "" || !strings.Contains(l.URL, "://") {
-		return
+		return "", false
 	}
 	if l.Domain != "" || l.Disabled || !l.ExpiresAt.IsZero() || l.MaxHits > 0 || l.HasPassword {
-		return
+		return "", false
 	}
 	// As a pattern, because nginx compares other keys without case.
-	if _, err := fmt.Fprintf(r.rules, "%s %s;\n", quoted("~^/"+regexp.QuoteMeta(l.Code)+"$"), quoted(strings.ReplaceAll(l.URL, "$", "%24"))); err != nil && r.failed == nil {
-		r.failed = err
-	}
+	return fmt.Sprintf("%s %s;\n", quoted("~^/"+regexp.QuoteMeta(l.Code)+"$"), quoted(strings.ReplaceAll(l.URL, "$", "%24"))), true
 }
 
 // quoted returns a text as nginx reads it in a map. Ends of lines and a backslash before it would be taken for more.
