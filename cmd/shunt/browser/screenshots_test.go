@@ -34,9 +34,9 @@ func TestScreenshotsOfEveryPage(t *testing.T) {
 	}
 }
 
-// The README shows the upper part of two pages, as people see them at an address of their own, on a
+// The README shows the upper part of the overview, as people see it at an address of their own, on a
 // store of make big-store, which has 400 days of figures.
-func TestPicturesOfTheReadme(t *testing.T) {
+func TestPictureOfTheReadme(t *testing.T) {
 	folder, big := screenshots(t), os.Getenv("SHUNTTEST_BIG_STORE")
 	if big == "" {
 		t.Skip("make pictures runs this test")
@@ -45,11 +45,7 @@ func TestPicturesOfTheReadme(t *testing.T) {
 	d := &demo{server: startServer(t, localhost, "--data", big, "--base-url", "https://sho.rt")}
 	d.sessions = map[person][]*http.Cookie{admin: d.logIn(bench.BigAdmin, bench.BigPassword)}
 	overview := d.open(t, row{path: "/_/", as: admin})
-	most := eval[string](overview, `document.querySelector('table.slim a').getAttribute('href')`)
-	link := d.open(t, row{path: most + "?period=30d", as: admin})
-	for name, b := range map[string]*tab{"overview": overview, "link": link} {
-		expect.OK(t, os.WriteFile(filepath.Join(folder, name+".png"), b.pictureTo(readmeHeight), 0o666))
-	}
+	expect.OK(t, os.WriteFile(filepath.Join(folder, "overview.png"), overview.pictureTo(readmeHeight), 0o666))
 }
 
 const readmeHeight = 860
