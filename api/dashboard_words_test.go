@@ -10,8 +10,11 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shunt/api/account"
 	"shunt/api/dashboard"
+	"shunt/api/folder"
 	"shunt/api/words"
+	"shunt/engine"
 	"shunt/engine/expect"
 )
 
@@ -136,6 +139,29 @@ func TestPagesInGermanHaveNoEnglishText(t *testing.T) {
 		}
 		expect.Equal(t, strings.Join(left, " | "), "", "texts that are the same in English")
 	})
+}
+
+// TestWhatUsersTypedIsNotTranslated has names that are texts of the catalog, too, and a choice whose values are for the
+// server.
+func TestWhatUsersTypedIsNotTranslated(t *testing.T) {
+	st := newSite(t, nil)
+	boss := st.person("boss@example.com", account.RoleAdmin)
+	expect.That(t, german.Say("read") == "lesen" && german.Say("Overview") == "Übersicht", "the names of this test are no texts")
+	_, err := st.folders.Add(account.CallerOf(boss), folder.Folder{Name: "Overview", Owner: boss.ID})
+	expect.OK(t, err)
+	token := st.issue(account.CallerOf(boss), account.AllScopes...)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://example.com/","alias":"read","folder":1,"tags":["t"]}`).need(t, "", 201)
+	b := st.browse("boss@example.com")
+	b.post("/_/account/language", formType, "language=de")
+	list := b.open("/_/links")
+	for _, state := range []string{"active", "disabled"} {
+		expect.Contains(t, list.body, `<option value="`+state+`">`+german.Say(state)+`</option>`, "the choice of a state")
+	}
+	b.change(list, "tag", []string{"read"}, "tags", strings.ReplaceAll(manyTags(engine.MaxTags), "t", "u")).want("read: Dürfen höchstens 32 Schlagwörter sein.")
+	for _, of := range []string{"code=read", "folder=1"} {
+		want := map[string]string{"code=read": ">read</a>", "folder=1": ">Overview</a>"}[of]
+		expect.Contains(t, b.open("/_/by?country=DE&"+of).body, want, of)
+	}
 }
 
 func TestPublicPagesHaveTheLanguageOfTheBrowser(t *testing.T) {

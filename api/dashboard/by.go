@@ -28,7 +28,7 @@ type byView struct {
 	Filter     shares.Filter
 	Of         string // whose hits these are
 	Back       string // address of the page with all of them
-	BackTitle  string
+	BackTitle  any    // a text, or a visit.Name
 	Everywhere string // address of the page for all links; empty: this is it
 	Found      ops.Filtered
 	part, then *ops.Filtered // see figuresView
@@ -147,15 +147,15 @@ func (r *request) byView(filter shares.Filter, which byWhich, whose visit.Whose)
 			return view, err
 		}
 		made = l.CreatedAt
-		view.Back, view.BackTitle, view.Of = linkPath(code, whose), code, "The link "+code
+		view.Back, view.BackTitle, view.Of = linkPath(code, whose), visit.Name(code), "The link "+code
 	case tag != "":
-		view.Back, view.BackTitle, view.Of = whose.Address(tagFigurePath, "tag", tag), tag, "The links that have the tag "+tag+" now"
+		view.Back, view.BackTitle, view.Of = whose.Address(tagFigurePath, "tag", tag), visit.Name(tag), "The links that have the tag "+tag+" now"
 	case which.folder != "":
 		f, err := folders.Named(r.Request, which.folder)
 		if err != nil {
 			return view, err
 		}
-		view.Back, view.BackTitle, view.Of = visit.Address(folders.PathOf(f.Number)+"/figures", "domain", whose.Domain), f.Name, "The links that are in the folder "+f.Name+" now"
+		view.Back, view.BackTitle, view.Of = visit.Address(folders.PathOf(f.Number)+"/figures", "domain", whose.Domain), visit.Name(f.Name), "The links that are in the folder "+f.Name+" now"
 	case whose.Owner == "all":
 		view.Of = "The links of all users"
 	case whose.Owner != "":

@@ -14,6 +14,7 @@ form[data-once]         can be sent once; leaving it asks first, once it is chan
 select[data-template]   fills the fields utm_… of its form                          option[data-source], [data-medium] …
 input[data-tags]        suggests for the last of several tags                       its datalist
 details.menu            closes by Escape, and by a click elsewhere
+.cut                    has its whole text as its title, if it is cut off
 form[data-chosen]       is shown once a box of it is ticked; says how many are     [data-pick-all]: a box for all, [data-count]
 form[data-import=URL]   sends an NDJSON file in parts: input[type=file], [name=owner]
 a[data-go]              Ctrl+K opens what its address answers to words in a window over the page    #results of the answer
@@ -102,6 +103,12 @@ document.addEventListener('keydown', e => {
 		if (menu.contains(document.activeElement)) menu.querySelector('summary').focus();
 		menu.open = false;
 	});
+});
+
+// A line that is cut off. That is known once it is shown, so the list does not send each text twice.
+document.addEventListener('pointerover', e => {
+	const line = e.target.closest('.cut');
+	if (line && !line.title && line.scrollWidth > line.clientWidth) line.title = line.textContent.trim();
 });
 
 // Time.

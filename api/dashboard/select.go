@@ -120,9 +120,9 @@ type selectedView struct {
 	UsedTags                 []string
 	Folders                  visit.FolderChoice
 
-	Done   *ops.SeveralDone // what became of it; nil: nothing was done
-	Failed string           // why it ended before the last link
-	Why    []string         // links that were refused
+	Done   *ops.SeveralDone  // what became of it; nil: nothing was done
+	Failed string            // why it ended before the last link
+	Why    []several.Refused // links that were refused
 	Back   string
 	Trash  string // address of what was deleted
 
@@ -296,7 +296,7 @@ func (r *request) changeOnce(view *selectedView) error {
 		view.Undo = several.Undo(r.Request, &view.Search, done.Back)
 	}
 	for _, refused := range done.Why {
-		view.Why = append(view.Why, several.Keyed(r.Request, refused.Key).Name()+": "+refusedText(refused.Err))
+		view.Why = append(view.Why, several.Refused{Name: several.Keyed(r.Request, refused.Key).Name(), Text: refusedText(refused.Err)})
 	}
 	view.Done, view.Keys, view.Key = &done, nil, rand.Text()
 	for _, k := range done.Left {

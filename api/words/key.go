@@ -29,13 +29,18 @@ type pattern struct {
 	translation string
 }
 
+// patternOf returns the pattern of a key. One without a word, such as {0}%, is of numbers: a tag may end in % as well.
 func patternOf(key, translation string) pattern {
+	value := "(.+?)"
+	if !isText(key) {
+		value = `([<>]?\d[\d,]*)`
+	}
 	var b strings.Builder
 	b.WriteString("^")
 	at := 0
 	for _, m := range hole.FindAllStringIndex(key, -1) {
 		b.WriteString(regexp.QuoteMeta(key[at:m[0]]))
-		b.WriteString("(.+?)")
+		b.WriteString(value)
 		at = m[1]
 	}
 	b.WriteString(regexp.QuoteMeta(key[at:]) + "$")

@@ -75,6 +75,7 @@ func TestFinishedTextsAreSaid(t *testing.T) {
 		"Save": "Speichern", "": "", "Unknown": "Unknown", "Delete a b": "a b löschen", "It is active.": "Er ist aktiv.",
 		"1,234 more than yesterday": "1.234 mehr als gestern", "12,34 more than yesterday": "12,34 mehr als gestern",
 		"Delete ": "Delete ", "Delete {0}": "{0} löschen", "Delete Save": "Save löschen",
+		"5%": "5 %", "<1%": "<1 %", "1,234%": "1.234 %", "2.5 %": "2,5 %", "rabatt-20%": "rabatt-20%", "v1.5 %": "v1.5 %", "20% or 50%": "20% or 50%",
 	} {
 		expect.Equal(t, c.Say(text), want, "%q", text)
 	}

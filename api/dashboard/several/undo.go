@@ -74,11 +74,17 @@ func asked(r *visit.Request) (all []ops.Former, gone uint64, err error) {
 
 var errNoLinks = problem.New(problem.BadRequest, "the form must name links, each with its version and what it had")
 
+// A Refused is a link that was not changed.
+type Refused struct {
+	Name string // what its owner chose
+	Text string // why, a text of ours
+}
+
 // undone is what the page shows.
 type undone struct {
 	Done   *ops.SeveralDone
 	Failed string     // why it ended before the last link
-	Why    []string   // links that were refused
+	Why    []Refused  // links that were refused
 	Rest   visit.Undo // takes back what is left; empty: nothing is
 	Back   string     // address of the list
 }
@@ -126,7 +132,7 @@ func TakeBack(r *visit.Request) error {
 func (v *undone) take(r *visit.Request, s *find.Search, done *ops.SeveralDone, all []ops.Former) {
 	v.Done = done
 	for _, refused := range done.Why {
-		v.Why = append(v.Why, Keyed(r, refused.Key).Name()+": "+refusal(refused.Err))
+		v.Why = append(v.Why, Refused{Keyed(r, refused.Key).Name(), refusal(refused.Err)})
 	}
 	v.Rest = Undo(r, s, all[len(all)-len(done.Left):])
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,6 +108,22 @@ func TestCopyButtonsCopy(t *testing.T) {
 			pasted(d.base + "/abc")
 		})
 	}
+}
+
+// A line of the list that is cut off is read in full below the pointer, and no other line says anything there.
+func TestALineThatIsCutOffIsReadInFull(t *testing.T) {
+	d := openDesk(t, intranet, openTab)
+	long := "A title of the link " + strings.Repeat("that is too long ", 10) + "to be read"
+	for alias, title := range map[string]string{"long": long, "short": "Short"} {
+		d.create(d.token, map[string]any{"url": "https://example.org/", "alias": alias, "title": title})
+	}
+	d.tab.visit("/_/links", http.StatusOK)
+	said := eval[[]string](d.tab, `[...document.querySelectorAll('.main > a.cut')].map(line => {
+		line.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+		return line.title;
+	})`)
+	slices.Sort(said)
+	expect.Equal(t, strings.Join(said, "|"), "|"+long)
 }
 
 // Each value of a chart is read by the arrow keys and by the pointer, as the table behind it has it.
