@@ -34,7 +34,7 @@ func TestACampaignMarksTheTarget(t *testing.T) {
 func TestTemplatesOfCampaignsAreKeptAndDeleted(t *testing.T) {
 	st, b := withAnn(t, nil)
 	page := b.follow(b.open(campaigns).form(campaigns).with("name", "Spring <b>", "utm_source", "print", "utm_content", "a & b"))
-	page.want("The template is kept.", "Spring <b>", "utm_source=print & utm_content=a & b")
+	page.want("The template is saved.", "Spring <b>", "utm_source=print & utm_content=a & b")
 	st.browseAs("ben@example.com", account.RoleMember).open(campaigns).want("There is no template yet.")
 	for name, c := range map[string][3]string{
 		"no name":   {"name", "", "Must not be empty."},

@@ -17,7 +17,7 @@ func TestFiguresAreResetOnAPageWithoutScript(t *testing.T) {
 	st.get("/x", browser)
 	b.open("/_/link/x").want("Reset figures", "Hits of all time 1")
 	page := b.open("/_/link/x/reset")
-	page.want("Reset the figures of x?", "Hits 1 Visitors 1", "It may be followed 3 times again", "The overview keeps what was counted for all of your links.")
+	page.want("Reset the figures of x?", "Hits 1 Visitors 1", "It can be followed 3 more times", "The overview keeps what was counted for all of your links.")
 	form := page.form("/_/link/x/reset")
 	st.call("PATCH", "/links/x?owner=2", `{"title":"t"}`)
 	changed := b.submit(form)

@@ -113,7 +113,7 @@ func (r *request) keepCampaign(f *campaignForm, kind, said string, back visit.Un
 			if kind != warning {
 				kind = "info"
 			}
-			said += " Its template is not kept. " + visit.Sentence(p.Detail)
+			said += " Its template is not saved. " + visit.Sentence(p.Detail)
 		}
 	}
 	r.SayUndo(kind, said, back)
@@ -164,7 +164,7 @@ func (r *request) makeCampaign() error {
 	if err != nil {
 		return r.showCampaigns(err)
 	}
-	r.Say("done", "The template is kept.")
+	r.Say("done", "The template is saved.")
 	return r.SeeOther(campaignsPath)
 }
 

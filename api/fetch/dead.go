@@ -9,12 +9,14 @@ import (
 	"shunt/engine"
 )
 
-// errUnasked says that a target is none that this server may ask, as its text shows; it says nothing about the target.
+// errUnasked says that a target is none that this server may ask, as its text shows: a private address, a blocked host,
+// an app. It says nothing about the target. A name that leads to a private address is no such target but a dead one, as
+// if nobody had it: who may check links would learn otherwise which names the server's own network has.
 var errUnasked = errors.New("cannot be asked from here")
 
 // answers returns nil if a server answers for an address with anything but 404, 410 and 5xx: a page that asks for a
 // password is not dead. It asks with HEAD, and with GET if that does not end well, because many servers do not know
-// HEAD. errUnasked: nobody was asked.
+// HEAD. errUnasked: the target, or one that it redirects to, may not be asked.
 func (c *Client) answers(ctx context.Context, address string, may func(address string) (string, error)) (err error) {
 	for _, method := range []string{http.MethodHead, http.MethodGet} {
 		one, cancel := context.WithTimeout(ctx, c.patience/2) // some never answer HEAD

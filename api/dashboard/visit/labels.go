@@ -13,5 +13,5 @@ var labels = map[string]string{
 	"password": "Password", "disabled": "Disabled", "email": "E-mail address", "role": "Role", "domains": "Domains", "name": "Name", "scopes": "Allows",
 	"node": "Node", "copy": "Copy of", "members": "Members", "host": "Host", "aliases": "Aliases", "base_url": "Short addresses begin with",
 	"root_url": "Root leads to", "not_found_url": "Unknown codes lead to", "case": "Upper and lower case in codes", "trim": "Dots and brackets after an address",
-	"unicode_codes": "Letters in codes", "certificate": "Certificate", "apple_app_site_association": "App links on iOS", "assetlinks": "App links on Android",
+	"unicode_codes": "Letters in codes", "certificate": "Certificate", "robots": "robots.txt", "apple_app_site_association": "App links on iOS", "assetlinks": "App links on Android",
 }
