@@ -98,7 +98,7 @@ func textContainer(text string, o *Options) container {
 	begin.passBlanks()
 	text = begin.text
 	for line := range strings.Lines(text) {
-		words := wordsOf(strings.TrimSpace(line))
+		words := wordsOf(strings.TrimSpace(line), false)
 		if len(words) == 0 {
 			continue // a comment
 		}

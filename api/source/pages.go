@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,8 +23,10 @@ type pages struct {
 	in      *json.Decoder
 	before  int64        // the offset of in within the file
 	closing []json.Delim // what is open
-	list    []json.Delim // what was open around the last link, the last one a list
+	list    []json.Delim // what was open around the last link, the last one a list, or an object as YOURLS has it
 	value   bool         // the value of one of lists comes next
+	isNext  bool         // a link comes next, whose name was read
+	tried   int64        // bytes that were read in vain after damage
 	met     fields       // members before the first link, without values
 	number  int64        // of the last link
 	broken  bool
@@ -35,12 +38,12 @@ func openPages(file io.ReaderAt, size int64) *pages {
 	if n, _ := file.ReadAt(mark, 0); bytes.Equal(mark[:n], byteOrderMark) { // an error will show again
 		at = int64(n)
 	}
-	p.readFrom(at)
+	p.readFrom(at, blockBytes)
 	return p
 }
 
-// readFrom reads on at an offset, at which what is in closing is open.
-func (p *pages) readFrom(at int64) {
+// readFrom reads on at an offset, at which what is in closing is open, with a buffer of some bytes.
+func (p *pages) readFrom(at int64, buffer int) {
 	open, tokens := "", 0
 	for _, c := range p.closing {
 		if c == '}' {
@@ -49,9 +52,9 @@ func (p *pages) readFrom(at int64) {
 			open, tokens = open+"[", tokens+1
 		}
 	}
-	p.before, p.value = at-int64(len(open)), false
+	p.before, p.value, p.isNext = at-int64(len(open)), false, false
 	p.text = &counted{from: io.NewSectionReader(p.file, at, p.size-at), n: at, most: at + maxItemBytes}
-	p.in = json.NewDecoder(io.MultiReader(strings.NewReader(open), &cleaned{bufio.NewReaderSize(p.text, blockBytes)}))
+	p.in = json.NewDecoder(io.MultiReader(strings.NewReader(open), &cleaned{bufio.NewReaderSize(p.text, buffer)}))
 	p.in.UseNumber()
 	for range tokens {
 		_, _ = p.in.Token() // they are right
@@ -116,7 +119,8 @@ func (p *pages) link() (f fields, at int64, refused, err error) {
 	for {
 		at = p.before + p.in.InputOffset()
 		p.text.most = p.text.n + maxItemBytes
-		isItem := p.inList() && p.in.More()
+		isItem := p.isNext || p.inList() && p.in.More()
+		p.isNext = false
 		if !isItem {
 			isItem, err = p.step()
 		}
@@ -136,6 +140,7 @@ func (p *pages) inList() bool { return len(p.closing) > 0 && p.closing[len(p.clo
 
 // item reads a link.
 func (p *pages) item() (f fields, refused, err error) {
+	p.list = append(p.list[:0], p.closing...)
 	var item any
 	switch err := p.in.Decode(&item); {
 	case errors.Is(err, io.EOF):
@@ -147,16 +152,26 @@ func (p *pages) item() (f fields, refused, err error) {
 	switch {
 	case !ok:
 		return nil, errNoObject, nil
-	case hasList(object) && !isLink(flat(object)):
+	case hasNext(object), hasList(object) && !isLink(flat(object)):
 		return nil, nil, errNoEnd
-	}
-	if p.inList() {
-		p.list = append(p.list[:0], p.closing...)
 	}
 	return flat(object), nil, nil
 }
 
-var errNoEnd = errors.New("a page begins before the end of the one before")
+var errNoEnd = errors.New("a page or a link begins before the end of the one before")
+
+// linkName is the name of a link of YOURLS.
+var linkName = regexp.MustCompile(`^link_[0-9]+$`)
+
+// hasNext reports whether an object has a link of YOURLS that has lost the end before it.
+func hasNext(object map[string]any) bool {
+	for name, v := range object {
+		if _, is := v.(map[string]any); is && linkName.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
 
 // hasList reports whether an object is a page: it has a list of objects where pages have theirs.
 func hasList(object map[string]any) bool {
@@ -166,7 +181,7 @@ func hasList(object map[string]any) bool {
 		}
 		switch v := v.(type) {
 		case map[string]any:
-			if hasList(v) {
+			if hasList(v) || hasNext(v) {
 				return true
 			}
 		case []any:
@@ -242,12 +257,12 @@ func flat(object map[string]any) fields {
 
 const maxDepth = 4
 
-// flatten adds the values of an object. Of members with one plain name the first one stays, in the order of their
-// names.
+// flatten adds the values of an object. Of members with one plain name the first one that is not empty stays, in the
+// order of their names.
 func flatten(f fields, before string, object map[string]any, depth int) {
 	for _, member := range slices.Sorted(maps.Keys(object)) {
 		name := before + plainName(member)
-		if f.has(name) {
+		if !f[name].empty() {
 			continue
 		}
 		switch v := object[member].(type) {

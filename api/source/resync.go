@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 )
 
@@ -13,8 +14,15 @@ import (
 // which a page begins that has one. Objects within a link, such as its tags, are neither. Of several links in a row
 // that are damaged, only the first is named, with the bytes of all.
 
-// maxTriedBytes bounds what is read in vain after one damage.
-const maxTriedBytes = 64 << 20
+// Limits of what is read in vain after damage, for each file: so many bytes, and so many more for each byte of the file
+// before.
+const (
+	maxTriedBytes   = 64 << 20
+	maxTriedPerByte = 8
+)
+
+// resumeBytes are read at once after damage: the next one may be near.
+const resumeBytes = 4 << 10
 
 // resume goes on after damage that was met after the offset at, if it can. It returns why a link is refused.
 func (p *pages) resume(at int64, why error) error {
@@ -29,16 +37,16 @@ func (p *pages) resume(at int64, why error) error {
 	case !p.inList():
 		p.closing = slices.Clone(p.list)
 	}
-	p.readFrom(next)
+	p.readFrom(next, resumeBytes)
+	p.isNext = len(p.closing) > 0 && !p.inList()
 	return fmt.Errorf("the JSON is damaged after %d bytes, and %d were passed over: %w", at, next-at, why)
 }
 
 // after returns where the next link or page begins after an offset; -1: nowhere.
 func (p *pages) after(at int64) (next int64, isPage bool) {
-	in := bufio.NewReaderSize(&cleaned{io.NewSectionReader(p.file, at, p.size-at)}, blockBytes)
-	inList := p.inList() || p.list != nil
+	in := bufio.NewReaderSize(&cleaned{io.NewSectionReader(p.file, at, p.size-at)}, resumeBytes)
 	next = -1
-	for tried := int64(0); tried < maxTriedBytes; at++ {
+	for ; p.tried < maxTriedBytes+maxTriedPerByte*at; at++ {
 		b, err := in.ReadByte()
 		switch {
 		case err != nil:
@@ -47,15 +55,15 @@ func (p *pages) after(at int64) (next int64, isPage bool) {
 			next = at
 		case b == '"' && next >= 0:
 			text := &counted{from: io.NewSectionReader(p.file, next, p.size-next), most: maxLineBytes}
-			if inList && beginsLink(text) {
+			if p.hasPlace(next) && beginsLink(text) {
 				return next, false
 			}
-			tried += text.n
+			p.tried += text.n
 			text = &counted{from: io.NewSectionReader(p.file, next, p.size-next), most: maxLineBytes}
 			if beginsPage(text) {
 				return next, true
 			}
-			tried += text.n
+			p.tried += text.n
 			next = -1
 		case b != ' ':
 			next = -1
@@ -64,19 +72,38 @@ func (p *pages) after(at int64) (next int64, isPage bool) {
 	return -1, false
 }
 
+// named is what stands before a link of YOURLS.
+var named = regexp.MustCompile(`"link_[0-9]+"\s*:\s*$`)
+
+// hasPlace reports whether a link may begin at an offset: links are in a list, or they have names as YOURLS has them.
+func (p *pages) hasPlace(at int64) bool {
+	switch {
+	case p.inList():
+		return true
+	case len(p.list) == 0:
+		return false
+	case p.list[len(p.list)-1] == ']':
+		return true
+	}
+	before := make([]byte, min(at, 64))
+	return readFull(p.file, before, at-int64(len(before))) == nil && named.Match(before) // an error will show again
+}
+
 // beginsLink reports whether a text begins with a whole link.
 func beginsLink(text io.Reader) bool {
 	in := json.NewDecoder(&cleaned{text})
 	in.UseNumber()
 	var object map[string]any
-	return in.Decode(&object) == nil && isLink(flat(object))
+	return in.Decode(&object) == nil && !hasNext(object) && isLink(flat(object))
 }
 
-// beginsPage reports whether a text begins with a page that has a link.
+// beginsPage reports whether a text begins with a page that has a link. An object that has links of YOURLS itself is a
+// part of one, or a link without its end.
 func beginsPage(text io.Reader) bool {
 	in := json.NewDecoder(&cleaned{text})
 	in.UseNumber()
 	p := &pages{in: in, text: &counted{}, met: make(fields)}
 	f, _, _, err := p.link()
-	return err == nil && f != nil && isLink(f)
+	isPart := len(p.list) == 1 && p.list[0] == '}'
+	return err == nil && f != nil && isLink(f) && !isPart
 }

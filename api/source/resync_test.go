@@ -57,15 +57,21 @@ func TestDamageOfALinkLosesNoOther(t *testing.T) {
 		default:
 			links[bad], ends = links[bad][:at], true
 		}
-		var text strings.Builder
-		var want []string
+		text, want := strings.Builder{}, []string(nil)
+		opens, closes := `{"links":[`, "]}\n"
+		if rapid.Bool().Draw(t, "named") { // as YOURLS has them
+			opens, closes = `{"links":{`, "}}\n"
+			for i := range links {
+				links[i] = fmt.Sprintf(`"link_%d":`, i+1) + links[i]
+			}
+		}
 		for page := 0; page < n; page += perPage {
 			last := min(page+perPage, n) - 1
 			if ends && page <= bad && bad <= last { // what is left of the page is not there
-				text.WriteString(`{"links":[` + strings.Join(links[page:bad+1], ", ") + "\n")
+				text.WriteString(opens + strings.Join(links[page:bad+1], ", ") + "\n")
 				last = bad
 			} else {
-				text.WriteString(`{"links":[` + strings.Join(links[page:last+1], ", ") + "]}\n")
+				text.WriteString(opens + strings.Join(links[page:last+1], ", ") + closes)
 			}
 			for i := page; i <= last; i++ {
 				if i != bad {
@@ -93,5 +99,12 @@ func TestDamageTakesLittleTime(t *testing.T) {
 		codes, refused := codesOf(t, text, Options{Format: JSON})
 		expect.That(t, len(codes) <= 1 && len(refused) == 1, "%s: got %d links, refused %q", name, len(codes), refused)
 	}
+	const link = `{"url":"https://a.example/","code":"a"},`
+	section := ",," + strings.Repeat(`{"a":[`, 1500) + link
+	_, refused := codesOf(t, "["+link+strings.Repeat(section, 50), Options{Format: JSON})
+	expect.That(t, len(refused) > 1 && len(refused) < 50 && strings.Contains(refused[len(refused)-1], "what follows was not read"),
+		"long sections of damage: refused %d", len(refused))
+	codes, refused := codesOf(t, "["+link+strings.Repeat(","+link, 20_000), Options{Format: JSON})
+	expect.That(t, len(codes) == 20_001 && len(refused) == 20_001, "short sections: got %d links, refused %d", len(codes), len(refused))
 	expect.That(t, time.Since(began) < time.Minute, "it took %v", time.Since(began))
 }

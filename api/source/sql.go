@@ -19,6 +19,7 @@ type dump struct {
 	line    int64
 	table   string              // of the last INSERT, without its database
 	full    string              // the same with it
+	fulls   map[string]string   // names with a database, the first one of each table, by those without
 	columns map[string][]string // of the tables that the dump makes, without their database
 	inRows  bool                // the next word begins a row, or ends the statement
 	given   []string            // the columns that an INSERT names
@@ -33,7 +34,7 @@ func newDump(file io.ReaderAt, size int64) *dump {
 	if mark, _ := in.Peek(len(byteOrderMark)); bytes.Equal(mark, byteOrderMark) {
 		_, _ = in.Discard(len(mark)) // it is there
 	}
-	return &dump{in: in, line: 1, columns: make(map[string][]string)}
+	return &dump{in: in, line: 1, columns: make(map[string][]string), fulls: make(map[string]string)}
 }
 
 // A word is one of SQL.
@@ -407,6 +408,19 @@ func isKeyOf(w word) bool {
 	return false
 }
 
+// fullName returns the name of a table with its database. Before the first USE, one that names none is that of the
+// first table of its name that has one.
+func (d *dump) fullName(base, table string) string {
+	if base = cmp.Or(base, d.base); base == "" {
+		return cmp.Or(d.fulls[table], table)
+	}
+	full := base + "." + table
+	if _, known := d.fulls[table]; !known && len(d.fulls) < maxTables {
+		d.fulls[table] = full
+	}
+	return full
+}
+
 // insert reads INSERT INTO a table, its columns if it names them, and VALUES.
 func (d *dump) insert() error {
 	w, err := d.word()
@@ -421,9 +435,7 @@ func (d *dump) insert() error {
 	if err != nil {
 		return err
 	}
-	if d.table, d.full = table, table; base != "" || d.base != "" {
-		d.full = cmp.Or(base, d.base) + "." + table
-	}
+	d.table, d.full = table, d.fullName(base, table)
 	if w.kind == '(' {
 		for err == nil && w.kind != ')' {
 			if w, err = d.word(); (w.kind == 'n' || w.kind == 'q') && len(d.given) < maxColumns {

@@ -29,7 +29,7 @@ func countClicks(file io.ReaderAt, size int64, links string, asked ClickLog, zon
 	d, c, log, found := newDump(file, size), newClicks(asked), logOf(links), false
 	for {
 		f, _, refused, err := d.row(func(table string, columns []string) []string {
-			if !isTable(columns, logColumns) || !strings.EqualFold(table, cmp.Or(log, table)) {
+			if !isTable(columns, logColumns) || !d.isSame(strings.ToLower(table), strings.ToLower(cmp.Or(log, table))) {
 				return nil
 			}
 			log, found = table, true

@@ -12,6 +12,7 @@ import (
 type sqlRows struct {
 	dump   *dump
 	table  string          // with its database, if that is said
+	format string          // that is asked for; empty: any
 	others map[string]bool // tables of links that were named as not read; nil: none is to be named
 	ended  bool            // the dump was cut off
 }
@@ -36,22 +37,24 @@ func openDump(file io.ReaderAt, size int64, o *Options) (system string, rows *sq
 	var met []string
 	_, _, _, err = d.row(func(name string, columns []string) []string {
 		made := systemOfTable(columns)
-		isAsked := o.Table == "" || strings.EqualFold(name, o.Table) || strings.EqualFold(name[strings.LastIndexByte(name, '.')+1:], o.Table)
+		isAsked := o.Table == "" || strings.EqualFold(name, o.Table) || strings.EqualFold(bareName(name), o.Table)
 		switch {
 		case made == "":
-		case !isAsked || columnsOf[o.Format] != nil && made != o.Format:
+		case !isAsked || !isOf(o.Format, made):
 			if len(met) < maxNamed && !slices.Contains(met, name) {
 				met = append(met, name)
 			}
-		default:
+		case o.Table == "" || name == o.Table:
 			system, table = made, name
 			return []string{}
+		case system == "": // unless one has the very name
+			system, table = made, name
 		}
 		return nil
 	})
 	switch {
 	case system != "": // an error of that row will show again
-		rows = &sqlRows{dump: newDump(file, size), table: table}
+		rows = &sqlRows{dump: newDump(file, size), table: table, format: o.Format}
 		if o.Table == "" {
 			rows.others = make(map[string]bool)
 		}
@@ -77,6 +80,18 @@ var (
 // maxNamed bounds the tables that are named.
 const maxNamed = 100
 
+// isOf reports whether a format allows a table of a system.
+func isOf(format, made string) bool { return columnsOf[format] == nil || made == format }
+
+func bareName(table string) string { return table[strings.LastIndexByte(table, '.')+1:] }
+
+// isSame reports whether two names are of one table. Before the first USE, one without a database may come before the
+// same one with it.
+func (d *dump) isSame(a, b string) bool {
+	bare := bareName(a)
+	return a == b || d.base == "" && bare == bareName(b) && (a == bare || b == bare)
+}
+
 func isTable(columns, has []string) bool {
 	for _, name := range has {
 		if !slices.ContainsFunc(columns, func(column string) bool { return strings.EqualFold(column, name) }) {
@@ -88,12 +103,15 @@ func isTable(columns, has []string) bool {
 
 // next implements rows. The first row of another table of links is refused for all of them.
 func (s *sqlRows) next() (f fields, line int64, refused, err error) {
-	other := ""
+	other, made := "", ""
 	f, line, refused, err = s.dump.row(func(table string, columns []string) []string {
-		switch {
-		case systemOfTable(columns) == "":
+		switch made = systemOfTable(columns); {
+		case made == "":
 			return nil
-		case table == s.table:
+		case s.dump.isSame(table, s.table):
+			if len(table) > len(s.table) { // it has a database, and the same name in another one is another table
+				s.table = table
+			}
 			return plainNames(columns)
 		case s.others == nil || s.others[table] || len(s.others) == maxNamed:
 			return nil
@@ -109,9 +127,17 @@ func (s *sqlRows) next() (f fields, line int64, refused, err error) {
 		return nil, 0, nil, io.EOF
 	}
 	if err == nil && other != "" {
-		refused = fmt.Errorf("the links of the table %s are left out, because those of %s are imported: --table %s imports them", other, s.table, other)
+		refused = s.leftOut(shortened(other), shortened(s.table), made)
 	}
 	return f, line, refused, err
+}
+
+// leftOut returns why the links of a table of a system are left out.
+func (s *sqlRows) leftOut(other, table, made string) error {
+	if !isOf(s.format, made) {
+		return fmt.Errorf("the links of the table %s are left out, because those of %s are imported", other, table)
+	}
+	return fmt.Errorf("the links of the table %s are left out, because those of %s are imported: --table %s imports them", other, table, other)
 }
 
 func (s *sqlRows) passed() int64 { return s.dump.n }

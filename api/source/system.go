@@ -25,7 +25,7 @@ var systems = []system{
 	{name: "bitly", status: 301, heads: []string{"bitlink", ",", "customlink", "destinationurl", ",", "longurl", "link"}, keys: []string{"custombitlinks", ",", "longurl", "link"}, alsoAt: bitlyAddresses},
 	{name: "kutt", status: 302, keys: []string{"address", "target"}},
 	{name: "dub", status: 302, heads: []string{"shortlink", "destinationurl"}, keys: []string{"key", "url", "shortlink"}},
-	{name: "sink", status: 301, keys: []string{"slug", "url", "exportedat", ",", "slug", "url", "redirectwithquery"}},
+	{name: "sink", status: 301, keys: []string{"slug", "url", "exportedat", ",", "slug", "url", "redirectwithquery", ",", "id", "slug", "url", "createdat", "updatedat"}},
 	{name: "golink", status: 302, keys: []string{"short", "long"}, refused: noTemplate},
 	{name: "rebrandly", keys: []string{"slashtag", "destination"}},
 	{name: "short.io", keys: []string{"originalurl", "path"}},
