@@ -96,7 +96,9 @@ func (f *file) spool(write func(to io.Writer) error) (err error) {
 	}
 	if err == nil {
 		buffered := bufio.NewWriterSize(f, 1<<20)
-		err = errors.Join(write(buffered), buffered.Flush())
+		if err = write(buffered); err == nil {
+			err = buffered.Flush()
+		}
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"shunt/api/client"
+	"shunt/api/source"
 	"shunt/engine/expect"
 )
 
@@ -162,6 +163,40 @@ func TestAMarkOfAnotherImportIsNotFollowed(t *testing.T) {
 	if done, _, _, err := g.run(t, path, true); err != nil || done.Created != 20_000 {
 		t.Errorf("without a mark: got %v, %v, want the whole import", done, err)
 	}
+}
+
+// TestAMarkKnowsHowItsFileIsRead: of an import without options it says nothing, as in earlier versions.
+func TestAMarkKnowsHowItsFileIsRead(t *testing.T) {
+	path, _ := linksFile(t, 20_000, false)
+	g := newTarget()
+	g.cutAt = 15
+	x := &Import{File: path, Stderr: io.Discard, To: "https://sho.rt", Format: source.Options{Zone: time.UTC}, Send: g.importAll}
+	_, _, err := x.Run(t.Context())
+	expect.Error(t, err, errCut)
+	m, err := readMark(path + markSuffix)
+	expect.OK(t, err)
+	expect.Equal(t, m.As, "", "how the file was read")
+	for name, o := range map[string]source.Options{
+		"another format": {Format: source.CSV}, "a column": {Columns: map[string]string{"url": "u"}}, "a host": {Hosts: map[string]string{"a": "b"}},
+		"a zone": {Zone: time.FixedZone("X", 60)}, "a table": {Table: "t"}, "a log": {Clicks: new(source.ClickLog)},
+	} {
+		x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://sho.rt", Format: o, Send: g.importAll}
+		_, _, err := x.Run(t.Context())
+		expect.That(t, err != nil && strings.Contains(err.Error(), "with another --format, --map, --map-domain, --table, --log or --source-tz;"), "%s: got %v", name, err)
+	}
+	g.cutAt = 0
+	done, _, _, err := g.run(t, path, true)
+	expect.That(t, err == nil && done.Created == 20_000 && g.sent == 21_000, "got %v, %v after %d links", done, err, g.sent)
+}
+
+func TestAnErrorOfACopyIsSaidOnce(t *testing.T) {
+	f := new(file)
+	err := f.spool(func(to io.Writer) error {
+		expect.OK(t, f.Close())
+		_, err := to.Write(make([]byte, 2<<20))
+		return err
+	})
+	expect.That(t, errors.Is(err, os.ErrClosed) && strings.Count(err.Error(), "already closed") == 1, "got %v", err)
 }
 
 func TestNothingIsLeftOfAMarkThatCannotBeWritten(t *testing.T) {

@@ -29,7 +29,7 @@ type mark struct {
 	Bytes    int64     `json:"bytes"`    // of the imported file
 	Modified time.Time `json:"modified"` // the imported file
 	To       string    `json:"to"`       // the server, and the owner of the links
-	As       string    `json:"as"`       // how the file was read
+	As       string    `json:"as"`       // how the file was read; empty: nothing was said
 	// From and Next are the records before and with the last batch that has an answer. An import that
 	// is resumed sends it again: if the server does not have its links, it does not have those before.
 	From int   `json:"from"`
@@ -89,7 +89,7 @@ func resumed(f *file, path, to, as string) (*mark, error) {
 	case m.To != to:
 		return nil, fmt.Errorf("%s was being imported to %s, not to %s; without --resume it is imported from the beginning", f.name, console.Printable(m.To), to)
 	case m.As != as:
-		return nil, fmt.Errorf("%s was being imported with another --format, --map, --map-domain, --table or --source-tz; without --resume it is imported from the beginning", f.name)
+		return nil, fmt.Errorf("%s was being imported with another --format, --map, --map-domain, --table, --log or --source-tz; without --resume it is imported from the beginning", f.name)
 	case !m.of(f, to, as):
 		return nil, fmt.Errorf("%s has changed since its import was cut; without --resume it is imported from the beginning", f.name)
 	}
