@@ -103,20 +103,10 @@ func (x *Import) open(ctx context.Context) (*file, error) {
 	return open(x.File, nil)
 }
 
-// as tells how the file is read; empty: nothing was said. Marks of earlier versions have the same form.
+// as tells how the file is read.
 func (x *Import) as() string {
 	o := &x.Format
-	if (o.Zone == nil || o.Zone == time.UTC) && o.Format+o.Table == "" && len(o.Columns)+len(o.Hosts) == 0 && o.Clicks == nil {
-		return ""
-	}
-	as := fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone) // fmt sorts maps
-	if o.Table != "" {
-		as += " table " + o.Table
-	}
-	if o.Clicks != nil {
-		as += " log"
-	}
-	return as
+	return fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone, o.Table, o.Clicks != nil) // fmt sorts maps
 }
 
 // begin returns the mark from which to go on; nil: from the beginning.

@@ -173,9 +173,6 @@ func TestAMarkKnowsHowItsFileIsRead(t *testing.T) {
 	x := &Import{File: path, Stderr: io.Discard, To: "https://sho.rt", Format: source.Options{Zone: time.UTC}, Send: g.importAll}
 	_, _, err := x.Run(t.Context())
 	expect.Error(t, err, errCut)
-	m, err := readMark(path + markSuffix)
-	expect.OK(t, err)
-	expect.Equal(t, m.As, "", "how the file was read")
 	for name, o := range map[string]source.Options{
 		"another format": {Format: source.CSV}, "a column": {Columns: map[string]string{"url": "u"}}, "a host": {Hosts: map[string]string{"a": "b"}},
 		"a zone": {Zone: time.FixedZone("X", 60)}, "a table": {Table: "t"}, "a log": {Clicks: new(source.ClickLog)},

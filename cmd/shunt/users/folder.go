@@ -143,7 +143,7 @@ func newFolderEdit(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "edit ID",
 		Short: "Change a folder's name or members",
 		Long: `Change the name or the members of a folder, and print it. --read and --edit say what a user may do with the
-links in it; --remove takes a user out, who sees them no more, at once. Others stay as they are.
+links in it; --remove takes a user out, who no longer sees them. Others stay as they are.
 ` + reach.WhereTokensAre,
 		Example: `  shunt folder edit 3 --edit ben@example.com
   shunt folder edit 3 --remove ben@example.com --name Summer`,
@@ -227,7 +227,7 @@ func newFolderLeave(stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "leave ID",
 		Short: "Leave a folder of somebody else",
-		Long: `Leave a folder of which you are a member. You see the links of others in it no more, at once; your own stay
+		Long: `Leave a folder of which you are a member. You no longer see the links of others in it; your own stay
 yours, and stay in it. Only its owner or an admin can let you in again.
 ` + reach.WhereTokensAre,
 		Args: usage.Exactly("ID"),
