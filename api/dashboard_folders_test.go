@@ -114,7 +114,7 @@ func TestAFormOfAFolderThatWasOvertaken(t *testing.T) {
 	ann.follow(again.form(path)).want("The folder is saved.", "Summer")
 	expect.Equal(t, whoMay(), "Summer[{4 edit} {5 edit}]")
 
-	// What a form lacks, or has in another order, is no change; a damaged version is refused.
+	// The order of members is no change, and neither is a field that the form lacks. A damaged version is refused.
 	form = ann.open(path).form(path)
 	ann.follow(form.with("edit", "SAM@example.com, ed@example.com")).want("The folder is saved.")
 	expect.Equal(t, st.folders.Numbered(1).Version, uint64(4))

@@ -44,7 +44,7 @@ func TestAFolderHasAVersion(t *testing.T) {
 		want(st.callAs(st.tokens["ann"], "PATCH", path, fmt.Sprintf(`{"name":"n%d"}`, i), "If-Match: "+tag), "If-Match: "+tag, 3+i)
 	}
 
-	// Who may not change it learns nothing of its version.
+	// Whoever may not change the folder gets the same answer with its version and with another.
 	for who, code := range map[string]string{"sam": "not_found", "red": "forbidden", "ed": "forbidden"} {
 		for _, tag := range []string{`"6"`, `"1"`} {
 			st.callAs(st.tokens[who], "PATCH", path, `{"name":"n"}`, "If-Match: "+tag).expect(t, who, problemOf(code))

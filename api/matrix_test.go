@@ -62,8 +62,8 @@ GET /links?folder={folder}              200   200   200    404      200   200   
 
 // pageTable is folderTable for pages and forms: those with a link or a folder in their path, and those that name one in
 // a parameter, or in a field, which the row has after a #. A form without such fields has everyField. {full} is a
-// folder with a link of the owner. A cell with ! has changed the link or the folder, and no other has. One with - says
-// what it would say if there were no such link or folder, and so does each from 400 on but 422.
+// folder with a link of the owner. A cell with ! has changed the link or the folder, and no other has. The answer of a
+// cell with - is that for a link or folder that is not there; so are all from 400 on except 422.
 const pageTable = `
 page                                                                     reads edits keeper stranger admin areads viewer vreads vedits
 GET /_/link/{code}                                                       200   200   200    404      404   200    200    200    200

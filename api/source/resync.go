@@ -14,11 +14,10 @@ import (
 // which a page begins that has one. Objects within a link, such as its tags, are neither. Of several links in a row
 // that are damaged, only the first is named, with the bytes of all.
 
-// Limits of what is read in vain after damage, for each file: so many bytes, and so many more for each byte of the file
-// before.
+// After damage, each place where a link may begin is tried. These limits are for all failed tries in a file together.
 const (
-	maxTriedBytes   = 64 << 20
-	maxTriedPerByte = 8
+	maxTriedBytes   = 64 << 20 // in any file
+	maxTriedPerByte = 8        // and so many more for each byte that was passed
 )
 
 // resumeBytes are read at once after damage: the next one may be near.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -86,9 +85,8 @@ func TestDamageOfALinkLosesNoOther(t *testing.T) {
 	})
 }
 
-// What is tried after damage has an end, whatever is in the file.
-func TestDamageTakesLittleTime(t *testing.T) {
-	began := time.Now()
+// TestReadingAfterDamageHasABudget has files in which every place looks as if a link began there.
+func TestReadingAfterDamageHasABudget(t *testing.T) {
 	for name, text := range map[string]string{
 		"open lists":    `[{"url":"https://a.example/","code":"a"},` + strings.Repeat(`{"a":[`, 200_000),
 		"open objects":  `[{"url":"https://a.example/","code":"a"},` + strings.Repeat(`{"a":`, 200_000),
@@ -106,5 +104,4 @@ func TestDamageTakesLittleTime(t *testing.T) {
 		"long sections of damage: refused %d", len(refused))
 	codes, refused := codesOf(t, "["+link+strings.Repeat(","+link, 20_000), Options{Format: JSON})
 	expect.That(t, len(codes) == 20_001 && len(refused) == 20_001, "short sections: got %d links, refused %d", len(codes), len(refused))
-	expect.That(t, time.Since(began) < time.Minute, "it took %v", time.Since(began))
 }

@@ -33,8 +33,8 @@ func (r *Request) SentVersion() uint64 {
 	return ops.NoVersion
 }
 
-// Digest returns a part of a hash of the text that a field had, for a hidden field: it tells whether somebody has
-// touched the field, although a form is sent without its old texts.
+// Digest returns a part of a hash of a field's text. A form has it in a hidden field, so that a field that somebody
+// changed is told from one that he left as it was.
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
 	return hex.EncodeToString(sum[:8])
