@@ -119,6 +119,7 @@ func (x *exportStream) readPage() error {
 	if x.csv {
 		return x.readRows()
 	}
+	x.page.Reset() // all was read, so the page takes the memory of the one before
 	lines := x.page.AvailableBuffer()
 	more, err := x.export.Page(func(l *ops.Link) { lines = append(l.AppendJSON(lines), '\n') })
 	if err != nil {

@@ -54,9 +54,9 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 	return &Export{calls: c, caller: caller, asked: q, query: asked, list: list}, nil
 }
 
-// Page reads a page, in turn with other costly work, and calls write with each of its links. more
-// reports whether another page follows. From the second page on it first checks that the caller may
-// still see the links.
+// Page reads a page, in turn with other costly work, and calls write with each of its links, which it may not keep.
+// more reports whether another page follows. From the second page on it first checks that the caller may still see the
+// links.
 func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	if x.recheck == nil {
 		scope := account.LinksRead
@@ -75,8 +75,9 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 		if x.asked.Daily {
 			err = x.writeDaily(page.Links, write, pause)
 		} else {
+			var l Link
 			for i := range page.Links {
-				if l, ok := x.calls.listed(&x.asked, &page.Links[i]); ok {
+				if x.calls.listed(&x.asked, &l, &page.Links[i]) {
 					write(&l)
 				}
 			}
@@ -89,12 +90,7 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 
 // writeDaily writes the links of a page with their hits by day. It calls pause between the steps of reading these.
 func (x *Export) writeDaily(page []engine.Detail, write func(*Link), pause func() error) error {
-	links := make([]Link, 0, len(page))
-	for i := range page {
-		if l, ok := x.calls.listed(&x.asked, &page[i]); ok {
-			links = append(links, l)
-		}
-	}
+	links := x.calls.listedOf(&x.asked, page)
 	if err := x.calls.readDays(links, pause); err != nil {
 		return err
 	}

@@ -433,12 +433,7 @@ func (c *Calls) listTrash(caller account.Caller, q ListQuery, write func(Page) e
 }
 
 func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
-	p := Page{Links: make([]Link, 0, len(page.Links))}
-	for i := range page.Links {
-		if l, ok := c.listed(q, &page.Links[i]); ok {
-			p.Links = append(p.Links, l)
-		}
-	}
+	p := Page{Links: c.listedOf(q, page.Links)}
 	if page.Next != nil {
 		p.Next = c.cursors.encode(q, *page.Next)
 	}
@@ -451,13 +446,25 @@ func (c *Calls) page(q *ListQuery, page engine.LinkPage) Page {
 	return p
 }
 
-// listed returns a link of a list, with its visitors if q asks for them. ok is false if the link
+// listed makes l link d of a list, with its visitors if q asks for them. It reports false if the link
 // left the state that q asks for after it was selected: it was edited, it expired, its last hit was
 // used up, or the block list changed.
-func (c *Calls) listed(q *ListQuery, d *engine.Detail) (l Link, ok bool) {
-	l = c.shown(*d)
-	l.Counted, l.WithHash = q.Unique, q.Hashes
-	return l, q.State == "" || l.State == q.State
+func (c *Calls) listed(q *ListQuery, l *Link, d *engine.Detail) bool {
+	*l = Link{Counted: q.Unique, WithHash: q.Hashes}
+	c.show(l, d)
+	return q.State == "" || l.State == q.State
+}
+
+// listedOf returns the links of details that are in a list.
+func (c *Calls) listedOf(q *ListQuery, details []engine.Detail) []Link {
+	links := make([]Link, len(details))
+	n := 0
+	for i := range details {
+		if c.listed(q, &links[n], &details[i]) {
+			n++
+		}
+	}
+	return links[:n]
 }
 
 // linkBytes is the usual size of a link object.

@@ -92,6 +92,7 @@ func (l *LinkList) newest(q *LinkQuery) (found []Record, next *search.Place, err
 	if !r.single() { // ranges of owners have no index
 		r.AnyOwner = true
 	}
+	found = make([]Record, 0, q.Limit)
 	sizeBytes := 0
 	var readErr error
 	last, more, err := l.scan(r, q.Limit, func(id uint64, k index.KeyView) bool {

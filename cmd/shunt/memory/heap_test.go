@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"context"
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	"shunt/engine/expect"
 	"shunt/storage"
@@ -19,13 +21,44 @@ func TestLargeBlocksDoNotDoubleTheHeap(t *testing.T) {
 		{"nothing is known", 0, 0, 100},
 		{"a small server", 40 * mib, 5 * mib, 100},
 		{"a large heap without blocks", 1000 * mib, 0, 100},
-		{"256 MiB of memtables", 290 * mib, 256 * mib, 44},
-		{"memtables and a large cache", 1700 * mib, 1664 * mib, 7},
+		{"256 MiB of memtables", 290 * mib, 256 * mib, 16},
+		{"memtables and a large cache", 1700 * mib, 1664 * mib, 2},
 		{"blocks that came after the last collection", 40 * mib, 256 * mib, 100},
 		{"more than anybody has", 1 << 50, 1 << 50, 1},
 	} {
 		expect.Equal(t, gcPercent(c.live, c.blocks), c.want, "%s: the heap may grow by %%", c.name)
 	}
+}
+
+func TestTheKeeperLooksAfterEachCollection(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	looked := make(chan struct{})
+	k := NewHeapKeeper(func() storage.Metrics {
+		looked <- struct{}{}
+		return storage.Metrics{}
+	})
+	end := make(chan error)
+	began := time.Now()
+	go func() { end <- k.Run(ctx) }()
+	looks := 0
+	for range 20 { // a look may stand for two collections
+		runtime.GC()
+		select {
+		case <-looked:
+			looks++
+		case <-time.After(100 * time.Millisecond): // it is still to come
+		}
+	}
+	byTime := int(time.Since(began)/heapInterval) + 1
+	cancel()
+	for ended := false; !ended; {
+		select {
+		case <-looked:
+		case <-end:
+			ended = true
+		}
+	}
+	expect.That(t, looks > 10+byTime, "after 20 collections it had looked %d times, %d by its clock", looks, byTime)
 }
 
 // garbage is memory that nobody uses any more.
