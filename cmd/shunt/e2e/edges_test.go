@@ -25,6 +25,7 @@ type edgeSite struct {
 	args   []string // with which the writer starts; none: it keeps its address, and its journal is in memory
 	edges  []*process
 	starts []func() *process
+	paths  []*edgePath // of each edge to the writer
 
 	edgeArgs []string // with which edges start; none: their journals are in memory
 
@@ -48,12 +49,13 @@ func (s *edgeSite) addEdge(name string) {
 	text := shunt(s.t, "", nil, "token", "add", "--edge", name, "--data", s.writer.dir).done(s.t)
 	expect.OK(s.t, os.WriteFile(token, []byte(text), 0o600))
 	dir := filepath.Join(s.t.TempDir(), "data")
-	args := append([]string{"--edge-of", s.writer.public, "--edge-token-file", token, "--listen", freeAddress(s.t), "--flush-interval", "50ms"}, s.edgeArgs...)
+	path := newEdgePath(s.t, strings.TrimPrefix(s.writer.public, "http://"))
+	args := append([]string{"--edge-of", path.url, "--edge-token-file", token, "--listen", freeAddress(s.t), "--flush-interval", "50ms"}, s.edgeArgs...)
 	if len(s.edgeArgs) == 0 {
 		args = append(args, journalInMemory(s.t)...)
 	}
 	start := func() *process { return startServer(s.t, dir, args...) }
-	s.edges, s.starts = append(s.edges, start()), append(s.starts, start)
+	s.edges, s.starts, s.paths = append(s.edges, start()), append(s.starts, start), append(s.paths, path)
 }
 
 var edgeClient = &http.Client{
@@ -88,8 +90,8 @@ func (s *edgeSite) hits(code string) uint64 {
 	return said.Hits
 }
 
-// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, while codes are followed at the edges,
-// and links are made. At the end each edge redirects all links, and the server has counted each answered redirect: a
+// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, and cuts their connections, while codes are
+// followed at the edges, and links are made. At the end each edge redirects all links, and the server has counted each answered redirect: a
 // kill may leave one that was counted and not answered, and none that was answered and not counted.
 func TestEdgesOfAServerOutliveKills(t *testing.T) {
 	t.Parallel()
@@ -120,13 +122,16 @@ func TestEdgesOfAServerOutliveKills(t *testing.T) {
 		}
 		add(fmt.Sprintf("round-%d", round))
 		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
-		switch which := rng.IntN(3); which {
+		switch which := rng.IntN(5); which {
 		case 2:
 			s.writer.kill()
 			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 			stop()
 			clients.Wait()
 			s.startWriter(dir)
+		case 3, 4:
+			s.paths[which-3].cut(time.Duration(rng.IntN(600)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 		default:
 			s.edges[which].kill()
 			stop()
@@ -214,6 +219,52 @@ func TestMistakesWithEdgesAreExplained(t *testing.T) {
 		expect.OK(t, err)
 		expect.That(t, !strings.Contains(r.stderr, strings.TrimSpace(string(text))), "%s: it shows the token", name)
 	}
+}
+
+// TestAnEdgeThatWasOffForLongComesBack stops an edge with hits that its writer has not taken, imports
+// SHUNTTEST_EDGE_ABSENCE links (2,000), and starts it again, without a command. The writer keeps 256 MiB of entries: of
+// many more links the edge takes a copy.
+func TestAnEdgeThatWasOffForLongComesBack(t *testing.T) {
+	t.Parallel()
+	const logged = 100_000 // links whose entries are kept for certain; those of 2.5 million are not
+	links := numberOf(t, "SHUNTTEST_EDGE_ABSENCE", 2000)
+	s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
+	dir := filepath.Join(t.TempDir(), "data")
+	s.startWriter(dir)
+	shunt(t, "", nil, "add", "https://example.org/", "--alias", "before", "--data", dir).done(t)
+	s.addEdge("frankfurt")
+	within := func(what string, ok func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(3 * time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
+			expect.MustThat(t, time.Now().Before(deadline), "three minutes later: %s", what)
+		}
+	}
+	redirects := func(code string) bool {
+		status, location := s.follow(s.edges[0].public, code)
+		return status == http.StatusFound && location != ""
+	}
+	within("the edge redirects", func() bool { return redirects("before") })
+	s.paths[0].cut(time.Hour)
+	for range 100 {
+		expect.That(t, redirects("before"), "without its writer the edge does not redirect")
+	}
+	s.edges[0].kill()
+	shunt(t, t.TempDir(), nil, "import", manyLinks(t, t.TempDir(), links), "--data", dir).done(t)
+	if links > logged {
+		time.Sleep(10 * time.Second) // the writer drops entries each two seconds
+	}
+	s.paths[0].cut(0)
+	s.edges[0] = s.starts[0]()
+	within("all hits are at the writer", func() bool { return s.hits("before") >= s.counted["before"] })
+	expect.Equal(t, s.hits("before"), s.counted["before"], "hits at the writer")
+	for i := range links {
+		if i%(links/1000+1) == 0 || i == links-1 {
+			code := fmt.Sprintf("%08x", uint32(i*2654435761))
+			within("the edge redirects "+code, func() bool { return redirects(code) })
+		}
+	}
+	copied := strings.Contains(s.edges[0].stderr(), "takes a new copy")
+	expect.Equal(t, copied, links > logged, "%d links were made meanwhile: the edge took a copy", links)
 }
 
 // TestEdgesAreForgotten makes a token for an edge and forgets it, before it was ever used.

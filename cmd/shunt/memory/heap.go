@@ -21,7 +21,7 @@ const (
 
 	// minHeadroom is what may be allocated between two collections. A busy API allocates 100 MB/s, and what a
 	// collection has to follow is small.
-	minHeadroom = 48 << 20
+	minHeadroom = 64 << 20
 
 	defaultGCPercent = 100
 )
