@@ -90,9 +90,10 @@ func (s *edgeSite) hits(code string) uint64 {
 	return said.Hits
 }
 
-// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, and cuts their connections, while codes are
-// followed at the edges, and links are made. At the end each edge redirects all links, and the server has counted each answered redirect: a
-// kill may leave one that was counted and not answered, and none that was answered and not counted.
+// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, and cuts their connections, while codes
+// are followed at the edges, and links are made. At the end each edge redirects all links, and the server has counted
+// each answered redirect: a kill may leave one that was counted and not answered, and none that was answered and not
+// counted.
 func TestEdgesOfAServerOutliveKills(t *testing.T) {
 	t.Parallel()
 	s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
