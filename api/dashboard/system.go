@@ -161,7 +161,23 @@ func seconds(n float64) string {
 	case n < 120:
 		return strconv.FormatFloat(n, 'f', 1, 64) + " s"
 	}
-	return (time.Duration(n) * time.Second).String()
+	minutes := int64(n / 60)
+	switch {
+	case minutes >= 24*60:
+		return twoUnits(minutes/(24*60), "d", minutes/60%24, "h")
+	case minutes >= 60:
+		return twoUnits(minutes/60, "h", minutes%60, "min")
+	}
+	return strconv.FormatInt(minutes, 10) + " min"
+}
+
+// twoUnits returns large units and what is left in small ones, such as 3 d 4 h.
+func twoUnits(n int64, large string, rest int64, small string) string {
+	text := strconv.FormatInt(n, 10) + " " + large
+	if rest > 0 {
+		text += " " + strconv.FormatInt(rest, 10) + " " + small
+	}
+	return text
 }
 
 // A summary says on top of the page of the server whether all is well.

@@ -26,3 +26,12 @@ func TestTheSummaryNamesWhatWentWrongSinceTheStart(t *testing.T) {
 	got := problemsSince(&engine.Metrics{Flushes: 9, ClockJumpBy: time.Hour})
 	expect.That(t, got == nil, "all is well: got %q", got)
 }
+
+func TestDurationsHaveTheUnitThatSuitsThem(t *testing.T) {
+	for n, want := range map[float64]string{
+		0: "0 s", 0.00005: "50 µs", 0.25: "250.0 ms", 119: "119.0 s", 150: "2 min", 3600: "1 h", 5400: "1 h 30 min", 86400: "1 d",
+		100_000: "1 d 3 h", 34_560_000: "400 d",
+	} {
+		expect.Equal(t, seconds(n), want, "%v s", n)
+	}
+}
