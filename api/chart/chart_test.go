@@ -276,7 +276,7 @@ func FuzzTextsAreEscaped(f *testing.F) {
 		expect.Equal(t, count(mustDraw(t, c)), want, `of < > "`)
 		rows := func(label string) [3]int {
 			row := Row{Label: label, Value: 1, Flag: "x" + label, Note: "x" + label, Path: "x" + label}
-			return count(strings.ReplaceAll(string(Bars([]Row{row}, 2)), "<wbr>", ""))
+			return count(strings.NewReplacer("<wbr>", "", ` translate="no"`, "").Replace(string(Bars([]Row{row}, 2)))) // of hosts
 		}
 		got, want := rows(text), rows("x")
 		expect.Equal(t, got, want, `bars of < > "`)

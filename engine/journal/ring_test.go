@@ -130,7 +130,7 @@ func FuzzRingHeader(f *testing.F) {
 		if err := h.decode(b); err != nil {
 			return
 		}
-		if !bytes.Equal(h.encode()[:56], b[:56]) || h.index >= h.rings || h.rings > 2*MaxRings {
+		if !bytes.Equal(h.encode()[:56], b[:56]) || h.index >= h.rings || h.rings > 3*MaxRings {
 			t.Errorf("header %x decodes to %+v", b[:56], h)
 		}
 	})
