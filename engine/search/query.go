@@ -13,7 +13,7 @@ const (
 
 // A Query is the folded words of a search, the longest first, none within another.
 type Query struct {
-	words [][]byte
+	words []word
 	typed []byte // the words as they were typed, folded, with a blank between them
 }
 
@@ -30,8 +30,8 @@ func Parse(typed string) (q Query, ok bool) {
 	q.typed = bytes.Join(words, []byte(" "))
 	slices.SortStableFunc(words, func(a, b []byte) int { return len(b) - len(a) })
 	for _, w := range words {
-		if !slices.ContainsFunc(q.words, func(longer []byte) bool { return bytes.Contains(longer, w) }) {
-			q.words = append(q.words, w)
+		if !slices.ContainsFunc(q.words, func(longer word) bool { return bytes.Contains(longer.text, w) }) {
+			q.words = append(q.words, newWord(w))
 		}
 	}
 	return q, true
@@ -42,8 +42,28 @@ func (q *Query) Empty() bool { return len(q.words) == 0 }
 
 // Matches reports whether each word is in a link's text.
 func (q *Query) Matches(text []byte) bool {
-	for _, w := range q.words {
-		if !bytes.Contains(text, w) {
+	for i := range q.words {
+		if q.words[i].index(text) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// A Matcher looks for the words of a query in many texts. One goroutine at a time may use it.
+type Matcher struct{ words []word }
+
+// Matcher returns a matcher of the query.
+func (q *Query) Matcher() Matcher { return Matcher{slices.Clone(q.words)} }
+
+// Matches is Query.Matches. A word that was missing is looked for earlier the next time, because it is rarer than those
+// before it.
+func (m *Matcher) Matches(text []byte) bool {
+	for i := range m.words {
+		if m.words[i].index(text) < 0 {
+			if i > 0 {
+				m.words[i-1], m.words[i] = m.words[i], m.words[i-1]
+			}
 			return false
 		}
 	}
@@ -75,7 +95,7 @@ func (q *Query) Rank(text []byte) Rank {
 	}
 	first := len(text)
 	for _, w := range q.words {
-		first = min(first, max(bytes.Index(text, w), 0))
+		first = min(first, max(w.index(text), 0))
 	}
 	return RankFirst + Rank(bytes.Count(text[:first], []byte{fieldEnd}))
 }

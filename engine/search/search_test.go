@@ -3,11 +3,13 @@ package search
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
 
 	"shunt/engine/expect"
 )
@@ -84,7 +86,52 @@ func TestLimitsOfAQuery(t *testing.T) {
 		expect.Equal(t, ok, c.ok, "%d bytes", len(c.typed))
 	}
 	q, _ := Parse("a ab b abc")
-	expect.That(t, len(q.words) == 1 && string(q.words[0]) == "abc", "words within others stay: %q", q.words)
+	expect.That(t, len(q.words) == 1 && string(q.words[0].text) == "abc", "words within others stay: %v", q.words)
+}
+
+// TestAMatcherFindsWhatContainsFinds looks for words of any length in texts of few characters, in which they are often
+// found or nearly.
+func TestAMatcherFindsWhatContainsFinds(t *testing.T) {
+	letters := rapid.StringOfN(rapid.SampledFrom([]rune("aawz/")), 0, 90, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		typed := rapid.SliceOfN(letters, 0, 3).Draw(t, "words")
+		q, ok := Parse(strings.Join(typed, " "))
+		expect.MustThat(t, ok, "%q is not read", typed)
+		m := q.Matcher()
+		for range 5 {
+			text := []byte(letters.Draw(t, "text"))
+			for _, word := range typed {
+				if rapid.IntRange(0, 2).Draw(t, "has") > 0 {
+					at := rapid.IntRange(0, len(text)).Draw(t, "at")
+					text = slices.Insert(text, at, []byte(word)...)
+				}
+			}
+			want := !slices.ContainsFunc(typed, func(word string) bool { return !bytes.Contains(text, []byte(word)) })
+			expect.MustThat(t, q.Matches(text) == want && m.Matches(text) == want, "%q in %q: found %v and %v", typed, text, q.Matches(text), m.Matches(text))
+		}
+	})
+}
+
+// TestAWordIsFoundWhereItIsFirst compares with bytes.Index, for words of as many bytes as are looked for in two ways.
+func TestAWordIsFoundWhereItIsFirst(t *testing.T) {
+	for n := 1; n < 2*maxRareBytes; n++ {
+		word := strings.Repeat("a", n-1) + "b"
+		for _, text := range []string{"", word, word[1:], "b" + word, word + word, strings.Repeat("a", 300), strings.Repeat("ba", n) + word + "a"} {
+			w := newWord([]byte(word))
+			expect.Equal(t, w.index([]byte(text)), strings.Index(text, word), "%q in %q", word, text)
+		}
+	}
+}
+
+// TestAWordThatIsMissingIsLookedForFirst: the word that most texts lack is found to be missing at once.
+func TestAWordThatIsMissingIsLookedForFirst(t *testing.T) {
+	q, _ := Parse("example seldom often")
+	m := q.Matcher()
+	for range 3 {
+		expect.That(t, !m.Matches([]byte("an example that comes often")), "a word that is missing is found")
+	}
+	expect.Equal(t, string(m.words[0].text), "seldom")
+	expect.Equal(t, string(q.words[0].text), "example", "another matcher of the query begins with")
 }
 
 func TestRanks(t *testing.T) {

@@ -108,7 +108,8 @@ type part struct {
 	*listing
 	keys  row.Range // of the rows that were not read yet
 	words search.Query
-	below uint64 // only links with a smaller id; 0: all in the range
+	match search.Matcher // of words, once it is read
+	below uint64         // only links with a smaller id; 0: all in the range
 
 	figures bool
 
@@ -129,6 +130,7 @@ func (p *part) Read(rows int, fn func(*engine.LinkEntry)) (read int, more bool, 
 
 func (p *part) read(rows int, fn func(*engine.LinkEntry)) (read int, more bool, err error) {
 	if p.it == nil {
+		p.match = p.words.Matcher()
 		if p.it, err = p.snapshot.NewIter(&pebble.IterOptions{LowerBound: p.keys.Lower, UpperBound: p.keys.Upper}); err != nil {
 			return 0, false, err
 		}
@@ -153,7 +155,7 @@ func (p *part) read(rows int, fn func(*engine.LinkEntry)) (read int, more bool, 
 func (p *part) take(fn func(*engine.LinkEntry)) error {
 	key := p.it.Key()
 	value, err := p.it.ValueAndErr()
-	if err != nil || key[0] != row.TableByTag && !p.words.Matches(value) {
+	if err != nil || key[0] != row.TableByTag && !p.match.Matches(value) {
 		return err
 	}
 	if err = p.readRow(key, value); err == nil && p.figures {
