@@ -84,8 +84,8 @@ var rooms = map[string]room{
 	},
 	"engine/link": {
 		knows: []string{
-			"engine/caps", "engine/daily", "engine/extras", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/limits",
-			"engine/internal/settings", "engine/invalid", "engine/search",
+			"engine/caps", "engine/daily", "engine/extras", "engine/index", "engine/internal/clock", "engine/internal/cores",
+			"engine/internal/errs", "engine/internal/limits", "engine/internal/settings", "engine/invalid", "engine/search",
 		},
 		users: []string{"engine"},
 	},
@@ -98,6 +98,7 @@ var rooms = map[string]room{
 	}},
 	"engine/internal/ascii":      {users: engines},
 	"engine/internal/clock":      {knows: []string{"engine/internal/settings", "engine/seen"}, users: engines},
+	"engine/internal/cores":      {users: []string{"engine", "engine/link"}},
 	"engine/internal/errs":       {users: engines},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},

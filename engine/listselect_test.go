@@ -132,3 +132,69 @@ func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
 	stop()
 	editors.Wait()
 }
+
+// TestASelectionAmongManyLinksIsMadeInMemory lists links of an owner who has too many to read the rows of all, while
+// others write: what was made, deleted or given away since the list was opened is not listed, of which the rows of that
+// moment still have some.
+func TestASelectionAmongManyLinksIsMadeInMemory(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.fill(t, 1, 40_000, 400)
+	foreign := e.make(t, engine.Draft{Owner: 2, Disabled: true})
+	q := engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 200, Total: true, Select: isDisabled}
+	want, _ := e.codes(t, q)
+	expect.MustEqual(t, len(want), 100)
+	turns := 0
+	page, err := e.ListLinksInTurns(context.Background(), q, func(step func() error) error {
+		if turns++; turns == 2 {
+			any, keep := engine.Guard{AnyOwner: true}, func(*engine.Record) error { return nil }
+			e.make(t, engine.Draft{Owner: 1, Disabled: true})
+			expect.OK(t, e.Delete(context.Background(), keyOf(want[3]), any))
+			expect.OK(t, expect.Err(e.Give(context.Background(), keyOf(want[5]), any, 2, keep)))
+			expect.OK(t, expect.Err(e.Give(context.Background(), foreign.Key, any, 1, keep)))
+		}
+		return step()
+	})
+	expect.OK(t, err)
+	want = slices.Delete(slices.Delete(want, 5, 6), 3, 4)
+	var got []string
+	for _, l := range page.Links {
+		got = append(got, l.Code)
+	}
+	expect.Slices(t, got, want)
+	expect.Equal(t, page.Total, 100, "as many as memory has")
+}
+
+// TestALargeOwnersListsAreThoseOfAPlainScan compares orders and choices that memory answers with the rows of the links.
+func TestALargeOwnersListsAreThoseOfAPlainScan(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.fill(t, 2, 500, 3)
+	e.fill(t, 1, 20_000, 7)
+	all, _ := e.codes(t, engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 1000})
+	hits := map[string]int{}
+	for i := range 300 {
+		code := all[i*i%len(all)]
+		l, _ := e.Resolve(keyOf(code).View())
+		if !l.Flags().Disabled() {
+			e.Hit(l, engine.Visit{Visitor: 1, NowMs: 1000})
+			hits[code]++
+		}
+		l.Release()
+	}
+	none := func(hits uint64) bool { return hits == 0 }
+	byHits := slices.Clone(all)
+	slices.SortStableFunc(byHits, func(a, b string) int { return hits[b] - hits[a] })
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	for name, c := range map[string]struct {
+		q    engine.LinkQuery
+		want []string
+	}{
+		"oldest first": {engine.LinkQuery{Ascending: true}, reversed},
+		"by hits":      {engine.LinkQuery{Order: engine.ByHits}, byHits},
+		"never hit":    {engine.LinkQuery{WantHits: none, Total: true}, slices.DeleteFunc(slices.Clone(all), func(code string) bool { return hits[code] > 0 })},
+	} {
+		c.q.Owners, c.q.Limit = engine.OneOwner(1), 1000
+		got, _ := e.inTurns(t, c.q)
+		expect.Slices(t, got, c.want, name)
+	}
+}

@@ -346,8 +346,8 @@ func storedAddress(pasted string) string {
 	return pasted
 }
 
-// inState returns functions that choose the links that are in a state at this moment: judge by what the store has
-// beside their ids, and choose by what memory has of them, which takes three times as long. Only memory has targets,
+// inState returns functions that choose the links that are in a state at this moment: judge by flags and times, which
+// rows have, too, and choose by what memory has of them, which takes three times as long. Only memory has targets,
 // which the block list is asked about, and the hits of a capped link.
 func (c *Calls) inState(state engine.State) (judge func(*engine.LinkEntry) engine.Choice, choose func(index.Link) bool) {
 	nowMs := c.o.Now().UnixMilli()

@@ -70,8 +70,8 @@
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
 // the arena that they have. The memory of the old table is given back at once, and whoever still reads it
 // sees zeros. So a look-up that finds no entry looks once more, in the current table, before it reports
-// that there is no link. Each reads whole tables. It pins a table first, so the table keeps its memory until Each
-// has read it. Slots are never emptied, because a deleted code stays taken: its
+// that there is no link. Each and a Walk read whole tables. They pin a table first, so that it keeps its memory until
+// they have read it. Slots are never emptied, because a deleted code stays taken: its
 // record is a tombstone, which is ignored once its time is over. When the link is purged, the slot gets an
 // empty record, which counts as garbage and is dropped by the next rewrite.
 //
@@ -145,5 +145,5 @@
 //     and never used costs 8 bytes of address space.
 //
 // Files, leaves first: memory.go, code.go, counter.go, flags.go, key.go, owner.go, arena.go, coder.go, link.go,
-// record.go, table.go, place.go, shard.go, index.go, hits.go, hidden.go, load.go, codelock.go.
+// record.go, table.go, place.go, shard.go, walk.go, index.go, hits.go, hidden.go, load.go, codelock.go.
 package index

@@ -112,7 +112,8 @@ func (x *Index) Variants(k Key, fn func(HotView)) (known, hidden bool) {
 // links take some 20 ms. What fn keeps of a link keeps the memory of its shard's links alive.
 func (x *Index) Each(fn func(Link)) {
 	for i := range x.shards {
-		x.shards[i].pinned().eachLive(fn)
+		t := x.shards[i].pinned()
+		t.eachLive(0, len(t.groups), fn)
 	}
 }
 

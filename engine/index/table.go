@@ -259,20 +259,6 @@ func (t *table) entries(yield func(tag uint64, offset uint32) bool) {
 	runtime.KeepAlive(t)
 }
 
-// eachLive calls fn for the live link of every slot of a table that is pinned. It takes no lock.
-func (t *table) eachLive(fn func(Link)) {
-	for n := range t.groups {
-		g := &t.groups[n]
-		for i := range slotsUsed(g.control.Load()) {
-			r := t.arena.at(g.offsets[i].Load())
-			if !isTombstone(r) {
-				fn(Link{record: r, arena: t.arena})
-			}
-		}
-	}
-	runtime.KeepAlive(t) // it maps the groups
-}
-
 // hasTag reports whether probe would yield a slot. The shard's mutex is held.
 func (t *table) hasTag(tag uint64) bool {
 	for range t.probe(tag) {

@@ -22,6 +22,75 @@ const (
 	maxListBytes = 1 << 20
 )
 
+// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are
+// never reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor
+// do times of creation change. In another order a link may change its place between two pages.
+type LinkQuery struct {
+	ListRange
+	After  *search.Place // the Next of the page before; nil: from the beginning
+	Limit  int           // 1 to MaxListed
+	Unique bool          // whether to read Detail.Unique
+	Total  bool          // whether to count the links of all pages
+
+	// Summed asks for Detail.Unique as the store has summed it up, as of LinkPage.AsOfHour: one small row a link.
+	// Unique asks for it as of now, which takes the whole life of a link.
+	Summed bool
+
+	Order     Order
+	Ascending bool // the last one first
+
+	Code index.Key // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
+
+	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
+
+	// Judge, if set, chooses links by what the store has beside their ids, or by as much of it as memory has: id,
+	// flags, expiry and start.
+	Judge func(*LinkEntry) Choice
+
+	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags,
+	// expiry, cap, hits of a capped link, and target. It must be fast and call
+	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
+	// may change between the choice and the end of the page, and a record is of the list's moment:
+	// so a caller that must be exact checks each Detail again.
+	Select func(index.Link) bool
+
+	// WantHits, if set, chooses links by their hits.
+	WantHits func(hits uint64) bool
+
+	sizeBytes int // bounds a step; 0: that of a page
+}
+
+// A Choice says whether a link is wanted, as far as that is known.
+type Choice uint8
+
+const (
+	Unsure Choice = iota
+	Wanted
+	Unwanted
+)
+
+// An Order is that of a list, the greatest first.
+type Order uint8
+
+const (
+	ByID        Order = iota // as they were made or imported
+	ByCreation               // by the time of creation, which an import brings along
+	ByUpdate                 // by the time of the last edit
+	ByHits                   // by the hits of all time
+	ByRelevance              // by the field that has the words; see search.Rank
+	ByVisitors               // by the visitors of all time, as of LinkPage.AsOfHour
+	ByLastHit                // by the hour of the last hit, as of then
+)
+
+// plain reports whether q is of the newest links of its range, so that few rows are read.
+func (q *LinkQuery) plain() bool {
+	return (q.AnyOwner || q.single()) && q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
+		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
+}
+
+// byFigures reports whether the order is one of figures that the store keeps for each link.
+func (q *LinkQuery) byFigures() bool { return q.Order == ByVisitors || q.Order == ByLastHit }
+
 // LinkPage is a part of a list. It may be short although there are more.
 type LinkPage struct {
 	Links []Detail      // Unique is read if it was asked for

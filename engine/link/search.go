@@ -5,94 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
+	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/internal/clock"
+	"shunt/engine/internal/cores"
 	"shunt/engine/internal/errs"
 	"shunt/engine/search"
 )
 
-// LinkQuery asks for a page of links. Without an order it is that of ids, the newest first: ids never change and are
-// never reused, so a list that is read page by page has no link twice, and has every link that existed throughout. Nor
-// do times of creation change. In another order a link may change its place between two pages.
-type LinkQuery struct {
-	ListRange
-	After  *search.Place // the Next of the page before; nil: from the beginning
-	Limit  int           // 1 to MaxListed
-	Unique bool          // whether to read Detail.Unique
-	Total  bool          // whether to count the links of all pages
-
-	// Summed asks for Detail.Unique as the store has summed it up, as of LinkPage.AsOfHour: one small row a link.
-	// Unique asks for it as of now, which takes the whole life of a link.
-	Summed bool
-
-	Order     Order
-	Ascending bool // the last one first
-
-	Code index.Key // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
-
-	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
-
-	// Judge, if set, chooses links by what the store has beside their ids.
-	Judge func(*LinkEntry) Choice
-
-	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags,
-	// expiry, cap, hits of a capped link, and target. It must be fast and call
-	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
-	// may change between the choice and the end of the page, and a record is of the list's moment:
-	// so a caller that must be exact checks each Detail again.
-	Select func(index.Link) bool
-
-	// WantHits, if set, chooses links by their hits.
-	WantHits func(hits uint64) bool
-
-	sizeBytes int // bounds a step; 0: that of a page
-}
-
-// A Choice says whether a link is wanted, as far as that is known.
-type Choice uint8
-
 const (
-	Unsure Choice = iota
-	Wanted
-	Unwanted
-)
+	// searchRows is how many rows each core reads in a turn: about a millisecond. Whichever core is done with
+	// searchChunk of them takes the next, so that none waits long for another at the end of the turn.
+	searchRows  = 8192
+	searchChunk = 1024
 
-// An Order is that of a list, the greatest first.
-type Order uint8
-
-const (
-	ByID        Order = iota // as they were made or imported
-	ByCreation               // by the time of creation, which an import brings along
-	ByUpdate                 // by the time of the last edit
-	ByHits                   // by the hits of all time
-	ByRelevance              // by the field that has the words; see search.Rank
-	ByVisitors               // by the visitors of all time, as of LinkPage.AsOfHour
-	ByLastHit                // by the hour of the last hit, as of then
-)
-
-// plain reports whether q is of the newest links of its range, so that few rows are read.
-func (q *LinkQuery) plain() bool {
-	return (q.AnyOwner || q.single()) && q.Order == ByID && !q.Ascending && q.Words.Empty() && q.Code.Code == "" && q.Judge == nil && q.Select == nil && q.WantHits == nil &&
-		q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && !q.Total && !(q.AnyOwner && q.Tag != "")
-}
-
-// byFigures reports whether the order is one of figures that the store keeps for each link.
-func (q *LinkQuery) byFigures() bool { return q.Order == ByVisitors || q.Order == ByLastHit }
-
-const (
-	// searchRows is how many rows each core reads in a turn: half a millisecond.
-	searchRows = 4096
+	// rememberedShare is the part of all links whose rows are read before memory is asked instead, which has each link,
+	// where memory can answer: a row takes about three times as long as a link in memory.
+	rememberedShare = 8
 
 	// searchParts is into how many parts the rest of a part is split for each core, when few are left.
 	searchParts = 4
 
-	// A core reads up to searchWindow parts in a turn. Each costs as much as partRows rows, even if it has none.
+	// The cores read up to searchWindow parts each in a turn. Each read costs as much as partRows rows, even if there
+	// are none.
 	searchWindow = 64
 	partRows     = 32
 )
@@ -106,17 +47,22 @@ type searching struct {
 	limit int          // of the places that are looked for
 	best  *search.Best // of the parts that were passed
 	found uint64       // links in them
+
+	rows       int  // that were read
+	remembered bool // the parts are links in memory, in no order
 }
 
 // searched is a part of the rows, and what was found in those that were read.
 type searched struct {
 	Part
-	best        *search.Best
+	best        *search.Best // nil: nothing was found
 	found       uint64
+	rows        int // that were read
 	begun, done bool
 }
 
-// search returns a page of q, whatever it asks for. It reads the rows of the links on all cores, within turns.
+// search returns a page of q, whatever it asks for. It reads the rows of the links, or the links in memory, on all
+// cores, within turns.
 func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
 	s := searching{LinkList: l, q: q, limit: q.Limit}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -160,6 +106,9 @@ func (s *searching) begin(ctx context.Context) error {
 		s.limit = q.Limit - 1
 	}
 	s.best = search.NewBest(s.limit, nil)
+	if q.AnyOwner && q.remembered() {
+		return s.remember()
+	}
 	r := q.ListRange
 	r.Figures = q.byFigures()
 	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
@@ -215,9 +164,9 @@ func entryOf(r *Record) LinkEntry {
 
 // add puts parts into the list, before the part at i.
 func (s *searching) add(i int, parts []Part) {
-	added := make([]*searched, len(parts))
+	room, added := make([]searched, len(parts)), make([]*searched, len(parts))
 	for n, p := range parts {
-		added[n] = &searched{Part: p, best: search.NewBest(s.limit, s.q.After)}
+		room[n].Part, added[n] = p, &room[n]
 	}
 	s.parts = slices.Insert(s.parts, i, added...)
 }
@@ -226,51 +175,74 @@ func (s *searching) add(i int, parts []Part) {
 func (s *searching) enough() bool {
 	_, one := s.q.one() // whose rows are newest first
 	newestFirst := (one || s.q.Folder != 0) && s.q.Order == ByID && !s.q.Ascending && !s.q.Total
-	return len(s.parts) == 0 || newestFirst && s.found > uint64(s.limit)
+	return len(s.parts) == 0 || newestFirst && !s.remembered && s.found > uint64(s.limit)
 }
 
 // step reads some rows of the first parts, on all cores, and splits the parts that were read if few are left.
 func (s *searching) step() error {
-	workers := runtime.GOMAXPROCS(0)
-	var window []*searched // the first parts that have rows
+	workers := cores.Usable() // and no more: others need the spare ones of GOMAXPROCS meanwhile
+	var window []*searched    // the first parts that have rows
 	for _, p := range s.parts {
 		if !p.done && len(window) < searchWindow*workers {
 			window = append(window, p)
 		}
 	}
 	var g errgroup.Group
-	for w := range min(workers, len(window)) {
-		g.Go(func() error { return s.readSome(window, w, workers) })
+	var next, left atomic.Int64
+	workers = min(workers, len(window))
+	left.Store(int64(searchRows * workers))
+	for range workers {
+		g.Go(func() error { return s.readSome(window, &next, &left) })
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	if len(window) < searchParts*workers {
-		for _, p := range window {
-			if p.begun && !p.done {
-				if err := s.split(p, searchParts*workers); err != nil {
-					return err
-				}
-			}
-		}
+	if !s.remembered && s.q.remembered() && s.readEnough() {
+		return s.remember()
+	}
+	if err := s.splitSome(window); err != nil {
+		return err
 	}
 	return s.pass()
 }
 
-// readSome reads searchRows rows of every nth part of the window, from the one at w on.
-func (s *searching) readSome(window []*searched, w, n int) (err error) {
+// readSome reads parts of the window, the next each time, until no rows are left to be read in this turn.
+func (s *searching) readSome(window []*searched, next, left *atomic.Int64) (err error) {
 	defer func() {
 		if r := recover(); r != nil { // in a goroutine it would end the program
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 		}
 	}()
-	for rows := 0; w < len(window) && rows < searchRows; w += n {
-		p := window[w]
-		read, more, err := p.Read(searchRows, func(e *LinkEntry) { s.take(p, e) })
-		if p.begun, p.done = true, !more; err != nil {
-			return err
+	var p *searched
+	take := func(e *LinkEntry) { s.take(p, e) }
+	for i := next.Add(1) - 1; i < int64(len(window)); i = next.Add(1) - 1 {
+		for p = window[i]; !p.done; {
+			if left.Load() <= 0 {
+				return nil
+			}
+			read, more, err := p.Read(searchChunk, take)
+			if p.begun, p.done = true, !more; err != nil {
+				return err
+			}
+			p.rows += read
+			left.Add(-int64(partRows + read))
 		}
-		rows += partRows + read
+	}
+	return nil
+}
+
+// splitSome splits the parts of the window that were read, if few are left.
+func (s *searching) splitSome(window []*searched) error {
+	n := searchParts * cores.Usable()
+	if len(window) >= n {
+		return nil
+	}
+	for _, p := range window {
+		if p.begun && !p.done {
+			if err := s.split(p, n); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -279,8 +251,10 @@ func (s *searching) readSome(window []*searched, w, n int) (err error) {
 func (s *searching) pass() (err error) {
 	for len(s.parts) > 0 && s.parts[0].done {
 		p := s.parts[0]
-		s.best.AddAll(p.best)
-		s.found += p.found
+		if p.best != nil {
+			s.best.AddAll(p.best)
+		}
+		s.found, s.rows = s.found+p.found, s.rows+p.rows
 		err = errors.Join(err, p.Close())
 		s.parts = s.parts[1:]
 	}
@@ -307,9 +281,13 @@ func (s *searching) take(p *searched, e *LinkEntry) {
 		return
 	}
 	p.found++
-	if s.limit > 0 {
-		p.best.Add(s.placeOf(e))
+	if s.limit == 0 {
+		return
 	}
+	if p.best == nil {
+		p.best = search.NewBest(s.limit, s.q.After)
+	}
+	p.best.Add(s.placeOf(e))
 }
 
 // wants reports whether q asks for a link that has the words.
@@ -326,7 +304,10 @@ func (s *searching) wants(e *LinkEntry) bool {
 	case choice == Wanted, q.Select == nil:
 		return true
 	}
-	link, ok := s.links.Resolve(e.KeyView)
+	link, ok := e.link, s.remembered
+	if !ok {
+		link, ok = s.links.Resolve(e.KeyView)
+	}
 	if !ok || link.ID() != e.ID {
 		return false
 	}
@@ -404,13 +385,17 @@ func (s *searching) page(ctx context.Context, turn func(step func() error) error
 	}
 }
 
-// readPlace appends the record of a place.
+// readPlace appends the record of a place. Of a link that memory has, the record may not be one that is asked for, or
+// not be there: it was made, restored or given to somebody else after the list was opened.
 func (s *searching) readPlace(records []Record, p search.Place) ([]Record, error) {
 	id := p.ID
 	if s.q.Ascending {
 		id = ^id
 	}
 	rec, err := s.listing.ReadRecordOf(id)
+	if s.remembered && (errors.Is(err, errs.ErrNotFound) || err == nil && !s.inRange(&rec)) {
+		return records, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("link %d: %w", id, errNotAsListed(err))
 	}
@@ -423,3 +408,55 @@ func (s *searching) close() (err error) {
 	}
 	return err
 }
+
+// remembered reports whether memory alone says which links q asks for, and in which order.
+func (q *LinkQuery) remembered() bool {
+	return q.Words.Empty() && q.Tag == "" && q.Folder == 0 && q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && (q.Order == ByID || q.Order == ByHits)
+}
+
+// readEnough reports whether so many rows were read, and not all, that memory would have been faster.
+func (s *searching) readEnough() bool {
+	rows, all := s.rows, true
+	for _, p := range s.parts {
+		rows, all = rows+p.rows, all && p.done
+	}
+	return !all && uint64(rows)*rememberedShare > s.links.index.Figures().Links
+}
+
+// remember begins again with the links in memory.
+func (s *searching) remember() error {
+	err := s.close()
+	s.remembered, s.parts, s.found, s.best = true, nil, 0, search.NewBest(s.limit, nil)
+	walks := s.links.index.Walks()
+	room, parts := make([]remembered, len(walks)), make([]Part, len(walks))
+	for i := range walks {
+		room[i].walk, room[i].of, parts[i] = walks[i], &s.q.ListRange, &room[i]
+	}
+	s.add(0, parts)
+	return err
+}
+
+// remembered implements Part with links in memory. A link that was edited since the list was opened is as it is now.
+type remembered struct {
+	walk  index.Walk
+	of    *ListRange
+	entry LinkEntry
+}
+
+// Read implements Part.
+func (r *remembered) Read(rows int, fn func(*LinkEntry)) (read int, more bool, err error) {
+	read, more = r.walk.Read(rows, func(l index.Link) {
+		if r.of.has(l.Owner()) {
+			r.entry.ID, r.entry.Flags, r.entry.ExpiresAtMs = l.ID(), l.Flags(), l.ExpiresAtMs()
+			r.entry.StartsAtMs, r.entry.link = extras.StartsAtMs(l.Extras()), l
+			fn(&r.entry)
+		}
+	})
+	return read, more, nil
+}
+
+// Split implements Part: a shard has few links.
+func (r *remembered) Split(int) ([]Part, error) { return []Part{r}, nil }
+
+// Close implements Part.
+func (r *remembered) Close() error { return nil }

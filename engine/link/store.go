@@ -231,7 +231,7 @@ func (r *ListRange) has(owner uint32) bool {
 }
 
 // LinkEntry has the fields of a link that the store knows without reading the whole link. It is
-// valid only during the call of fn.
+// valid only during the call of fn. One that was read from memory has id, flags, expiry and start alone.
 type LinkEntry struct {
 	index.KeyView
 	ID                                    uint64
@@ -242,6 +242,8 @@ type LinkEntry struct {
 	TextByOwner                           bool        // in the store: only the row by owner has the text
 	Visitors                              uint64      // of all time, as of Listing.FiguresAsOf
 	LastHitHour                           uint32      // Unix time / 3600 of the last hit, as of then; 0: there was none
+
+	link index.Link // that the entry is of, if it was read from memory
 }
 
 // Mutation is one write of one link: it becomes one atomic batch.

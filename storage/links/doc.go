@@ -80,9 +80,9 @@
 // A listing is a snapshot that waits until everything in it is durable: the sequence of writes in
 // it gives the number of its last batch. Lists of an owner, or of a tag of an owner, read index
 // rows. The newest of all owners are read from cold records, with a Get of the hot record each. What is
-// searched, filtered or sorted reads index rows in parts, one on each core (part.go), and where it is
-// sorted by visitors or last hits, the summaries beside them: both are in the order of ids.
-// While a listing is open, compactions keep the rows that it sees.
+// searched, filtered or sorted reads index rows in parts, on all cores (part.go), unless memory can answer, and where
+// it is sorted by visitors or last hits, the summaries beside them: both are in the order of ids. While a listing is
+// open, compactions keep the rows that it sees.
 //
 // # Decisions
 //
