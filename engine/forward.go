@@ -575,6 +575,9 @@ const (
 // ExactSketch is tally.ExactSketch.
 func ExactSketch(sorted []uint64) Sketch { return tally.ExactSketch(sorted) }
 
+// DenseSketch is tally.DenseSketch.
+func DenseSketch(united []byte) Sketch { return tally.DenseSketch(united) }
+
 // DecodeSketch is tally.DecodeSketch.
 func DecodeSketch(b []byte) (Sketch, error) { return tally.DecodeSketch(b) }
 

@@ -39,6 +39,9 @@ type Sketch struct {
 // it. len(sorted) must not exceed MaxExactVisitors.
 func ExactSketch(sorted []uint64) Sketch { return Sketch{exact: sorted} }
 
+// DenseSketch returns the sketch with the registers of united dense sketches. It keeps the slice and does not copy it.
+func DenseSketch(united []byte) Sketch { return Sketch{dense: (*registers)(united)} }
+
 // Add adds one visitor hash to the set: O(log n) plus a move while exact, O(1) once dense.
 func (s *Sketch) Add(hash uint64) {
 	if s.dense != nil {
@@ -76,6 +79,8 @@ func (s *Sketch) AddAll(hashes []uint64) {
 // afterwards.
 func (s *Sketch) Unite(t Sketch) {
 	switch {
+	case t.dense != nil && s.dense == nil && len(s.exact) == 0:
+		*s = t.Clone()
 	case t.dense != nil:
 		if s.dense == nil {
 			s.turnDense()

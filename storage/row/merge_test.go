@@ -167,6 +167,46 @@ func TestACorruptOperandStopsTheMerge(t *testing.T) {
 	}
 }
 
+// A dense row is checked while it is united with another one, too.
+func TestADenseRowWithAnImpossibleRegisterIsAnError(t *testing.T) {
+	m := &rowtest.Model{Hits: 2000, Visitors: map[uint64]bool{}}
+	for i := range uint64(2000) {
+		m.Visitors[i<<40|i] = true
+	}
+	good := rowOf(m)
+	for _, value := range []byte{maxRegister + 1, 0x7f, 0x80, 0xff} {
+		bad := bytes.Clone(good)
+		bad[len(bad)-3] = value
+		for _, rows := range [][][]byte{{bad}, {good, bad}, {bad, good}} {
+			var sum Sum
+			var err error
+			for _, row := range rows {
+				err = errors.Join(err, sum.Add(row, AllParts))
+			}
+			expect.Error(t, err, ErrCorrupt, "register %d in one of %d rows", value, len(rows))
+		}
+	}
+}
+
+func TestATallyThatIsOwnedOutlivesItsSum(t *testing.T) {
+	dense := &rowtest.Model{Hits: 2000, Visitors: map[uint64]bool{}}
+	for i := range uint64(2000) {
+		dense.Visitors[i*0x9e3779b97f4a7c15] = true
+	}
+	other := rowtest.HitFrom(7, "other.example", 1, 2, 3)
+	for _, m := range []*rowtest.Model{dense, rowtest.HitFrom(1, "a.example", 4, 5, 6)} {
+		var sum Sum
+		expect.OK(t, sum.Add(rowOf(m), AllParts))
+		got := sum.OwnTally()
+		for _, next := range []*rowtest.Model{other, dense, other} {
+			sum.Reset()
+			expect.OK(t, sum.Add(rowOf(next), AllParts))
+			_ = sum.Tally()
+		}
+		expect.That(t, bytes.Equal(AppendTally(nil, &got), rowOf(m)), "the tally has changed")
+	}
+}
+
 func TestALoneOperandIsTheResultAsItIs(t *testing.T) {
 	for _, operand := range [][]byte{rowOf(rowtest.Hit(1)), {1, tallyVisitors, sketchDense, 2}, {}} {
 		got, err := tryMerge(true, operand)

@@ -26,36 +26,57 @@ var densePrefix = [9]byte{sketchDense, 2, 14, 0, 0, 0, 0, 0x40, 0} // form, libr
 // denseRegisters checks a sketch that is not of the exact form and returns its registers, which
 // alias it.
 func denseRegisters(sketch []byte) ([]byte, error) {
+	registers, err := rawRegisters(sketch)
+	high := uint64(0)
+	for at := 0; at+8 <= len(registers); at += 8 {
+		high |= overRange(binary.LittleEndian.Uint64(registers[at:]))
+	}
+	if high&highBits != 0 {
+		return nil, errRange
+	}
+	return registers, err
+}
+
+// rawRegisters returns the registers of a sketch that is not of the exact form, which alias it. It does not check their
+// values.
+func rawRegisters(sketch []byte) ([]byte, error) {
 	if len(sketch) != len(densePrefix)+denseRegisterCount || [9]byte(sketch) != densePrefix {
 		return nil, fmt.Errorf("%w: tally row: malformed dense sketch", ErrCorrupt)
 	}
-	registers := sketch[len(densePrefix):]
-	high := uint64(0)
-	for at := 0; at < denseRegisterCount; at += 8 { // a byte over maxRegister carries into its highest bit, or has it set
-		word := binary.LittleEndian.Uint64(registers[at:])
-		high |= word | (word&^highBits + (0x7f-maxRegister)*lowBits)
-	}
-	if high&highBits != 0 {
-		return nil, fmt.Errorf("%w: tally row: register out of range", ErrCorrupt)
-	}
-	return registers, nil
+	return sketch[len(densePrefix):], nil
 }
+
+var errRange = fmt.Errorf("%w: tally row: register out of range", ErrCorrupt)
+
+// overRange returns a word with highBits that are set where a byte is over maxRegister: it carries into its highest
+// bit, or has it set.
+func overRange(word uint64) uint64 { return word | (word&^highBits + (0x7f-maxRegister)*lowBits) }
 
 const (
 	highBits = 0x8080808080808080 // of eight bytes
 	lowBits  = 0x0101010101010101
 )
 
-// raiseRegisters sets each register of dst to the larger of its own value and that of src, eight at
-// once. All values must be below 0x80.
-func raiseRegisters(dst, src []byte) {
+// raiseTo sets each register of dst to the larger of its own value and that of a sketch that is not of the exact form,
+// eight at once. It checks the sketch meanwhile; after an error dst is worth nothing.
+func raiseTo(dst, sketch []byte) error {
+	src, err := rawRegisters(sketch)
+	if err != nil {
+		return err
+	}
 	dst, src = dst[:denseRegisterCount], src[:denseRegisterCount]
+	high := uint64(0)
 	for at := 0; at < denseRegisterCount; at += 8 {
 		a, b := binary.LittleEndian.Uint64(dst[at:]), binary.LittleEndian.Uint64(src[at:])
 		larger := ((a | highBits) - b) & highBits // set where a ≥ b
 		mask := larger - larger>>7 | larger       // 0xff there
 		binary.LittleEndian.PutUint64(dst[at:], a&mask|b&^mask)
+		high |= overRange(b)
 	}
+	if high&highBits != 0 {
+		return errRange
+	}
+	return nil
 }
 
 // raiseRegister adds a hash, as the library's InsertHash does: the first 14 bits are the register's

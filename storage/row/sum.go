@@ -1,10 +1,10 @@
 package row
 
 import (
+	"bytes"
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 	"sync"
 	"unsafe"
 
@@ -45,9 +45,17 @@ type Sum struct {
 	registers []byte   // of a dense sketch; empty: not dense yet
 
 	divided   bool             // there are breakdowns
-	referrers engine.Breakdown // the strings alias arena
-	arena     []byte
+	referrers []heldReferrer   // ascending
+	arena     []byte           // their names
+	named     engine.Breakdown // made by breakdown; kept so that its memory is reused
 	cells     [numByteDimensions]byteCells
+}
+
+// heldReferrer is a referrer and its hits. Its name is arena[from:to]: pointers would cost the garbage collector's
+// barriers each time that others are moved.
+type heldReferrer struct {
+	from, to uint32
+	hits     uint64
 }
 
 // numByteDimensions is the number of dimensions whose values are one byte: all but
@@ -80,8 +88,8 @@ func (s *Sum) Reset() {
 		return
 	}
 	s.divided = false
-	clear(s.referrers)
-	s.referrers, s.arena = s.referrers[:0], s.arena[:0]
+	clear(s.named)
+	s.referrers, s.arena, s.named = s.referrers[:0], s.arena[:0], s.named[:0]
 	for i := range s.cells {
 		s.cells[i].clear()
 	}
@@ -115,6 +123,15 @@ func (s *Sum) Add(row []byte, wanted engine.Parts) error {
 	return s.addDense(raw.sketch)
 }
 
+// AddBreakdowns adds the breakdowns of a row, and nothing else of it.
+func (s *Sum) AddBreakdowns(row []byte) error {
+	raw, err := ParseTally(row)
+	if err == nil && raw.breakdowns != nil {
+		err = s.addBreakdowns(raw.breakdowns, raw.Hits)
+	}
+	return err
+}
+
 func (s *Sum) addExact(sketch []byte) (err error) {
 	s.unsorted = s.unsorted || len(s.hashes) > 0
 	if s.hashes, err = exactHashes(s.hashes, sketch, true); err != nil {
@@ -127,16 +144,12 @@ func (s *Sum) addExact(sketch []byte) (err error) {
 }
 
 func (s *Sum) addDense(sketch []byte) error {
+	if len(s.registers) > 0 {
+		return raiseTo(s.registers, sketch)
+	}
 	registers, err := denseRegisters(sketch)
-	if err != nil {
-		return err
-	}
-	if len(s.registers) == 0 {
-		s.registers = append(s.registers, registers...)
-	} else {
-		raiseRegisters(s.registers, registers)
-	}
-	return nil
+	s.registers = append(s.registers, registers...)
+	return err
 }
 
 // unite removes repeated hashes. If there are registers or too many hashes, it moves all hashes
@@ -173,17 +186,13 @@ func (s *Sum) appendVisitors(dst []byte) []byte {
 	return dst
 }
 
-// visitors returns the sketch. A dense sketch shares no memory with s.
+// visitors returns the sketch, which shares memory with s.
 func (s *Sum) visitors() engine.Sketch {
 	s.unite()
 	if len(s.registers) == 0 {
 		return engine.ExactSketch(s.hashes)
 	}
-	dense, err := engine.DecodeSketch(s.appendVisitors(make([]byte, 0, len(densePrefix)+denseRegisterCount)))
-	if err != nil {
-		panic("storage: united registers are no sketch: " + err.Error())
-	}
-	return dense
+	return engine.DenseSketch(s.registers)
 }
 
 func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
@@ -204,20 +213,14 @@ func (s *Sum) addBreakdowns(part []byte, rowHits uint64) error {
 // that the next one of the row can have. This is fast because the names of a row ascend, and are
 // often those of the previous rows.
 func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
-	at, found := from, false
-	if from < len(s.referrers) {
-		switch order := strings.Compare(s.referrers[from].Value, aliasString(name)); {
-		case order == 0:
-			found = true
-		case order < 0:
-			at, found = s.findReferrer(from+1, aliasString(name))
-		}
-	}
+	at, found := s.findReferrer(from, name)
 	if found {
-		s.referrers[at].Hits += hits
+		s.referrers[at].hits += hits
 		return at + 1
 	}
-	s.referrers = slices.Insert(s.referrers, at, engine.ValueHits{Value: s.keep(name), Hits: hits})
+	begin := len(s.arena)
+	s.arena = append(s.arena, name...)
+	s.referrers = slices.Insert(s.referrers, at, heldReferrer{uint32(begin), uint32(len(s.arena)), hits})
 	if len(s.referrers) > maxLooseReferrers {
 		s.cutReferrers()
 		return 0
@@ -225,35 +228,51 @@ func (s *Sum) addReferrer(from int, name []byte, hits uint64) (next int) {
 	return at + 1
 }
 
-func (s *Sum) findReferrer(from int, name string) (at int, found bool) {
-	at, found = slices.BinarySearchFunc(s.referrers[from:], name, func(v engine.ValueHits, name string) int {
-		return strings.Compare(v.Value, name)
+// findReferrer returns the index of a name, or where it belongs. The next index is looked at first, since it is often
+// that one.
+func (s *Sum) findReferrer(from int, name []byte) (at int, found bool) {
+	if from < len(s.referrers) {
+		switch order := bytes.Compare(s.name(s.referrers[from]), name); {
+		case order == 0:
+			return from, true
+		case order > 0:
+			return from, false
+		}
+		from++
+	}
+	at, found = slices.BinarySearchFunc(s.referrers[from:], name, func(r heldReferrer, name []byte) int {
+		return bytes.Compare(s.name(r), name)
 	})
 	return from + at, found
 }
 
-// keep copies name into the arena. If the arena grows, earlier strings keep their old array alive.
-func (s *Sum) keep(name []byte) string {
-	at := len(s.arena)
-	s.arena = append(s.arena, name...)
-	return aliasString(s.arena[at:])
+func (s *Sum) name(r heldReferrer) []byte { return s.arena[r.from:r.to] }
+
+// breakdown returns the referrers. The strings alias the arena.
+func (s *Sum) breakdown() engine.Breakdown {
+	s.named = s.named[:0]
+	for _, r := range s.referrers {
+		s.named = append(s.named, engine.ValueHits{Value: aliasString(s.name(r)), Hits: r.hits})
+	}
+	return s.named.Cut()
 }
 
 func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // cutReferrers makes room for more referrers, also in the arena.
 func (s *Sum) cutReferrers() {
-	s.referrers = s.referrers.Cut()
-	s.arena = nil
-	for i := range s.referrers {
-		v := &s.referrers[i]
-		v.Value = s.keep(unsafe.Slice(unsafe.StringData(v.Value), len(v.Value)))
+	kept := s.breakdown()
+	s.referrers, s.arena = s.referrers[:0], nil
+	for _, v := range kept {
+		begin := len(s.arena)
+		s.arena = append(s.arena, v.Value...)
+		s.referrers = append(s.referrers, heldReferrer{uint32(begin), uint32(len(s.arena)), v.Hits})
 	}
 }
 
 // Empty reports whether nothing was counted.
 func (s *Sum) Empty() bool {
-	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0
+	return s.hits|s.bots|s.prefetches|s.heads == 0 && len(s.hashes)+len(s.registers) == 0 && !s.divided
 }
 
 // Tally returns the sum. The result shares memory with s and is valid until Reset. Tally may be
@@ -270,7 +289,7 @@ func (s *Sum) counts() engine.Tally {
 	if !s.divided || s.overflown {
 		return t
 	}
-	t.Dimensions[engine.Referrers] = s.referrers.Cut()
+	t.Dimensions[engine.Referrers] = s.breakdown()
 	for i := range s.cells {
 		t.Dimensions[i+1] = s.cells[i].list()
 	}
@@ -292,9 +311,7 @@ func (s *Sum) AppendRow(dst []byte) []byte {
 // OwnTally returns the sum like Tally, but the result belongs to the caller.
 func (s *Sum) OwnTally() engine.Tally {
 	t := s.Tally()
-	if !t.Visitors.Dense() {
-		t.Visitors = t.Visitors.Clone()
-	}
+	t.Visitors = t.Visitors.Clone()
 	for i := range t.Dimensions {
 		t.Dimensions[i] = slices.Clone(t.Dimensions[i])
 	}
