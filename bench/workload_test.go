@@ -239,7 +239,7 @@ func (nothing) ReadSpans([]uint64, []engine.Span, engine.Parts, func(i, j int, t
 	return nil
 }
 
-func (nothing) ReadOwnerSpans(uint32, []engine.Span, engine.Parts, func(j int, t *engine.Tally) error) error {
+func (nothing) SumOwnerSpans([]uint32, []engine.Span, []engine.Parts, func(int, *engine.Tally)) error {
 	return nil
 }
 

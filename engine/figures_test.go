@@ -351,7 +351,9 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	if r, err = f.e.OwnerReport(ctx, nil, engine.Subset{Folder: shared}, q); !refused(err) && !f.farBehind(&r) {
 		f.compare(rt, "the folder", &r, inFolder)
 	}
-	f.checkTogether(rt, q)
+	f.checkTogether(rt, "tag a", q, []uint32{1}, engine.Subset{Tag: "a"}, func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "a" && !l.deleted })
+	f.checkTogether(rt, "owner 1", q, []uint32{1}, engine.Subset{}, func(_ figuredLink, owner uint32) bool { return owner == 1 })
+	f.checkTogether(rt, "all owners", q, []uint32{2, 1, 3}, engine.Subset{}, func(figuredLink, uint32) bool { return true })
 	f.checkTop(rt, q)
 	f.checkSeries(rt, q)
 	for d, value := range map[engine.Dimension]string{engine.Referrers: figuredHosts[1], engine.Devices: "\x02", engine.Countries: "\x01"} {
@@ -359,9 +361,9 @@ func (f *figures) check(rt fatal, q engine.Query) {
 	}
 }
 
-// checkTogether compares the figures of the links with a tag in several windows, which are read together: one, a part
-// of it, the time before, and others.
-func (f *figures) checkTogether(rt fatal, q engine.Query) {
+// checkTogether compares the figures in several windows, which are read together: one, a part of it, the time before,
+// and others.
+func (f *figures) checkTogether(rt fatal, what string, q engine.Query, owners []uint32, of engine.Subset, in func(figuredLink, uint32) bool) {
 	today, before := f.e.Zone().DayOf(f.now, 0), q.From
 	if before.IsZero() {
 		before = f.now.AddDate(0, 0, -20)
@@ -371,21 +373,21 @@ func (f *figures) checkTogether(rt fatal, q engine.Query) {
 		q, {From: q.From, To: today, Parts: engine.Visitors}, {From: before.AddDate(0, 0, -2), To: before}, {From: today, Zone: q.Zone, Parts: allParts},
 		{From: today.AddDate(0, 0, -3), Interval: engine.Daily, Parts: engine.Visitors}, {From: f.now.Add(-30 * time.Hour), Interval: engine.Hourly},
 	} {
-		if r, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, w); err == nil && !f.farBehind(&r) {
+		if r, err := f.e.OwnerReport(context.Background(), owners, of, w); err == nil && !f.farBehind(&r) {
 			windows = append(windows, w)
 		}
 	}
-	reports, err := f.e.OwnerReports(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, windows)
+	reports, err := f.e.OwnerReports(context.Background(), owners, of, windows)
 	if err != nil || len(reports) != len(windows) {
 		rt.Fatalf("%d windows together: %d, %v", len(windows), len(reports), err)
 	}
 	for i := range reports {
-		alone, err := f.e.OwnerReport(context.Background(), []uint32{1}, engine.Subset{Tag: "a"}, windows[i])
+		alone, err := f.e.OwnerReport(context.Background(), owners, of, windows[i])
 		if err != nil || !reflect.DeepEqual(reports[i], alone) {
 			rt.Fatalf("window %+v with others: %+v, alone: %+v, %v", windows[i], reports[i], alone, err)
 		}
 		if windows[i].Parts == allParts {
-			f.compare(rt, "tag a", &reports[i], func(l figuredLink, _ uint32) bool { return l.owner == 1 && l.tag == "a" && !l.deleted })
+			f.compare(rt, what, &reports[i], in)
 		}
 	}
 }

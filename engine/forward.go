@@ -490,6 +490,7 @@ type (
 const (
 	Visitors   = tally.Visitors
 	Breakdowns = tally.Breakdowns
+	WithNext   = tally.WithNext
 )
 
 // Classes, and how many numbers of targets there are.

@@ -103,22 +103,34 @@ func (h *history) genSpan() *rapid.Generator[engine.Span] {
 
 // want returns the wanted parts of the sum of an id's rows over a span, or nil if there are none.
 func want(rows map[rowtest.LinkHour]*rowtest.Model, id uint64, span engine.Span, wanted engine.Parts) []byte {
-	sum := rowtest.Model{}
-	for key, m := range rows {
-		if key.ID == id && span.FromHour <= key.Hour && key.Hour < span.ToHour {
-			sum.Add(m)
-		}
-	}
-	if wanted&engine.Visitors == 0 {
-		sum.Visitors = nil
-	}
+	sum := together(rows, []uint64{id}, span)
 	if wanted&engine.Breakdowns == 0 {
 		sum.Values = rowtest.Model{}.Values
 	}
-	if sum.Hits|sum.Bots|sum.Prefetches|sum.Heads == 0 && len(sum.Visitors) == 0 {
+	return wantRow(sum, wanted)
+}
+
+// together returns the sum of the rows of ids over a span.
+func together(rows map[rowtest.LinkHour]*rowtest.Model, ids []uint64, span engine.Span) *rowtest.Model {
+	sum := new(rowtest.Model)
+	for key, m := range rows {
+		if slices.Contains(ids, key.ID) && span.FromHour <= key.Hour && key.Hour < span.ToHour {
+			sum.Add(m)
+		}
+	}
+	return sum
+}
+
+// wantRow returns the row of a sum, with visitors only if they are wanted, or nil if it is empty.
+func wantRow(sum *rowtest.Model, wanted engine.Parts) []byte {
+	if wanted&engine.Visitors == 0 {
+		sum.Visitors = nil
+	}
+	t := sum.Tally()
+	if sum.Hits|sum.Bots|sum.Prefetches|sum.Heads == 0 && len(sum.Visitors) == 0 && t.Dimensions.Empty() {
 		return nil
 	}
-	return rowOf(&sum)
+	return row.AppendTally(nil, t)
 }
 
 // seen collects the tallies that a view yields, as encoded rows by i and j, and checks their order.
@@ -156,11 +168,13 @@ func (h *history) check(rt *rapid.T) {
 		}
 	}
 	h.compare("links", spans, got.rows, wantRows)
-	h.checkSums(v, ids[:rapid.IntRange(0, len(ids)).Draw(rt, "added up")], spans, wanted)
-	for owner := range uint32(historyOwners) {
-		h.checkOwner(v, owner, spans, wanted)
-	}
-	for _, id := range ids {
+	spans = disjoint(spans)
+	parts := rapid.SliceOfN(rapid.SampledFrom(sumParts), len(spans), len(spans)).Draw(rt, "parts")
+	ids = slices.Sorted(slices.Values(ids[:rapid.IntRange(0, len(ids)).Draw(rt, "added up")]))
+	checkSums(h, v.SumSpans, h.links, ids, spans, parts)
+	owners := [historyOwners]uint32{0, 1}
+	checkSums(h, v.SumOwnerSpans, h.owners, owners[rapid.IntRange(0, 1).Draw(rt, "first owner"):], spans, parts)
+	for id := range uint64(5) {
 		tally, err := v.ReadLife(id, wanted)
 		want := want(h.links, id, engine.Span{ToHour: engine.Endless}, wanted)
 		if value := row.AppendTally(nil, &tally); err != nil || want != nil && !bytes.Equal(value, want) || want == nil && len(value) != 2 {
@@ -169,30 +183,38 @@ func (h *history) check(rt *rapid.T) {
 	}
 }
 
-// checkSums compares the tallies of all ids together.
-func (h *history) checkSums(v engine.View, ids []uint64, spans []engine.Span, wanted engine.Parts) {
-	ids, spans = slices.Sorted(slices.Values(ids)), disjoint(spans)
-	parts := make([]engine.Parts, len(spans))
+// sumParts are the parts that a sum of several ids may be asked for.
+var sumParts = []engine.Parts{0, engine.Breakdowns, engine.Visitors, row.AllParts, row.AllParts | engine.WithNext}
+
+// A summing is a method of a view that adds up rows of several ids.
+type summing[ID uint32 | uint64] func([]ID, []engine.Span, []engine.Parts, func(j int, t *engine.Tally)) error
+
+// checkSums compares the tallies of all ids together. Breakdowns of a span that is put together with the next one are
+// among those of the next one.
+func checkSums[ID uint32 | uint64](
+	h *history, sum summing[ID], rows map[rowtest.LinkHour]*rowtest.Model, ids []ID, spans []engine.Span, parts []engine.Parts,
+) {
+	all := make([]uint64, len(ids))
+	for i := range ids {
+		all[i] = uint64(ids[i])
+	}
+	moved := rowtest.Model{}.Values
 	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
 	for j, span := range spans {
-		parts[j] = wanted
-		if j%2 == 1 {
-			parts[j] ^= row.AllParts
+		m := together(rows, all, span)
+		if parts[j]&engine.Breakdowns == 0 {
+			m.Values = rowtest.Model{}.Values
 		}
-		together := map[rowtest.LinkHour]*rowtest.Model{}
-		for key, m := range h.links {
-			if at := (rowtest.LinkHour{Hour: key.Hour}); slices.Contains(ids, key.ID) {
-				if together[at] == nil {
-					together[at] = &rowtest.Model{}
-				}
-				together[at].Add(m)
-			}
+		m.Add(&rowtest.Model{Values: moved})
+		moved = rowtest.Model{}.Values
+		if parts[j]&engine.WithNext != 0 && j < len(spans)-1 {
+			m.Values, moved = moved, m.Values
 		}
-		if value := want(together, 0, span, parts[j]); value != nil {
+		if value := wantRow(m, parts[j]); value != nil {
 			wantRows[[2]int{0, j}] = value
 		}
 	}
-	expect.OK(h.t, v.SumSpans(ids, spans, parts, func(j int, t *engine.Tally) { expect.OK(h.t, got.add(0, j, t)) }))
+	expect.OK(h.t, sum(ids, spans, parts, func(j int, t *engine.Tally) { expect.OK(h.t, got.add(0, j, t)) }))
 	h.compare(fmt.Sprint("sums of ", ids), spans, got.rows, wantRows)
 }
 
@@ -205,17 +227,6 @@ func disjoint(spans []engine.Span) (all []engine.Span) {
 		}
 	}
 	return all
-}
-
-func (h *history) checkOwner(v engine.View, owner uint32, spans []engine.Span, wanted engine.Parts) {
-	got, wantRows := seen{rows: map[[2]int][]byte{}}, map[[2]int][]byte{}
-	expect.OK(h.t, v.ReadOwnerSpans(owner, spans, wanted, func(j int, t *engine.Tally) error { return got.add(0, j, t) }))
-	for j, span := range spans {
-		if value := want(h.owners, uint64(owner), span, wanted); value != nil {
-			wantRows[[2]int{0, j}] = value
-		}
-	}
-	h.compare(fmt.Sprintf("owner %d", owner), spans, got.rows, wantRows)
 }
 
 func (h *history) compare(what string, spans []engine.Span, got, want map[[2]int][]byte) {
@@ -295,7 +306,8 @@ func TestManyLinksAreReadLikeFew(t *testing.T) {
 			}
 		}
 		(&history{t: t}).compare("links", spans, got.rows, wantRows)
-		(&history{t: t, links: all}).checkSums(v, slices.Compact(slices.Sorted(slices.Values(ids))), spans, wanted)
+		apart, h := disjoint(spans), &history{t: t, links: all}
+		checkSums(h, v.SumSpans, all, slices.Compact(slices.Sorted(slices.Values(ids))), apart, slices.Repeat([]engine.Parts{wanted}, len(apart)))
 	}
 }
 

@@ -152,9 +152,9 @@
 // no window before that day comes; they are in the figures of the link's whole life.
 //
 // Account-wide figures are the same for (hour, owner) rows, so unique visitors are visitors of any link, and deleted
-// links stay in the figures. A query by tag or of a folder reads the rows of its links, MaxScannedLinks at a time,
-// once for all windows of a page (tagged.go). A query for the most-hit links reads those with the most hits of all
-// time, until no other link can have as many in the window (top.go).
+// links stay in the figures. They are read once for all windows of a page, by all cores (sums.go). So are the rows of
+// the links with a tag or in a folder, MaxScannedLinks at a time (tagged.go). A query for the most-hit links reads
+// those with the most hits of all time, until no other link can have as many in the window (top.go).
 //
 // Hours: a record carries the hour of its redirect, and counts there. When an hour is over (and a minute's
 // grace), its pending deltas are flushed; then the store rolls it up. That waits while the store's
@@ -176,6 +176,6 @@
 //     is half full.
 //
 // Files, leaves first: store.go, fold.go, hits.go, stall.go, flush.go, pulled.go, ranking.go, query.go, record.go,
-// capped.go, stats.go, targets.go, spans.go, report.go, reading.go, epoch.go, metrics.go, journalcheck.go, tagged.go,
-// top.go, totals.go.
+// capped.go, stats.go, targets.go, cores.go, spans.go, sums.go, report.go, reading.go, epoch.go, metrics.go,
+// journalcheck.go, tagged.go, top.go, totals.go.
 package hit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"shunt/engine/index"
@@ -165,8 +166,8 @@ func (hs *Hits) OwnerReport(ctx context.Context, owners []uint32, of Subset, q Q
 	return reports[0], nil
 }
 
-// OwnerReports returns what OwnerReport returns for each of several queries. Of a subset it reads each link once for
-// all of them. It pauses like the first.
+// OwnerReports returns what OwnerReport returns for each of several queries, for which it reads each row once. It
+// pauses like the first.
 func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, of Subset, queries []Query) (reports []Report, err error) {
 	if !hs.links.Ready() {
 		return nil, errs.ErrLoading
@@ -177,13 +178,12 @@ func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, of Subset, qu
 	readings := make([]*reading, len(queries))
 	for i := range queries {
 		if readings[i], err = hs.newReading(&queries[i], time.Time{}); err != nil {
-			break
-		}
-		if of.whole() {
-			err = hs.readSource(ctx, readings[i], source{owners: owners})
+			return nil, fmt.Errorf("figures of owners: %w", err)
 		}
 	}
-	if !of.whole() && err == nil {
+	if of.whole() {
+		err = hs.readOwners(ctx, owners, readings)
+	} else {
 		err = hs.readSubset(ctx, owners, of, readings)
 	}
 	if err != nil {
@@ -193,6 +193,22 @@ func (hs *Hits) OwnerReports(ctx context.Context, owners []uint32, of Subset, qu
 		reports = append(reports, r.finish())
 	}
 	return reports, nil
+}
+
+// readOwners reads the figures of all that owners have and had, for several readings. It pauses like the first.
+func (hs *Hits) readOwners(ctx context.Context, owners []uint32, readings []*reading) (err error) {
+	s := source{owners: slices.Sorted(slices.Values(owners))}
+	for _, c := range cut(readings, hs.store.Zone()) {
+		if err := hs.sumSpans(ctx, readings[0].query, &s, &c); err != nil {
+			return err
+		}
+	}
+	for _, r := range readings {
+		if r.report.ImportedHits, err = hs.importedHits(ctx, r.query, &s, r.report.From); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CompareLinks returns the figures of links over one window, together and each: a visitor of several counts once in

@@ -26,7 +26,7 @@ type pendingSpan struct {
 	tally tally.Tally
 }
 
-// readSpans calls add with tallies of links[i], or of owners[i], over spans[j]: any number of times
+// readSpans calls add with tallies of links[i] over spans[j]: any number of times
 // for each i and j, to be added up; of a link with its targets, i is the number of the target, and 0 the link.
 // durable says whether the tally is the store's. The tally is valid only during the call. Of q it only pauses.
 func (hs *Hits) readSpans(
@@ -37,15 +37,6 @@ func (hs *Hits) readSpans(
 		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	for i, owner := range s.owners {
-		err := view.ReadOwnerSpans(owner, spans, wanted, func(j int, t *tally.Tally) error {
-			add(i, j, t, true)
-			return q.pause(ctx)
-		})
-		if err != nil {
-			return err
-		}
-	}
 	links := s.links
 	if s.targets {
 		if links, err = talliesIn(view, links[0]); err != nil {

@@ -83,7 +83,8 @@ type RollUpLimits struct {
 	FirstDay  uint32 // day rows before it are deleted (of the store's zone)
 }
 
-// View is the store's tallies at one moment. One goroutine at a time may use it, but for SumSpans.
+// View is the store's tallies at one moment. One goroutine at a time may use it, but several may call ReadSpans,
+// SumSpans and SumOwnerSpans at once, if nobody calls anything else.
 type View interface {
 	// FlushSeq is the number of the last flush that the view contains.
 	FlushSeq() uint64
@@ -100,11 +101,11 @@ type View interface {
 
 	// SumSpans adds up the rows of all ids together over each of spans, and calls yield with wanted[j] of the tally
 	// over spans[j], in ascending order of j. It leaves out zero tallies. A tally is valid only during the call. Ids
-	// and spans ascend, and spans do not overlap. Several goroutines may call SumSpans at once, but then nothing else.
+	// and spans ascend, and spans do not overlap. WithNext moves the breakdowns of a span to the next one.
 	SumSpans(ids []uint64, spans []Span, wanted []tally.Parts, yield func(j int, t *tally.Tally)) error
 
-	// ReadOwnerSpans is ReadSpans for the rows of one owner.
-	ReadOwnerSpans(owner uint32, spans []Span, wanted tally.Parts, yield func(j int, t *tally.Tally) error) error
+	// SumOwnerSpans is SumSpans for the rows of owners.
+	SumOwnerSpans(owners []uint32, spans []Span, wanted []tally.Parts, yield func(j int, t *tally.Tally)) error
 
 	// Targets returns the numbers of the targets of a link that have tallies, ascending. ReadLife and ReadSpans take
 	// the ids of these (tally.TargetID), too.

@@ -24,6 +24,7 @@ type Parts uint8
 const (
 	Visitors   Parts = 1 << iota // the sketch
 	Breakdowns                   // the dimensions
+	WithNext                     // of several spans: the dimensions are added to those of the next span
 )
 
 // Class is the kind of request for a link that works. Its numbers are part of the journal's

@@ -15,8 +15,7 @@ import (
 // step, and no row outside the bounds is merged.
 type dayReader struct {
 	it             *pebble.Iterator // nil: no span has days
-	table          byte
-	fromDay, toDay uint32 // of all spans
+	fromDay, toDay uint32           // of all spans
 	lower, upper   []byte
 	id             uint64
 
@@ -27,8 +26,8 @@ type dayReader struct {
 }
 
 // openDays returns a reader of the days of all plans.
-func (v *view) openDays(rows rowKind, plans []spanPlan) (*dayReader, error) {
-	d := &dayReader{table: rows.days, fromDay: math.MaxUint32}
+func (v *view) openDays(plans []spanPlan) (*dayReader, error) {
+	d := &dayReader{fromDay: math.MaxUint32}
 	for j := range plans {
 		if p := &plans[j]; p.fromDay < p.toDay {
 			d.fromDay, d.toDay = min(d.fromDay, p.fromDay), max(d.toDay, p.toDay)
@@ -37,7 +36,7 @@ func (v *view) openDays(rows rowKind, plans []spanPlan) (*dayReader, error) {
 	if d.fromDay >= d.toDay {
 		return d, nil
 	}
-	keys := row.TableRange(rows.days)
+	keys := row.TableRange(row.TableLinkDays)
 	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	d.it = it
 	return d, err
@@ -56,8 +55,8 @@ func (d *dayReader) begin(id uint64) {
 		return
 	}
 	d.id, d.begun, d.valid = id, false, false
-	d.lower = row.AppendDayKey(d.lower[:0], d.table, id, d.fromDay)
-	d.upper = row.AppendDayKey(d.upper[:0], d.table, id, d.toDay)
+	d.lower = row.AppendLinkDayKey(d.lower[:0], id, d.fromDay)
+	d.upper = row.AppendLinkDayKey(d.upper[:0], id, d.toDay)
 	d.it.SetBounds(d.lower, d.upper)
 }
 
@@ -91,10 +90,10 @@ func (d *dayReader) seek(day uint32) {
 	case !d.begun && day == d.fromDay:
 		d.valid = d.it.First()
 	case !d.begun || day < d.next:
-		d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
+		d.valid = d.it.SeekGE(row.AppendLinkDayKey(nil, d.id, day))
 	case d.valid:
 		if at, err := row.DayOf(d.it.Key()); err == nil && at < day {
-			d.valid = d.it.SeekGE(row.AppendDayKey(nil, d.table, d.id, day))
+			d.valid = d.it.SeekGE(row.AppendLinkDayKey(nil, d.id, day))
 		}
 	}
 	d.begun = true

@@ -79,7 +79,8 @@
 // one or a few ids are read by Get, since most do not exist and a Bloom filter says so. Hour rows
 // of many ids are read in blocks of ids, hour by hour in the order of ids (hourrows.go). Only the
 // wanted parts of a row are decoded: a read of hits alone skips the sketch and the breakdowns. The rows of many links
-// that are wanted together only, those of a tag, are added up where they are met (spansums.go).
+// that are wanted together only, those of a tag, are added up where they are met, and so are those of owners
+// (spansums.go).
 //
 //	opening and closing a view                                   2.5 µs
 //	400 days of a link, of 1 visitor each                        hits 0.16 ms, all 0.27 ms, a series of 400 spans 0.36 ms

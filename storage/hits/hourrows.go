@@ -33,7 +33,6 @@ const (
 // table.
 type hourReader struct {
 	view     *view
-	table    byte
 	wanted   engine.Parts
 	hours    []uint32         // those that any span wants
 	it       *pebble.Iterator // nil: few ids
@@ -52,8 +51,8 @@ type hourRow struct {
 	from, to int
 }
 
-func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.Parts) (*hourReader, error) {
-	h := &hourReader{view: v, table: rows.hours, wanted: wanted}
+func (v *view) openHours(ids int, plans []spanPlan, wanted engine.Parts) (*hourReader, error) {
+	h := &hourReader{view: v, wanted: wanted}
 	for j := range plans {
 		h.hours = append(h.hours, plans[j].hours...)
 	}
@@ -62,7 +61,7 @@ func (v *view) openHours(rows rowKind, ids int, plans []spanPlan, wanted engine.
 	if ids < hourIteratorIDs || len(h.hours) == 0 {
 		return h, nil
 	}
-	keys := row.TableRange(rows.hours)
+	keys := row.TableRange(row.TableLinkHours)
 	it, err := v.snapshot.NewIter(&pebble.IterOptions{LowerBound: keys.Lower, UpperBound: keys.Upper})
 	h.it = it
 	return h, err
@@ -108,18 +107,18 @@ func (h *hourReader) load(ids []uint64) error {
 func (h *hourReader) loadHour(hour uint32, ids []uint64) error {
 	if h.it == nil {
 		for _, i := range h.order {
-			h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
+			h.key = row.AppendLinkHourKey(h.key[:0], hour, ids[i])
 			if err := h.get(hour, i); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	bounds := row.PrefixRange(row.AppendHourPrefix(nil, h.table, hour))
+	bounds := row.PrefixRange(row.AppendHourPrefix(nil, row.TableLinkHours, hour))
 	h.it.SetBounds(bounds.Lower, bounds.Upper)
 	sought, valid := false, false
 	for _, i := range h.order {
-		h.key = row.AppendSuffix(row.AppendHourPrefix(h.key[:0], h.table, hour), h.table, ids[i])
+		h.key = row.AppendLinkHourKey(h.key[:0], hour, ids[i])
 		if sought && !valid {
 			break
 		}
@@ -169,7 +168,7 @@ func (h *hourReader) keep(hour uint32, i int, value []byte) error {
 }
 
 // add adds the rows that p asks for of an id, which is number i of the block.
-func (h *hourReader) add(sum *row.Sum, rows rowKind, i int, id uint64, p *spanPlan) error {
+func (h *hourReader) add(sum *row.Sum, i int, id uint64, p *spanPlan) error {
 	if len(p.hours) == 0 {
 		return nil
 	}
@@ -179,7 +178,7 @@ func (h *hourReader) add(sum *row.Sum, rows rowKind, i int, id uint64, p *spanPl
 	})
 	for ; at < len(h.rows) && h.rows[at].i == i && h.rows[at].hour <= last; at++ {
 		found := &h.rows[at]
-		if p.open && h.view.mark.Passed(rows.stage, found.hour, id) {
+		if p.open && h.view.mark.Passed(row.StageLinks, found.hour, id) {
 			continue
 		}
 		if err := sum.Add(h.contents[found.from:found.to], h.wanted); err != nil {

@@ -95,31 +95,23 @@ func (v *view) addRow(key []byte, wanted engine.Parts) error {
 func (v *view) ReadSpans(
 	ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
 ) error {
-	return v.readSpans(linkRows, ids, spans, wanted, yield)
+	return v.readSpans(ids, spans, wanted, yield)
 }
 
-// ReadOwnerSpans implements engine.View.
-func (v *view) ReadOwnerSpans(
-	owner uint32, spans []engine.Span, wanted engine.Parts, yield func(j int, t *engine.Tally) error,
-) error {
-	return v.readSpans(ownerRows, []uint64{uint64(owner)}, spans, wanted, func(_, j int, t *engine.Tally) error { return yield(j, t) })
-}
-
-func (v *view) readSpans(
-	rows rowKind, ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error,
-) (err error) {
+func (v *view) readSpans(ids []uint64, spans []engine.Span, wanted engine.Parts, yield func(i, j int, t *engine.Tally) error) (err error) {
 	plans := v.plan(spans)
-	days, err := v.openDays(rows, plans)
+	days, err := v.openDays(plans)
 	if err != nil {
 		return fmt.Errorf("storage: reading days: %w", err)
 	}
 	defer func() { err = errors.Join(err, days.close()) }()
-	hours, err := v.openHours(rows, len(ids), plans, wanted)
+	hours, err := v.openHours(len(ids), plans, wanted)
 	if err != nil {
 		return fmt.Errorf("storage: reading hours: %w", err)
 	}
 	defer func() { err = errors.Join(err, hours.close()) }()
-	r := spanReader{view: v, kind: rows, plans: plans, days: days, hours: hours, wanted: wanted}
+	r := spanReader{plans: plans, days: days, hours: hours, wanted: wanted, sum: row.NewSum()}
+	defer r.sum.Release()
 	for first, next := 0, 0; first < len(ids); first = next {
 		next = min(first+hours.blockSize(), len(ids))
 		block := ids[first:next]
@@ -136,17 +128,16 @@ func (v *view) readSpans(
 
 // spanReader is one call of readSpans.
 type spanReader struct {
-	view   *view
-	kind   rowKind
 	plans  []spanPlan
 	days   *dayReader
 	hours  *hourReader
 	wanted engine.Parts
+	sum    *row.Sum
 }
 
 // readBlock reads a block of ids, whose hour rows hours holds.
 func (r *spanReader) readBlock(block []uint64, yield func(i, j int, t *engine.Tally) error) error {
-	sum := r.view.sum
+	sum := r.sum
 	for i, id := range block {
 		r.days.begin(id)
 		for j := range r.plans {
@@ -169,11 +160,11 @@ func (r *spanReader) readBlock(block []uint64, yield func(i, j int, t *engine.Ta
 
 func (r *spanReader) addSpan(i int, id uint64, p *spanPlan) error {
 	if p.fromDay < p.toDay {
-		if err := r.days.add(r.view.sum, p.fromDay, p.toDay, r.wanted); err != nil {
+		if err := r.days.add(r.sum, p.fromDay, p.toDay, r.wanted); err != nil {
 			return err
 		}
 	}
-	return r.hours.add(r.view.sum, r.kind, i, id, p)
+	return r.hours.add(r.sum, i, id, p)
 }
 
 // LastHits implements engine.View. Hits are in a summary, or the link is due since their hour, or their rows are not
