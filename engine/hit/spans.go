@@ -3,9 +3,11 @@ package hit
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 
 	"shunt/engine/index"
+	"shunt/engine/internal/clock"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
@@ -60,6 +62,59 @@ func (hs *Hits) readSpans(
 		}
 	}
 	return nil
+}
+
+// rowsAtOnce is how many rows of a link a core reads between two calls of pause: a few milliseconds; a row with
+// visitors takes rowsOfVisitors times as long.
+const (
+	rowsAtOnce     = 4096
+	rowsOfVisitors = 16
+)
+
+// readEach calls add with tallies of each link over spans, any number of times, to be added up. Several goroutines call
+// it at once, but for one link only one.
+func (hs *Hits) readEach(ctx context.Context, q *Query, links []uint64, spans []Span, wanted tally.Parts, add func(i int, t *tally.Tally)) (err error) {
+	s := linkSource(links...)
+	view, beyond, err := openView(ctx, hs, func(p *pair) []pendingSpan { return s.pending(p, spans, wanted, hs.journal.Referrers) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	var reads []func() error
+	size := partSize(len(links), linksAtATime(spans, wanted))
+	for first := 0; first < len(links); first += size {
+		part := links[first:min(first+size, len(links))]
+		reads = append(reads, func() error {
+			return view.ReadSpans(part, spans, wanted, func(i, _ int, t *tally.Tally) error {
+				add(first+i, t)
+				return nil
+			})
+		})
+	}
+	for step := range slices.Chunk(reads, runtime.GOMAXPROCS(0)) {
+		if err := errors.Join(atOnce(step), q.pause(ctx)); err != nil {
+			return err
+		}
+	}
+	for _, part := range beyond {
+		for i := range part {
+			add(part[i].i, &part[i].tally)
+		}
+	}
+	return nil
+}
+
+// linksAtATime returns how many links a core reads over spans between two calls of pause.
+func linksAtATime(spans []Span, wanted tally.Parts) int {
+	rows := uint32(1)
+	for _, s := range spans {
+		hours := s.ToHour - s.FromHour
+		rows += min(hours, clock.HoursPerDay) + hours/clock.HoursPerDay
+	}
+	if wanted != 0 {
+		rows *= rowsOfVisitors
+	}
+	return int(max(1, rowsAtOnce/rows))
 }
 
 // pending returns the tallies that p has of s.
