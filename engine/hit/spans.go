@@ -64,10 +64,10 @@ func (hs *Hits) readSpans(
 	return nil
 }
 
-// rowsAtOnce is how many rows of a link a core reads between two calls of pause: a few milliseconds; a row with
+// rowsAtOnce is how many rows of a link a core reads between two calls of pause: a millisecond or two; a row with
 // visitors takes rowsOfVisitors times as long.
 const (
-	rowsAtOnce     = 4096
+	rowsAtOnce     = 2048
 	rowsOfVisitors = 16
 )
 

@@ -92,11 +92,11 @@ func (c *cutWindows) add(j int, t *tally.Tally, durable bool) {
 	}
 }
 
-// Parts that a core adds up between two calls of pause take a few milliseconds.
+// Parts that a core adds up between two calls of pause take a millisecond or a few.
 const (
 	summedLinks  = 2048
 	summedOwners = 32 // over summedSpans
-	summedSpans  = 32
+	summedSpans  = 16
 )
 
 // sumSpans adds the figures of s, whose ids ascend, over the spans of c to its windows.
