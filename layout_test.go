@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"engine/caps": {knows: []string{"engine/index"}, users: []string{"engine", "engine/hit", "engine/link"}},
 	"engine/hit": {
 		knows: []string{
-			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/errs", "engine/internal/seams",
+			"engine/caps", "engine/index", "engine/internal/clock", "engine/internal/cores", "engine/internal/errs", "engine/internal/seams",
 			"engine/internal/settings", "engine/invalid", "engine/journal", "engine/plural", "engine/seen", "engine/tally",
 			"engine/zone",
 		},
@@ -98,7 +98,7 @@ var rooms = map[string]room{
 	}},
 	"engine/internal/ascii":      {users: engines},
 	"engine/internal/clock":      {knows: []string{"engine/internal/settings", "engine/seen"}, users: engines},
-	"engine/internal/cores":      {users: []string{"engine", "engine/link"}},
+	"engine/internal/cores":      {users: []string{"engine", "engine/hit", "engine/link"}},
 	"engine/internal/errs":       {users: engines},
 	"engine/internal/hash":       {users: engines},
 	"engine/internal/invariants": {users: engines},

@@ -2,10 +2,11 @@ package hit
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
+
+	"shunt/engine/internal/cores"
 )
 
 // Long reads go in steps: in each, every core reads a part for some milliseconds, and then the query pauses, so that
@@ -13,9 +14,9 @@ import (
 
 // partSize returns the size of parts of n things, of most at the most, of which each core takes as many as the others.
 func partSize(n, most int) int {
-	cores := runtime.GOMAXPROCS(0)
-	rounds := (n + most*cores - 1) / (most * cores)
-	return max(1, (n+rounds*cores-1)/max(1, rounds*cores))
+	each := cores.Usable()
+	rounds := (n + most*each - 1) / (most * each)
+	return max(1, (n+rounds*each-1)/max(1, rounds*each))
 }
 
 // atOnce calls functions at once and returns an error of one of them.

@@ -3,11 +3,11 @@ package hit
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
 	"shunt/engine/index"
 	"shunt/engine/internal/clock"
+	"shunt/engine/internal/cores"
 	"shunt/engine/journal"
 	"shunt/engine/tally"
 )
@@ -91,7 +91,7 @@ func (hs *Hits) readEach(ctx context.Context, q *Query, links []uint64, spans []
 			})
 		})
 	}
-	for step := range slices.Chunk(reads, runtime.GOMAXPROCS(0)) {
+	for step := range slices.Chunk(reads, cores.Usable()) {
 		if err := errors.Join(atOnce(step), q.pause(ctx)); err != nil {
 			return err
 		}

@@ -3,9 +3,9 @@ package hit
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 
+	"shunt/engine/internal/cores"
 	"shunt/engine/tally"
 	"shunt/engine/zone"
 )
@@ -108,7 +108,7 @@ func (hs *Hits) sumSpans(ctx context.Context, q *Query, s *source, c *cutWindows
 		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	for step := range slices.Chunk(s.summings(view, c), runtime.GOMAXPROCS(0)) {
+	for step := range slices.Chunk(s.summings(view, c), cores.Usable()) {
 		if err := errors.Join(c.sum(step), q.pause(ctx)); err != nil {
 			return err
 		}
