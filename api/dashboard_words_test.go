@@ -25,8 +25,8 @@ var marked = words.New(words.Every(func(key string) string { return "⟦" + key 
 var data = []string{"f", "f ( 1)", "owner@example.com", "owner@example.com,", "x", "t", "https:/", "example", ".com/", "b.test", "n", "UTC", "E",
 	"admin", "test", "new.test", "new@example.com", "frankfurt", "example.com", "http://", "https://example.com/", "example.com/", "ShareX", "Shortcuts", "n8n", "curl", "c", "robots.txt", "b.test:", "frankfurt:", "shunt:", "Go:"}
 
-// ours are addresses of links of the test, ids, and names of metrics, which a tooltip has.
-var ours = regexp.MustCompile(`(http://)?127\.0\.0\.1:8080\S*|^[a-z]{16}$|^[A-Za-z0-9]{16}$|^(shunt|go|process)_\w+$|^\(?(\d{4}-\d\d-\d\d \d\d:\d\d )?UTC\)?$|^https://$|^/(_/|session).*$|^go1\S*$|^\d+h\S+$|^[\d.]+ s$`)
+// ours are addresses of links of the test, ids, names of metrics, which a tooltip has, and durations.
+var ours = regexp.MustCompile(`(http://)?127\.0\.0\.1:8080\S*|^[a-z]{16}$|^[A-Za-z0-9]{16}$|^(shunt|go|process)_\w+$|^\(?(\d{4}-\d\d-\d\d \d\d:\d\d )?UTC\)?$|^https://$|^/(_/|session).*$|^go1\S*$|^[\d.]+ (µs|ms|s|min|h|d)( \d+ (min|h))?$`)
 
 // ofSite ends the title of a page, which may be the name of something before it.
 const ofSite = " · 127.0.0.1:8080"

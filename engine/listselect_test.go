@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"shunt/engine"
@@ -162,6 +163,24 @@ func TestASelectionAmongManyLinksIsMadeInMemory(t *testing.T) {
 	}
 	expect.Slices(t, got, want)
 	expect.Equal(t, page.Total, 100, "as many as memory has")
+}
+
+// TestAPageThatRowsHaveIsNotLookedForInMemory lists links in a state that most have: the page is found in the first
+// rows.
+func TestAPageThatRowsHaveIsNotLookedForInMemory(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	e.fill(t, 1, 40_000, 400)
+	var judged atomic.Int64
+	isActive := func(l *engine.LinkEntry) engine.Choice {
+		if judged.Add(1); l.Flags.Disabled() {
+			return engine.Unwanted
+		}
+		return engine.Wanted
+	}
+	page, err := e.ListLinks(context.Background(), engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1)}, Limit: 50, Judge: isActive})
+	expect.OK(t, err)
+	expect.Equal(t, len(page.Links), 50, "links")
+	expect.That(t, judged.Load() < 20_000, "%d of 40,000 links were judged", judged.Load())
 }
 
 // TestALargeOwnersListsAreThoseOfAPlainScan compares orders and choices that memory answers with the rows of the links.

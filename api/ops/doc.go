@@ -59,10 +59,10 @@
 // and is checked. Nothing can make a cursor stale.
 //
 // A list by state judges twice. First the engine asks about each row, by its flags and by what memory has of the link
-// (Options.StateNow), so that no record is read of a link in another state. Then the state of each
-// link object is compared, because the link, the clock or the block list may have changed in
-// between. Both are the verdict of package redirect. An index by state was rejected: states change
-// with the clock, with hits and with the block list, and without a write.
+// (Options.StateNow), or about each link in memory, so that no record is read of a link in another state. Then the
+// state of each link object is compared, because the link, the clock or the block list may have changed in between.
+// Both are the verdict of package redirect. An index by state was rejected: states change with the clock, with hits and
+// with the block list, and without a write.
 //
 // A bulk is judged item by item, and written as a whole. An error in an item is the result of that
 // item; an error that keeps the store from writing (read_only, overloaded, outcome_unknown) is the

@@ -28,9 +28,9 @@ type pendingSpan struct {
 	tally tally.Tally
 }
 
-// readSpans calls add with tallies of links[i] over spans[j]: any number of times
-// for each i and j, to be added up; of a link with its targets, i is the number of the target, and 0 the link.
-// durable says whether the tally is the store's. The tally is valid only during the call. Of q it only pauses.
+// readSpans calls add with tallies of links[i] over spans[j]: any number of times for each i and j, to be added up; of
+// a link with its targets, i is the number of the target, and 0 the link. durable says whether the tally is the
+// store's. The tally is valid only during the call. Of q it only pauses.
 func (hs *Hits) readSpans(
 	ctx context.Context, q *Query, s source, spans []Span, wanted tally.Parts, add func(i, j int, t *tally.Tally, durable bool),
 ) (err error) {

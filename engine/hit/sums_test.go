@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shunt/engine/expect"
+	"shunt/engine/internal/cores"
 	"shunt/engine/tally"
 )
 
@@ -57,6 +58,9 @@ func TestPartsAreEvenAndNeverTooLarge(t *testing.T) {
 		for n := range 300 {
 			size := partSize(n, most)
 			expect.MustThat(t, size >= 1 && size <= most, "%d things, %d at the most: parts of %d", n, most, size)
+			if parts := (n + size - 1) / size; parts > cores.Usable() {
+				expect.That(t, parts*most < n+2*most*cores.Usable(), "%d things, %d at the most: %d parts, more than are needed", n, most, parts)
+			}
 		}
 	}
 }

@@ -47,11 +47,11 @@ type LinkQuery struct {
 	// flags, expiry and start.
 	Judge func(*LinkEntry) Choice
 
-	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read: flags,
-	// expiry, cap, hits of a capped link, and target. It must be fast and call
-	// nothing that waits. Links that were deleted since the list was opened are not listed. A link
-	// may change between the choice and the end of the page, and a record is of the list's moment:
-	// so a caller that must be exact checks each Detail again.
+	// Select, if set, chooses links of which Judge is unsure, by what memory has of them when the page is read:
+	// flags, expiry, cap, hits of a capped link, and target. It must be fast and call nothing that waits. Links
+	// that were deleted since the list was opened are not listed, but for some of this moment. A link may change
+	// between the choice and the end of the page, and a record is of the list's moment: so a caller that must be
+	// exact checks each Detail again.
 	Select func(index.Link) bool
 
 	// WantHits, if set, chooses links by their hits.

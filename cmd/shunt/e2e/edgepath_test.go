@@ -74,6 +74,12 @@ func (p *edgePath) opened(from, to net.Conn) bool {
 	return true
 }
 
+func (p *edgePath) wasCut() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cuts > 0
+}
+
 // cut ends all connections, in the middle of what is on its way, and refuses others for a time.
 func (p *edgePath) cut(during time.Duration) {
 	p.mu.Lock()

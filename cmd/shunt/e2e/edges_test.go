@@ -161,6 +161,9 @@ func TestEdgesOfAServerOutliveKills(t *testing.T) {
 		got := s.hits(code)
 		expect.That(t, got <= s.counted[code]+s.unknown[code], "%s: %d hits, %d redirects answered, %d without an answer", code, got, s.counted[code], s.unknown[code])
 	}
+	for i, p := range s.paths {
+		expect.That(t, p.wasCut(), "no connection of edge %d was cut", i)
+	}
 	within("the server hears both", func() bool {
 		return strings.Count(shunt(t, "", nil, "edges", "--data", dir).done(t), "connected") == 2
 	})

@@ -11,7 +11,7 @@
 // does not collect for two minutes and then gives memory back slowly. After an import of a million
 // links it had 977 MB, of which 290 MB of the heap and 160 MB outside it were in use. So the heap
 // may grow only by what is live besides those blocks, and by minHeadroom at least. The share is
-// computed anew after each collection: an export of a million links puts 115 MB into the block cache
+// computed again after each collection: an export of a million links puts 115 MB into the block cache
 // within ten seconds. When no memtable is written any more, all free memory goes back to the system at
 // once.
 //
