@@ -104,6 +104,9 @@ const focusLook = `function() {
 	return {At: at.filter(Boolean).join(' '), Seen: seen, Ring: ring};
 }`
 
+// drawn waits until a page was drawn. Before, Tab leads into what is folded, if the machine is busy.
+const drawn = `new Promise(done => { setTimeout(done, 2000); requestAnimationFrame(() => requestAnimationFrame(done)) })`
+
 // is reports whether the stop is e.
 func (s stop) is(e thing) bool {
 	return s.onPage() && s.name == e.name && slices.Contains(e.roles, s.roles[0])
@@ -116,6 +119,7 @@ func (b *tab) tabTo(e thing) {
 	if b.focus().is(e) {
 		return // the page put it there
 	}
+	call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: drawn, AwaitPromise: ptr(true)})
 	var passed []string
 	for range maxStops {
 		b.key("Tab")
