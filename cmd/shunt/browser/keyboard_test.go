@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 )
 
@@ -104,8 +105,16 @@ const focusLook = `function() {
 	return {At: at.filter(Boolean).join(' '), Seen: seen, Ring: ring};
 }`
 
-// drawn waits until a page was drawn. Before, Tab leads into what is folded, if the machine is busy.
-const drawn = `new Promise(done => { setTimeout(done, 2000); requestAnimationFrame(() => requestAnimationFrame(done)) })`
+// untilDrawn waits until the page was drawn. Before, Tab leads into what is folded, if the machine is busy.
+func (b *tab) untilDrawn() {
+	b.t.Helper()
+	if !b.script { // promises wait for ever
+		call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Clip: &page.Viewport{Width: 1, Height: 1, Scale: 1}})
+		return
+	}
+	const drawn = `new Promise(done => { setTimeout(done, 2000); requestAnimationFrame(() => requestAnimationFrame(done)) })`
+	call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: drawn, AwaitPromise: ptr(true)})
+}
 
 // is reports whether the stop is e.
 func (s stop) is(e thing) bool {
@@ -119,7 +128,7 @@ func (b *tab) tabTo(e thing) {
 	if b.focus().is(e) {
 		return // the page put it there
 	}
-	call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: drawn, AwaitPromise: ptr(true)})
+	b.untilDrawn()
 	var passed []string
 	for range maxStops {
 		b.key("Tab")
