@@ -10,8 +10,9 @@ import (
 	"shunt/engine/zone"
 )
 
-// What a page asks for, a span, the part of it that is over, the time before and today, is read in one pass: the
-// windows are cut where one of them begins or ends, and each row is read once, by whichever core is free.
+// A page asks for several windows: a span, the part of it that is over, the span before, and today. All of them are
+// read in one pass. The windows are cut where one of them begins or ends, and each row is read once, by whichever core
+// is free.
 
 // cutWindows are the windows of several readings, cut into spans that are whole in each window or not in it.
 type cutWindows struct {

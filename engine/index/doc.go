@@ -70,7 +70,7 @@
 // shard whose garbage passes a quarter of its arena gets a new arena and table. Readers go on with
 // the arena that they have. The memory of the old table is given back at once, and whoever still reads it
 // sees zeros. So a look-up that finds no entry looks once more, in the current table, before it reports
-// that there is no link. Each and a Walk read whole tables. They pin a table first, so that it keeps its memory until
+// that there is no link. Each and a Walk read whole tables, so they pin a table first: it then keeps its memory until
 // they have read it. Slots are never emptied, because a deleted code stays taken: its
 // record is a tombstone, which is ignored once its time is over. When the link is purged, the slot gets an
 // empty record, which counts as garbage and is dropped by the next rewrite.

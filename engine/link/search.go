@@ -427,7 +427,7 @@ func (q *LinkQuery) remembered() bool {
 	return q.Words.Empty() && q.Tag == "" && q.Folder == 0 && q.CreatedFromMs == 0 && q.CreatedBeforeMs == 0 && (q.Order == ByID || q.Order == ByHits)
 }
 
-// readEnough reports whether so many rows were read, and not all, that memory is probably faster.
+// readEnough reports whether many rows were read and some are left, so that memory is probably faster.
 func (s *searching) readEnough() bool {
 	rows, all := s.rows, true
 	for _, p := range s.parts {
