@@ -45,6 +45,10 @@ type Options struct {
 	BaseURL  string            // required: an origin without path, such as https://sho.rt; the beginning of short addresses
 	Listens  []string          // addresses of the public listeners, as host:port: a target there is a loop, see ownOrigins
 
+	// BeginScan tells the store that an export begins, which reads all links once; end is called when it is over.
+	// nil: the store need not know.
+	BeginScan func() (end func())
+
 	TrustedProxies   []netip.Prefix
 	ClientIPHeader   string               // default X-Forwarded-For; used only from TrustedProxies
 	CountryHeader    string               // used only from TrustedProxies, and preferred to Countries; empty: none

@@ -124,7 +124,7 @@ func NewServer(o Options) (*Server, error) {
 	s.targets.OwnHost = o.Domains.Registered
 	s.buildRedirects(o)
 	s.pages = public.Pages{Set: page.New(checked.site), Languages: public.NewTranslated(checked.site, cmp.Or(o.Languages, words.New())), Domains: o.Domains, Blocked: s.targets.Blocked}
-	s.buildBounds(o.Fetch)
+	s.buildBounds(&o)
 	s.buildCallers(o)
 	s.buildCalls(o)
 	s.buildAdmin(o, checked.adminHosts)
@@ -142,23 +142,24 @@ func (s *Server) buildRedirects(o Options) {
 }
 
 // buildBounds builds the limits of work that runs at once.
-func (s *Server) buildBounds(client *fetch.Client) {
+func (s *Server) buildBounds(o *Options) {
 	s.cores = links.NewCores()
 	s.accounts.ShareCores(s.cores)
 	s.linkWords = password.New(engine.Cores(), public.MaxTypedCaller)
 	s.linkWords.ShareCores(s.cores)
-	s.calls = s.newCalls()
-	s.fetches = fetch.NewCalls(client, s.targets, s.now.Time)
+	s.calls = s.newCalls(o.BeginScan)
+	s.fetches = fetch.NewCalls(o.Fetch, s.targets, s.now.Time)
 	s.checks = fetch.NewChecks(s.fetches, s.calls, s.log)
 	s.heavy = links.Heavy{Ops: s.calls}
 	s.shedder = shed.New(func(now time.Time) time.Duration { return s.public.Pressed(now) })
 }
 
 // newCalls returns the calls on links and their figures.
-func (s *Server) newCalls() *ops.Calls {
+func (s *Server) newCalls(beginScan func() (end func())) *ops.Calls {
 	return ops.New(ops.Options{
 		Engine: s.engine, Accounts: s.accounts, Domains: s.domains, Folders: s.folders, Targets: s.targets, Cores: s.cores,
 		State: s.redirects.State, StateNow: s.redirects.StateNow, Missed: s.missed, Wrote: s.wrote,
+		BeginScan: beginScan,
 		Passwords: s.linkWords, Now: s.now.Time, Countries: s.proxies.CountryHeader != "" || s.redirects.KnowsCountries(), Logger: s.log,
 	})
 }

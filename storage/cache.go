@@ -27,6 +27,10 @@ const (
 	// changed, settle runs each restInterval: what readers still have of memtables is given back later.
 	settleInterval = time.Second
 	restInterval   = 30 * time.Second
+
+	// scanRoom is up to how much blocks may grow during scans. Records are in order of code and an export goes by time,
+	// so it reads each block several times if few fit.
+	scanRoom = 128 << 20
 )
 
 // A blockCache is Pebble's cache of blocks, with room of its own. Any goroutine may call its
@@ -54,6 +58,10 @@ type blockCache struct {
 		held    int64  // bytes
 		release func() // nil: nothing is held
 		logs    int    // made since the last settle
+
+		scans   int
+		scanned int64  // bytes that blocks may not have during scans
+		endScan func() // nil: none
 	}
 }
 
@@ -144,11 +152,45 @@ func (c *blockCache) holdLocked(bytes int64) {
 	}
 }
 
+// BeginScan tells the store that somebody begins to read all links, once. Without it the cache would take in all that
+// is read, hundreds of MB on a machine with much memory, and nobody would ask for it again. The caller must call end,
+// once. Until then the blocks in memory grow up to scanRoom at most.
+func (s *Store) BeginScan() (end func()) {
+	s.cache.beginScan(s.db.Metrics(), scanRoom)
+	return s.cache.scanEnds
+}
+
+// beginScan leaves blocks the room bytes, or as much as they have now, unless a scan runs.
+func (c *blockCache) beginScan(m *pebble.Metrics, room int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.scans++; c.mu.scans > 1 {
+		return
+	}
+	if c.mu.scanned = max(0, c.roomLocked(m)-max(room, c.cache.Size())); c.mu.scanned > 0 {
+		c.mu.endScan = c.cache.Reserve(int(c.mu.scanned))
+	}
+}
+
+// scanEnds ends a scan.
+func (c *blockCache) scanEnds() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.scans--; c.mu.scans == 0 && c.mu.endScan != nil {
+		c.mu.endScan()
+		c.mu.scanned, c.mu.endScan = 0, nil
+	}
+}
+
 // room returns how many bytes of blocks fit.
 func (c *blockCache) room(m *pebble.Metrics) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(0, c.cache.MaxSize()-c.mu.held-reserved(m))
+	return max(0, c.roomLocked(m))
+}
+
+func (c *blockCache) roomLocked(m *pebble.Metrics) int64 {
+	return c.cache.MaxSize() - c.mu.held - c.mu.scanned - reserved(m)
 }
 
 // reserved returns the memory that memtables have reserved: those in use, and those that wait for

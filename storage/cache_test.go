@@ -153,11 +153,54 @@ func TestTheBlockCacheHasRoomAfterReplayOfALog(t *testing.T) {
 // lot would grow by it.
 func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	const size = 4 << 20
+	s := newFilled(t, size)
+	s.readAll(t)
+	m := s.Metrics()
+	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
+		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
+	}
+	expect.That(t, m.CacheRoomBytes >= size && m.CacheRoomBytes <= size+1024, "the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
+}
+
+// An export reads every link once. If the cache took all of them in, that memory would be taken until the end.
+func TestAScanFillsAPartOfTheCache(t *testing.T) {
+	const size, room = 16 << 20, 2 << 20
+	s := newFilled(t, size)
+	s.cache.beginScan(s.db.Metrics(), room)
+	s.cache.beginScan(s.db.Metrics(), 2*room) // another one meanwhile changes nothing
+	s.readAll(t)
+	s.cache.scanEnds()
+	m := s.Metrics()
+	expect.That(t, m.BlockCacheBytes >= room/2 && m.BlockCacheBytes <= room+room/8, "a scan left blocks of %d bytes, want %d", m.BlockCacheBytes, room)
+	expect.That(t, m.CacheRoomBytes >= room && m.CacheRoomBytes <= room+1024, "room for %d bytes in a scan, want %d", m.CacheRoomBytes, room)
+	s.cache.scanEnds()
+	s.readAll(t)
+	m = s.Metrics()
+	expect.That(t, m.BlockCacheBytes >= size/2, "after it, what was read is kept no more: %d bytes", m.BlockCacheBytes)
+	expect.That(t, m.CacheRoomBytes >= size && m.CacheRoomBytes <= size+1024, "room for %d bytes after a scan, want %d", m.CacheRoomBytes, size)
+
+	s.cache.beginScan(s.db.Metrics(), room)
+	s.readAll(t)
+	now := s.Metrics().BlockCacheBytes
+	expect.That(t, now >= m.BlockCacheBytes-room/8 && now <= m.BlockCacheBytes+room/8, "a later scan: blocks of %d bytes, %d before", now, m.BlockCacheBytes)
+	s.cache.scanEnds()
+
+	before := s.Metrics().CacheRoomBytes
+	end := s.BeginScan() // there is less than its room
+	expect.Equal(t, s.Metrics().CacheRoomBytes, before, "a scan that needs no limit: room for bytes")
+	end()
+}
+
+// A filled store has four times as much in its tables as fits into its cache.
+type filled struct{ *Store }
+
+func newFilled(t *testing.T, size int64) filled {
+	t.Helper()
 	s := open(t, filepath.Join(t.TempDir(), "store"), Options{CacheBytes: size})
-	defer closeStore(t, s)
+	t.Cleanup(func() { closeStore(t, s) })
 	value := make([]byte, 8<<10)
 	keys := make([]byte, 5)
-	for n := range uint32(4 * size / len(value)) {
+	for n := range uint32(4 * int(size) / len(value)) {
 		rng := binary.BigEndian.AppendUint32(keys[:1], n)
 		for i := range value {
 			value[i] = byte(uint32(i) * (n + 1) * 2654435761 >> 13) // not compressible
@@ -169,6 +212,12 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 	for range 3 { // a memtable may be about to be made; with Run that takes up to two seconds
 		s.cache.settle(s.db)
 	}
+	return filled{s}
+}
+
+// readAll reads every row.
+func (s filled) readAll(t *testing.T) {
+	t.Helper()
 	it, err := s.db.NewIter(nil)
 	expect.OK(t, err)
 	for it.First(); it.Valid(); it.Next() {
@@ -176,11 +225,6 @@ func TestTheBlockCacheGrowsNoFurtherThanItsSize(t *testing.T) {
 		expect.OK(t, err)
 	}
 	expect.OK(t, it.Close())
-	m := s.Metrics()
-	if m.BlockCacheBytes < size/2 || m.BlockCacheBytes > size+size/16 { // one block too many per shard
-		t.Errorf("having read %d MiB, the cache of %d bytes has %d", 4*size>>20, size, m.BlockCacheBytes)
-	}
-	expect.That(t, m.CacheRoomBytes >= size && m.CacheRoomBytes <= size+1024, "the cache of %d bytes has room for %d", size, m.CacheRoomBytes)
 }
 
 // Pebble makes a log before its memtable. If settle runs in between, the room must not become too

@@ -34,6 +34,7 @@ type Export struct {
 	query   engine.LinkQuery // of the next page
 	list    *engine.LinkList
 	recheck func() error // nil until the first page was read
+	end     func()       // of the scan
 }
 
 // Export begins an export, which the caller must close. It returns an error if too many are open.
@@ -51,7 +52,7 @@ func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
 		return nil, err
 	}
 	asked.Limit = exportPage
-	return &Export{calls: c, caller: caller, asked: q, query: asked, list: list}, nil
+	return &Export{calls: c, caller: caller, asked: q, query: asked, list: list, end: c.o.BeginScan()}, nil
 }
 
 // Page reads a page, in turn with other costly work, and calls write with each of its links, which it may not keep.
@@ -144,6 +145,7 @@ func (c *Calls) readDays(links []Link, pause func() error) error {
 // Close ends the export, whether or not it was read to its end.
 func (x *Export) Close() error {
 	defer x.calls.exports.Leave(KeyOf(x.caller))
+	defer x.end()
 	return x.list.Close()
 }
 

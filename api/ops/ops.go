@@ -14,7 +14,7 @@ import (
 	"shunt/engine/index"
 )
 
-// Options are what Calls need. All but Folders, Countries and Logger are required.
+// Options are what Calls need. All but Folders, BeginScan, Countries and Logger are required.
 type Options struct {
 	Engine    *engine.Engine
 	Accounts  *account.Accounts
@@ -24,11 +24,12 @@ type Options struct {
 	Passwords *password.Hasher     // of links
 	Cores     *turnstile.Turnstile // shared with all other work that keeps a core busy
 
-	State    func(*engine.Detail) engine.State            // of a link, block list included
-	StateNow func(l index.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
-	Missed   MissedFunc                                   // the codes that were missed most
-	Wrote    func(op string, n int, err error)            // counts n writes of links that returned err
-	Now      func() time.Time
+	State     func(*engine.Detail) engine.State            // of a link, block list included
+	StateNow  func(l index.Link, nowMs int64) engine.State // the same of a link in memory; takes no lock
+	Missed    MissedFunc                                   // the codes that were missed most
+	Wrote     func(op string, n int, err error)            // counts n writes of links that returned err
+	BeginScan func() (end func())                          // an export begins; nil: nobody need know
+	Now       func() time.Time
 
 	Countries bool // it is known where requests come from
 
@@ -50,6 +51,9 @@ type Calls struct {
 // New returns the calls. It starts no goroutine.
 func New(o Options) *Calls {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.BeginScan == nil {
+		o.BeginScan = func() func() { return func() {} }
+	}
 	return &Calls{
 		o:       o,
 		cursors: newCursors(o.Engine.VisitorKey()),

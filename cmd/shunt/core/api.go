@@ -17,7 +17,7 @@ func (c *Core) APIOptions(s *Data, baseURL string, log *slog.Logger) api.Options
 	clients, admins := connectionsWithin(descriptors(), openTables())
 	return api.Options{
 		MaxConnections: clients, AdminConnections: admins,
-		Engine: c.Engine, Accounts: c.Accounts, Domains: c.Domains, Folders: c.Folders, BaseURL: baseURL, Listens: []string{s.Listen}, PrivateTargets: s.PrivateTargets,
+		Engine: c.Engine, Accounts: c.Accounts, Domains: c.Domains, Folders: c.Folders, BeginScan: c.Store.BeginScan, BaseURL: baseURL, Listens: []string{s.Listen}, PrivateTargets: s.PrivateTargets,
 		TargetSchemes: s.targetSchemes,
 		Logger:        log, Version: version.Text(), Metrics: admin.Sources{Store: c.storageMetrics, Backup: c.lastBackup},
 		Operations: api.Operations{Backup: c.backUp, Check: c.check},
