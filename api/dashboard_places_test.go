@@ -37,7 +37,7 @@ func TestPagesWaitForAHeavyPlaceAndTheAPIDoesNot(t *testing.T) {
 func TestLargePagesAreDrawnInTurn(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: time.Hour}) // nobody gets a place by waiting
-	*st.calls = *st.newCalls()
+	*st.calls = *st.newCalls(nil)
 	st.person("ann@example.com", account.RoleAdmin)
 	b := st.browse("ann@example.com")
 	for _, path := range []string{"/_/misses", "/_/system", "/_/links/bulk"} {

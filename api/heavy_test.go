@@ -100,7 +100,7 @@ func (st *site) awaitCostly(n int) {
 func TestAShortListDoesNotWaitForLongLists(t *testing.T) {
 	st := newSite(t, nil)
 	st.cores = turnstile.New(turnstile.Limits{Places: 1, Waiting: 256, Patience: ops.Patience})
-	*st.calls = *st.newCalls()
+	*st.calls = *st.newCalls(nil)
 	item := strings.TrimSuffix(strings.Repeat(`{"url":"http://a/"},`, 1000), ",")
 	known(t, func() reply { return st.call("POST", "/shorten/bulk", "["+item+"]", "Idempotency-Key: items") }).need(t, "", 200)
 	other := st.member("ann@example.com", account.LinksRead)
