@@ -29,6 +29,7 @@ type Links struct {
 	ids         struct {
 		sync.Mutex
 		bound atomic.Uint64 // every id below it may have been given; written under the lock, once Start is over
+		gap   atomic.Bool   // see LeaveGap
 	}
 }
 

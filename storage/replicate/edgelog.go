@@ -63,6 +63,7 @@ func (s *Rows) BeginEdgeLog() error {
 	begun := row.EdgeLog{LogPosition: row.LogPosition{Cluster: id, Epoch: edgeEpoch, Hash: clusterlog.Origin(id).Hash}}
 	begun.Sequence = max(l.state.Sequence+1, uint64(max(time.Now().UnixMicro(), 0))) // after all of earlier logs
 	begun.First = begun.Sequence + 1
+	s.links.LeaveGap() // this store may have been rolled back to before its first edge
 	return s.setEdgeLog(begun, "storage: beginning a log for edges")
 }
 
@@ -298,6 +299,7 @@ func (s *Rows) readEdgeLog() error {
 	if err != nil || v == nil {
 		return err
 	}
+	s.links.LeaveGap() // edges may have hits of links that this disk lacks, if it was rolled back
 	if s.edgeLog.state, err = row.DecodeEdgeLog(v); err == nil {
 		s.edgeLog.head = s.edgeLog.state.Sequence
 		s.pulls.purged = s.edgeLog.head // what was purged before this start is not known
@@ -305,23 +307,30 @@ func (s *Rows) readEdgeLog() error {
 	return err
 }
 
-// restoredIDs is how many ids a restored store with edges does not give: those of links that the backup lacks are among
-// them. Edges may still have hits of these, which must not count for others.
+// restoredIDs is how many ids a restored store does not give: those of links that the backup lacks are among them.
+// Edges may still have hits of these, which must not count for others.
 const restoredIDs = 1 << 32
 
-// renewEdgeLog adds to b what a restored store, which r reads, has instead of the log of the backup.
+// renewEdgeLog adds to b what a restored store, which r reads, has instead of the log of the backup, and a gap of ids:
+// the original may have got its first edge after the backup. A store of a cluster gives the ids that its log says.
 func renewEdgeLog(r pebble.Reader, b *pebble.Batch) error {
-	v, err := kv.Read(r, row.MetaKey(row.MetaEdgeLog))
-	if err != nil || v == nil {
+	clustered, err := kv.Read(r, row.MetaKey(row.MetaLog))
+	if err != nil || clustered != nil {
 		return err
 	}
-	state, err := row.DecodeEdgeLog(v)
+	v, err := kv.Read(r, row.MetaKey(row.MetaEdgeLog))
 	if err != nil {
 		return err
 	}
-	state = endedLog(state)
-	removeEdgeLog(b)
-	kv.Set(b, row.MetaKey(row.MetaEdgeLog), row.AppendEdgeLog(nil, &state))
+	if v != nil {
+		state, err := row.DecodeEdgeLog(v)
+		if err != nil {
+			return err
+		}
+		state = endedLog(state)
+		removeEdgeLog(b)
+		kv.Set(b, row.MetaKey(row.MetaEdgeLog), row.AppendEdgeLog(nil, &state))
+	}
 	var bound [8]byte
 	v, err = kv.Read(r, row.MetaKey(row.MetaIDBound))
 	if err == nil {

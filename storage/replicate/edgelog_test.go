@@ -346,36 +346,137 @@ func TestOnlyAnEmptyStoreBecomesAnEdge(t *testing.T) {
 	expect.That(t, expect.Err(e.s.AllocateIDs(1)) != nil, "an edge gives ids")
 }
 
-// TestARestoredWriterGivesNoLostIDAgain restores a writer from a backup after it has made more links: its edges find
-// that their log is gone, and no new link has the id of a lost one.
+// TestARestoredWriterGivesNoLostIDAgain restores a writer from a backup after it has made more links, which edges know.
+// If the backup has a log, they find that it is gone. No new link has the id of a lost one, also if the first edge came
+// after the backup.
 func TestARestoredWriterGivesNoLostIDAgain(t *testing.T) {
+	for name, edgesBefore := range map[string]bool{"a backup of a writer": true, "a backup from before the first edge": false} {
+		t.Run(name, func(t *testing.T) {
+			disk := vfs.NewMem()
+			s, stop := newWriter(t, disk)
+			if edgesBefore {
+				expect.OK(t, s.BeginEdgeLog())
+			}
+			_, err := s.AllocateIDs(100)
+			expect.OK(t, err)
+			_, err = s.Backup(t.Context(), "/backup")
+			expect.OK(t, err)
+			expect.OK(t, s.BeginEdgeLog())
+			id, _, _, _ := s.EdgeLog()
+			lost, err := s.AllocateIDs(100)
+			expect.OK(t, err)
+			apply(t, s, rowtest.Creation(rowtest.Link("lost", lost, 1)))
+			_, at, _, _ := s.EdgeLog()
+			stop()
+			closeStore(t, s)
+			_, err = Restore(t.Context(), "/backup", otherDir, RestoreOptions{FS: disk, Logger: quiet})
+			expect.OK(t, err)
+			restored := open(t, otherDir, Options{FS: disk})
+			defer closeStore(t, restored)
+			_, _, _, exists := restored.EdgeLog()
+			expect.That(t, !exists && len(rows(t, restored, row.TableEdgeLog)) == 0, "a restored writer has the log of its backup")
+			next, err := restored.AllocateIDs(1)
+			expect.That(t, err == nil && (next >= lost+100 || next < lost), "it gave %d, and %d was given before, %v", next, lost, err)
+			expect.OK(t, restored.BeginEdgeLog())
+			_, _, err = restored.EdgeEntries(id, at, 1)
+			expect.Error(t, err, clusterlog.ErrForeignLog)
+			_, again, _, _ := restored.EdgeLog()
+			expect.That(t, again.Sequence > at.Sequence, "its log goes on at %d, and edges have read up to %d", again.Sequence, at.Sequence)
+			wantNoFaults(t, restored.Inspect())
+		})
+	}
+}
+
+// TestAWriterThatWasRolledBackGivesNoLostIDAgain has the disk of a writer be as it was at an earlier time, before or
+// after its first edge, and again after it was restarted. An edge has hits of a link that is lost: they count for its
+// owner, and for no other link, also after the writer has gone on.
+func TestAWriterThatWasRolledBackGivesNoLostIDAgain(t *testing.T) {
+	disk := vfs.NewCrashableMem()
+	s, stop := newWriter(t, disk)
+	first, err := s.AllocateIDs(10)
+	expect.OK(t, err)
+	apply(t, s, rowtest.Creation(rowtest.Link("before", first, 1)))
+	young := cloneStore(t, disk)
+	expect.OK(t, s.BeginEdgeLog())
+	e := newWriterEdge(t)
+	defer func() { closeStore(t, e.s) }()
+	e.want(s, "edge")
+	old := cloneStore(t, disk)
+	given := make(map[uint64]string)
+	allocate := func(s *Store, name string) (id uint64) {
+		t.Helper()
+		id, err := s.AllocateIDs(10)
+		expect.OK(t, err)
+		for n := range uint64(10) {
+			expect.That(t, given[id+n] == "", "%s: it gave the id %d, and so did %s", name, id+n, given[id+n])
+			given[id+n] = name
+		}
+		return id
+	}
+	lost := allocate(s, "the writer")
+	apply(t, s, rowtest.Creation(rowtest.Link("lost", lost, 1)))
+	e.want(s, "edge")
+	p := edgeRecords(t, e, lost, first)
+	id, at := e.s.Log()
+	stop()
+	closeStore(t, s)
+	for range 3 { // each time from the same snapshot
+		back, stopBack := newWriter(t, cloneStore(t, old))
+		apply(t, back, rowtest.Creation(rowtest.Link("new", allocate(back, "the same after a rollback"), 1)))
+		_, _, err := back.EdgeEntries(id, at, 1)
+		expect.Error(t, err, clusterlog.ErrDiverged)
+		kept, err := back.MeetEdge("edge", p.ID)
+		expect.OK(t, err)
+		done, _, err := back.ApplyEdge(kept, 1, RecordHash{}, p.Records, true)
+		expect.That(t, err == nil && len(done.Hits) == 1 && done.Hits[0].ID == first, "the hits counted: %+v, %v", done, err)
+		stopBack()
+		wantNoFaults(t, back.Inspect())
+		closeStore(t, back)
+	}
+	back, stopBack := newWriter(t, young)
+	expect.OK(t, back.BeginEdgeLog()) // the edge comes
+	allocate(back, "the same as before its first edge")
+	stopBack()
+	closeStore(t, back)
+}
+
+// TestHitsThatAreFlushedAfterACopyMayBeOfLostLinks has an edge flush hits of a link that its writer has lost, after it
+// has taken the writer's links again.
+func TestHitsThatAreFlushedAfterACopyMayBeOfLostLinks(t *testing.T) {
 	disk := vfs.NewMem()
 	s, stop := newWriter(t, disk)
 	expect.OK(t, s.BeginEdgeLog())
-	id, _, _, _ := s.EdgeLog()
-	_, err := s.AllocateIDs(100)
+	_, err := s.Backup(t.Context(), "/backup")
 	expect.OK(t, err)
-	_, err = s.Backup(t.Context(), "/backup")
-	expect.OK(t, err)
-	lost, err := s.AllocateIDs(100)
+	lost, err := s.AllocateIDs(1)
 	expect.OK(t, err)
 	apply(t, s, rowtest.Creation(rowtest.Link("lost", lost, 1)))
-	_, at, _, _ := s.EdgeLog()
+	e := newWriterEdge(t)
+	defer func() { closeStore(t, e.s) }()
+	e.want(s, "edge")
 	stop()
 	closeStore(t, s)
 	_, err = Restore(t.Context(), "/backup", otherDir, RestoreOptions{FS: disk, Logger: quiet})
 	expect.OK(t, err)
 	restored := open(t, otherDir, Options{FS: disk})
 	defer closeStore(t, restored)
-	_, _, _, exists := restored.EdgeLog()
-	expect.That(t, !exists && len(rows(t, restored, row.TableEdgeLog)) == 0, "a restored writer has the log of its backup")
 	expect.OK(t, restored.BeginEdgeLog())
-	_, _, err = restored.EdgeEntries(id, at, 1)
-	expect.Error(t, err, clusterlog.ErrForeignLog)
-	_, again, _, _ := restored.EdgeLog()
-	expect.That(t, again.Sequence > at.Sequence, "its log goes on at %d, and edges have read up to %d", again.Sequence, at.Sequence)
-	next, err := restored.AllocateIDs(1)
-	expect.That(t, err == nil && next >= lost+100, "it gave %d, and %d was given before, %v", next, lost, err)
+	id, err := restored.AllocateIDs(1)
+	expect.OK(t, err)
+	e.want(restored, "edge of the restored writer")
+	p := edgeRecords(t, e, lost, lost)
+	kept, err := restored.MeetEdge("edge", p.ID)
+	expect.OK(t, err)
+	done, _, err := restored.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
+	expect.That(t, err == nil && id > lost && done.Next == 3 && len(done.Hits) == 0, "the hits counted: %+v, %v", done, err)
+	stopRestored := start(t, restored)
+	apply(t, restored, rowtest.Creation(rowtest.Link("new", id, 1)))
+	e.want(restored, "edge that went on")
+	p = edgeRecords(t, e, id)
+	done, _, err = restored.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
+	head, headErr := row.CheckOutbox(p.Records[2])
+	expect.That(t, err == nil && headErr == nil && len(done.Hits) == 1 && head.Sequence > 0, "later ones: %+v, at %d, %v", done, head.Sequence, err)
+	stopRestored()
 	wantNoFaults(t, restored.Inspect())
 }
 
@@ -432,17 +533,17 @@ func TestHitsOfEdgesCountOnceUnderTheirOwnNames(t *testing.T) {
 		expect.OK(t, err)
 		first := 1 + rng.Uint64N(min(next, uint64(len(p.Records))))
 		until := first + rng.Uint64N(uint64(len(p.Records))+2-first)
-		done, lost, err := s.ApplyEdge(kept, first, hashBefore(p.Records, first), p.Records[first-1:until-1])
+		done, lost, err := s.ApplyEdge(kept, first, hashBefore(p.Records, first), p.Records[first-1:until-1], false)
 		expect.That(t, err == nil && lost == 0 && done.Next == max(next, until), "records %d to before %d, at %d: got %+v, %d lost, %v", first, until, next, done, lost, err)
 		stolen, err := s.MeetEdge("thief", p.ID)
 		expect.OK(t, err)
 		expect.That(t, stolen != kept, "an edge has the outbox of another one")
-		_, _, err = s.ApplyEdge(stolen, 1, RecordHash{}, forged.Records)
+		_, _, err = s.ApplyEdge(stolen, 1, RecordHash{}, forged.Records, false)
 		expect.OK(t, err)
 	}
 	kept, err := s.MeetEdge("honest", p.ID)
 	expect.OK(t, err)
-	done, lost, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	done, lost, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
 	expect.That(t, err == nil && lost == 0 && done.Next == 8, "at the end: %+v, %d lost, %v", done, lost, err)
 	expect.Equal(t, lifeHits(t, s, 1), 7+2, "hits of the honest edge, and those of the other under its own name")
 	wantNoFaults(t, s.Inspect())
@@ -473,7 +574,7 @@ func TestRecordsOfAnEdgeThatAreNoneAreRefused(t *testing.T) {
 		"a damaged record": {1, [][]byte{damaged}}, "a record in another place": {2, p.Records[:1]}, "the position 0": {0, p.Records[:1]},
 		"no record": {1, [][]byte{{}}}, "records in another order": {1, [][]byte{p.Records[1], p.Records[0]}},
 	} {
-		_, _, err := s.ApplyEdge(kept, c.first, RecordHash{}, c.records)
+		_, _, err := s.ApplyEdge(kept, c.first, RecordHash{}, c.records, false)
 		expect.That(t, err != nil, "%s was taken", name)
 	}
 	next, err := s.PulledNext(kept)
@@ -520,11 +621,11 @@ func TestAnEdgeWithOtherRecordsThanWereAppliedIsRefused(t *testing.T) {
 	others := edgeRecords(t, rolledBack, 1, 1, 1, 2, 1, 1)
 	kept, err := s.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
-	_, _, err = s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	_, _, err = s.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
 	expect.OK(t, err)
 	for first := uint64(1); first <= 5; first++ {
 		for until := first; until <= 7; until++ {
-			done, _, err := s.ApplyEdge(kept, first, hashBefore(others.Records, first), others.Records[first-1:until-1])
+			done, _, err := s.ApplyEdge(kept, first, hashBefore(others.Records, first), others.Records[first-1:until-1], false)
 			if sees := first == 5 || until >= 5; sees {
 				expect.Error(t, err, ErrOutboxDiffers, "records %d to before %d", first, until)
 			} else {
@@ -558,7 +659,7 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	apply(t, s, rowtest.Leaving(dead, true))
 	kept, err := s.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
-	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
 	expect.That(t, err == nil && done.Next == 4 && len(done.Hits) == 1, "got %+v, %v", done, err)
 	for key := range rows(t, s, row.TableLinkHours) {
 		id, err := row.HourSuffix([]byte(key))
@@ -580,7 +681,7 @@ func TestHitsOfUnknownLinksCountForTheirOwner(t *testing.T) {
 	kept, err = restored.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
 	left := posted(t, e.s, 2)
-	done, lost, err := restored.ApplyEdge(kept, left.First, hashBefore(p.Records, left.First), left.Records)
+	done, lost, err := restored.ApplyEdge(kept, left.First, hashBefore(p.Records, left.First), left.Records, false)
 	expect.That(t, err == nil && lost == 2 && done.Next == 4, "a restored writer: %+v, %d lost, %v", done, lost, err)
 	wantNoFaults(t, restored.Inspect())
 }
@@ -610,7 +711,7 @@ func TestHitsOfATargetThatWasNeverGivenCountForTheLink(t *testing.T) {
 	p := posted(t, e.s, 0)
 	kept, err := s.MeetEdge("edge", p.ID)
 	expect.OK(t, err)
-	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records)
+	done, _, err := s.ApplyEdge(kept, 1, RecordHash{}, p.Records, false)
 	expect.That(t, err == nil && len(done.Hits) == 2 && done.Hits[0].Hits == 3, "got %+v, %v", done, err)
 	m := s.Rows.Metrics()
 	expect.That(t, m.PulledRowsDropped == 4 && m.PulledRows == 5, "%d rows applied, %d dropped", m.PulledRows, m.PulledRowsDropped)

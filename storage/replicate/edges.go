@@ -132,8 +132,9 @@ func (s *Rows) readEdges() (by map[string][][16]byte, err error) {
 // ways. If the records before the first are missing, they are lost: this store was restored from a backup that lacks
 // them, and the edge has dropped them since; lost says how many. A record may have hits of links that this store
 // never had, or has no more: they count for their owners only. And nobody has compared the record that was applied last
-// with that of the edge: before is the hash of its record before the first. Error: ErrOutboxDiffers.
-func (s *Rows) ApplyEdge(kept [16]byte, first uint64, before RecordHash, records [][]byte) (p Pulled, lost uint64, err error) {
+// with that of the edge: before is the hash of its record before the first. astray says that the edge follows another
+// log than this store has: any of its links may be unknown here. Error: ErrOutboxDiffers.
+func (s *Rows) ApplyEdge(kept [16]byte, first uint64, before RecordHash, records [][]byte, astray bool) (p Pulled, lost uint64, err error) {
 	heads, err := s.checkPulled(first, records)
 	if err == nil && first == 0 {
 		err = fmt.Errorf("%w: a record at the position 0", row.ErrCorrupt)
@@ -162,7 +163,7 @@ func (s *Rows) ApplyEdge(kept [16]byte, first uint64, before RecordHash, records
 		return p, 0, nil
 	}
 	from := pulledFrom{edge: true, doubtful: func(h *row.OutboxHead) bool {
-		return !logged || h.Sequence < s.pulls.purged || h.Sequence > at.Sequence
+		return astray || !logged || h.Sequence < s.pulls.purged || h.Sequence > at.Sequence
 	}}
 	p, err = s.applyPulledLocked(kept, p.Next, records, heads, from)
 	return p, lost, err

@@ -82,6 +82,8 @@ func (s *Rows) Mirror(ctx context.Context, r io.Reader, to Learner) error {
 	if !s.shared.edge {
 		return errors.New("storage: a copy for an edge, and this is none")
 	}
+	s.DoubtLinks()
+	defer s.TrustLinks()
 	return s.mirror(ctx, r, &mirror{to: to})
 }
 

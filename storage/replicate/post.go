@@ -1,6 +1,7 @@
 package replicate
 
 import (
+	"math"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -19,6 +20,9 @@ func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 	p := &o.posting
 	*p = posting{batch: b, record: p.record, bytes: o.state.Bytes}
 	p.head = row.OutboxHead{Position: o.state.Next, MadeMs: max(time.Now().UnixMilli(), 0), Sequence: s.shared.applied.Load()}
+	if o.doubtful.Load() > 0 {
+		p.head.Sequence = 0
+	}
 	p.record.Begin(p.head)
 	return !s.shared.edge
 }
@@ -78,9 +82,21 @@ func (o *outbox) reduce(t *engine.Tally, visitorsToo bool) []byte {
 	return o.value
 }
 
+// DoubtLinks has the flushes of an edge of a writer say nothing of how far it had read the log, until TrustLinks: they
+// may have hits that were counted before its last copy, of links that were lost with a log before this one. So the
+// writer looks for their links.
+func (s *Rows) DoubtLinks() { s.outbox.doubtful.Store(math.MaxInt32) }
+
+// TrustLinks ends DoubtLinks after two more flushes: one may be under way, and the next one has the hits that were not
+// folded then.
+func (s *Rows) TrustLinks() { s.outbox.doubtful.Store(2) }
+
 // Ended implements hits.Poster.
 func (s *poster) Ended(durable bool) {
 	o := &s.outbox
+	if n := o.doubtful.Load(); durable && n > 0 {
+		o.doubtful.CompareAndSwap(n, n-1) // or it was set again
+	}
 	after := o.posting.after
 	if !durable || after == o.state {
 		return

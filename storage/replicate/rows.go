@@ -109,6 +109,7 @@ type outbox struct {
 	dropped   atomic.Pointer[placedHash] // of the last record before first
 	hashed    atomic.Pointer[placedHash] // of the record that was asked for last; nil: none was
 	lacksHits atomic.Bool                // of the committed state
+	doubtful  atomic.Int32               // that many flushes, from the next one on, may have hits of links that are gone: see DoubtLinks
 
 	withoutBreakdowns, withoutVisitors atomic.Uint64 // rows
 }

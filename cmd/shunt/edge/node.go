@@ -110,6 +110,7 @@ func (n *Node) VisitorKey(ctx context.Context) (key [16]byte, err error) {
 // store that has links does not wait for the writer.
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.rows = replicate.Of(store)
+	defer n.rows.DoubtLinks() // till the journal is replayed: the copy may be newer
 	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}
 	n.source.revoked.Store(n.rows.Revoked())
 	if !n.rows.Edge() {
@@ -185,6 +186,7 @@ func (*Node) Check(context.Context, *core.Core, *core.Data) (replaced bool, err 
 func (n *Node) Use(e *engine.Engine, _ *account.Accounts, _ *folder.Folders, d *domain.Domains, c *certificate.Certificates) {
 	n.domains, n.certificates = d, c
 	n.engine, n.source.began = e, n.rows.Metrics().OutboxNext
+	n.rows.TrustLinks()
 }
 
 // Answer says in o that this is an edge.

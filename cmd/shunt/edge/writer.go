@@ -168,6 +168,7 @@ type given struct {
 	first   uint64   // position of the first record
 	before  replicate.RecordHash
 	records [][]byte
+	astray  bool // its place is not in the log
 }
 
 // take applies records of an edge's outbox, and says how far it got. If the edge has another record than was applied
@@ -182,7 +183,7 @@ func (w *Writer) take(ctx context.Context, name string, p *place, ask *edges.Ask
 	}
 	through, last, err := w.rows.PulledThrough(kept)
 	if err == nil && len(records) > 0 && through+1 < ask.First+uint64(len(records)) {
-		if err = w.apply(ctx, &given{name, kept, ask.First, p.before, records}, a); err == nil {
+		if err = w.apply(ctx, &given{name, kept, ask.First, p.before, records, w.astray(name, p)}, a); err == nil {
 			through, last, err = w.rows.PulledThrough(kept)
 		}
 	}
@@ -190,12 +191,25 @@ func (w *Writer) take(ctx context.Context, name string, p *place, ask *edges.Ask
 	return err
 }
 
+// astray reports whether the place of an edge is not in the log, but for one whose entries are dropped.
+func (w *Writer) astray(name string, p *place) bool {
+	_, _, err := w.rows.EdgeEntries(p.log, p.at, 1)
+	switch reasonOf(err) {
+	case edges.NotNeeded, edges.Behind:
+		return false
+	case edges.Ahead, edges.Diverged:
+		w.log.Error("an edge knows changes that this server lacks: its data folder was rolled back, such as by a snapshot of its machine. "+
+			"The edge takes the links as they are here; its hits of links that are lost count for their owners only", "edge", name)
+	}
+	return true
+}
+
 // apply applies records of an edge's outbox.
 func (w *Writer) apply(ctx context.Context, g *given, a *edges.Answer) error {
 	for next, end := uint64(0), g.first+uint64(len(g.records)); next < end; {
 		var lost uint64
 		err := w.engine.Pulled(func() ([]engine.PulledHits, error) {
-			p, l, err := w.rows.ApplyEdge(g.kept, g.first, g.before, g.records)
+			p, l, err := w.rows.ApplyEdge(g.kept, g.first, g.before, g.records, g.astray)
 			next, lost = max(next, p.Next), l
 			return p.Hits, err
 		})
