@@ -40,6 +40,10 @@ step "install"
 dpkg -i /old.deb >/dev/null
 expect "folder" "700 shunt" "$(stat -c '%a %U' /var/lib/shunt)"
 expect "settings" "640 root:shunt" "$(stat -c '%a %U:%G' /etc/shunt/shunt.toml)"
+expect "credentials of backups" "600 root:root" "$(stat -c '%a %U:%G' /etc/shunt/backup-s3.env)"
+for unit in shunt.service shunt.socket shunt-backup.service shunt-backup.timer shunt-backup-s3.service shunt-backup-s3.timer; do
+	[ -e "/usr/lib/systemd/system/$unit" ] || fail "no unit $unit"
+done
 expect "owner of the process" shunt "$(stat -c %U "/proc/$(cat /run/shunt.pid)")"
 as_shunt shunt health || fail "not healthy after the installation"
 man_page=$(dpkg -L shunt | grep -c '/usr/share/man/man1/shunt') && [ "$man_page" -gt 10 ] || fail "man pages: $man_page"

@@ -150,6 +150,11 @@ step "backup"
 inside systemctl start shunt-backup.service || fail "backup"
 [ "$(ls "$root/var/lib/shunt/backups" | wc -l)" -ge 1 ] || fail "there is no backup"
 inside systemctl enable --now shunt-backup.timer 2>/dev/null || fail "timer"
+# A bucket that nobody serves: the unit reads its file, may use the network, and says what failed.
+printf 'BACKUP_TO=s3://backups/shunt\nBACKUP_FLAGS=--keep 7\nSHUNT_S3_ENDPOINT=http://127.0.0.1:9\nAWS_ACCESS_KEY_ID=a\nAWS_SECRET_ACCESS_KEY=b\n' >"$root/etc/shunt/backup-s3.env"
+inside systemctl start shunt-backup-s3.service 2>/dev/null && fail "a backup to a bucket that nobody serves"
+inside journalctl -u shunt-backup-s3 --no-pager | grep 'nothing listens on 127.0.0.1:9' >/dev/null || fail "the journal does not say that nobody serves the bucket"
+inside systemctl enable --now shunt-backup-s3.timer 2>/dev/null || fail "timer of backups to a bucket"
 
 step "upgrade"
 upgrade() { inside dpkg -i /new.deb >/dev/null 2>"$packages/said" || fail "dpkg: $(cat "$packages/said")"; }

@@ -161,3 +161,43 @@ func TestMistakesWithABucketAreSaidInWords(t *testing.T) {
 	expect.That(t, !strings.Contains(left(), "stream"), "the data folder has %q", left())
 	p.terminate()
 }
+
+// TestTheUnitSendsABackupToABucket runs the command of shunt-backup-s3.service as systemd does, with the file of its
+// environment filled in.
+func TestTheUnitSendsABackupToABucket(t *testing.T) {
+	t.Parallel()
+	server, home := s3test.Start(t), t.TempDir()
+	dir := filepath.Join(home, "data")
+	p := startServer(t, dir)
+	shunt(t, home, nil, "add", "https://example.org/", "--alias", "kept", "--data", dir).done(t)
+	unit, err := os.ReadFile("../../deploy/systemd/shunt-backup-s3.service")
+	expect.OK(t, err)
+	env, err := os.ReadFile("../../deploy/package/backup-s3.env")
+	expect.OK(t, err)
+	var variables []string
+	for line := range strings.Lines(string(env)) {
+		name, value, is := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "#"), "=")
+		if !is || strings.Contains(name, " ") {
+			continue
+		}
+		if filled := map[string]string{
+			"BACKUP_TO": "s3://backups/unit", "SHUNT_S3_ENDPOINT": server.Endpoint, "AWS_ACCESS_KEY_ID": s3test.ID, "AWS_SECRET_ACCESS_KEY": s3test.Secret,
+		}[name]; filled != "" {
+			value = filled
+		}
+		variables = append(variables, name+"="+value)
+	}
+	expect.Equal(t, len(variables), 5, "variables of the file")
+	expect.Contains(t, string(unit), "EnvironmentFile=/etc/shunt/backup-s3.env\n")
+	_, command, found := strings.Cut(string(unit), "\nExecStart=/usr/bin/shunt ")
+	expect.MustThat(t, found, "the unit starts another program")
+	command, _, _ = strings.Cut(command, "\n")
+	config := writeFile(t, "shunt.toml", "data = '"+dir+"'\n")
+	text := ran(t, home, variables, nil, "sh", "-c", binary+" "+strings.Replace(command, "/etc/shunt/shunt.toml", config, 1)).done(t)
+	expect.Contains(t, text, "backed up 1 link")
+	expect.Contains(t, text, "to s3://backups/unit")
+	p.terminate()
+	again := filepath.Join(home, "again")
+	ran(t, home, variables, nil, binary, "restore", "--from", "s3://backups/unit", "--data", again).done(t)
+	wantCodes(t, startServer(t, again), []string{"kept"}, http.StatusFound)
+}
