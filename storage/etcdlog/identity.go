@@ -42,12 +42,18 @@ func Create(ctx context.Context, o Options) error {
 // leadership of the lost log can have had.
 const renewedBy = 1 << 32
 
-// ErrLogThere: a log is not to be renewed, because its servers have not lost it.
-var ErrLogThere = errors.New("the servers have the cluster's log")
+// The errors of Renew that callers distinguish.
+var (
+	// ErrLogThere: a log is not to be renewed, because its servers have not lost it.
+	ErrLogThere = errors.New("the servers have the cluster's log")
+	// ErrOlderLog: what they have is an older state of it.
+	ErrOlderLog = errors.New("the servers have an older state of the cluster's log")
+)
 
 // Renew makes the log of the cluster o.ID again, after its servers have lost it: it goes on after a position that a
 // node has applied, without the entries before. The error is ErrLogThere if there is a log that is not older than the
-// position, and, unless replace is set, if there is an older one, as an older copy of the servers' data has it.
+// position, and, unless replace is set, ErrOlderLog if there is an older one, as an older copy of the servers' data has
+// it.
 func Renew(ctx context.Context, o Options, at clusterlog.Position, replace bool) error {
 	l, err := New(o)
 	if err != nil {
@@ -69,7 +75,9 @@ func Renew(ctx context.Context, o Options, at clusterlog.Position, replace bool)
 		return err
 	case s.head == at && s.floor == at.Sequence+1 && s.base == at.Epoch+renewedBy: // by a request whose answer was lost
 		return nil
-	case s.head.Sequence >= at.Sequence || !replace:
+	case s.head.Sequence < at.Sequence && !replace:
+		return fmt.Errorf("%w: it ends with entry %d, and this node has applied entry %d", ErrOlderLog, s.head.Sequence, at.Sequence)
+	case s.head.Sequence >= at.Sequence:
 		return fmt.Errorf("%w: it ends with entry %d, and this node has applied entry %d", ErrLogThere, s.head.Sequence, at.Sequence)
 	}
 	resp, err = l.txn(ctx, tx{

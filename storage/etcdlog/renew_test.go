@@ -63,7 +63,7 @@ func TestALogThatWasLostGoesOnWhereANodeWas(t *testing.T) {
 	expect.OK(t, third.Trim(within(t), last.Sequence))
 
 	_, _, beyond := last.Next(last.Epoch, clusterlog.NewBatchID(), nil, nil)
-	expect.Error(t, Renew(within(t), o, beyond, false), ErrLogThere, "over an older log")
+	expect.Error(t, Renew(within(t), o, beyond, false), ErrOlderLog, "over an older log")
 	expect.OK(t, third.stop())
 	expect.OK(t, Renew(within(t), o, beyond, true))
 	status, err := l.Status(within(t))

@@ -138,7 +138,10 @@ func Renew(ctx context.Context, s *Settings, store *storage.Store, replace bool)
 	}
 	at, _ := rows.LogPosition()
 	n.etcd.ID, n.etcd.Key = id, clusterlog.FingerprintOf(store.Identity().VisitorKey)
-	return at.Sequence, etcdlog.Renew(ctx, n.etcd, at, replace)
+	if err = etcdlog.Renew(ctx, n.etcd, at, replace); errors.Is(err, etcdlog.ErrOlderLog) {
+		err = fmt.Errorf("%w; --replace replaces it", err)
+	}
+	return at.Sequence, err
 }
 
 // HitsWaiting returns how many hits wait for other nodes in a store; member is false if it is of no cluster.
