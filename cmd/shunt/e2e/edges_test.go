@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ type edgeSite struct {
 	paths  []*edgePath // of each edge to the writer
 
 	edgeArgs []string // with which edges start; none: their journals are in memory
+	rounds   uint64   // of disturb
+	faults   []int    // that come next in these
 
 	mu      sync.Mutex
 	counted map[string]uint64 // answered redirects at edges, by code
@@ -90,94 +93,256 @@ func (s *edgeSite) hits(code string) uint64 {
 	return said.Hits
 }
 
-// TestEdgesOfAServerOutliveKills kills a server and its two edges at random, and cuts their connections, while codes
-// are followed at the edges, and links are made. At the end each edge redirects all links, and the server has counted
-// each answered redirect: a kill may leave one that was counted and not answered, and none that was answered and not
-// counted.
+// TestEdgesOfAServerOutliveKills kills a server and its three edges at random, and cuts their connections, while codes
+// are followed at the edges, and links are made, changed and deleted at the server. At the end each edge redirects the
+// links that the server exports, and no other, and the server has counted each answered redirect: a kill may leave one
+// that was counted and not answered, and none that was answered and not counted.
 func TestEdgesOfAServerOutliveKills(t *testing.T) {
 	t.Parallel()
 	s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
 	dir := filepath.Join(t.TempDir(), "data")
 	s.startWriter(dir)
-	made := make(map[string]string)
-	add := func(code string) {
-		target := "https://example.org/" + code
-		shunt(t, "", nil, "add", target, "--alias", code, "--data", dir).done(t)
-		made[code] = target
+	w := &edgeWrites{site: s, token: s.writer.token("links:read", "links:write"), may: make(map[string][]string)}
+	for n := range hotCodes {
+		expect.MustThat(t, w.add(fmt.Sprintf("hot-%d", n)), "no link was made")
 	}
-	for n := range 4 {
-		add(fmt.Sprintf("code-%d", n))
+	w.codes = nil // they stay as they are
+	for _, name := range []string{"frankfurt", "tokyo", "oslo"} {
+		s.addEdge(name)
 	}
-	s.addEdge("frankfurt")
-	s.addEdge("tokyo")
 	rng := rand.New(rand.NewPCG(4, 4))
-	for round := range numberOf(t, "SHUNTTEST_EDGE_KILLS", 9) {
-		ctx, stop := context.WithCancel(t.Context())
-		var clients sync.WaitGroup
-		for i, e := range s.edges {
-			clients.Go(func() {
-				for n := 0; ctx.Err() == nil; n++ {
-					s.follow(e.public, fmt.Sprintf("code-%d", (n+i)%4))
-				}
-			})
-		}
-		add(fmt.Sprintf("round-%d", round))
-		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
-		switch which := rng.IntN(5); which {
-		case 2:
-			s.writer.kill()
-			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
-			stop()
-			clients.Wait()
-			s.startWriter(dir)
-		case 3, 4:
-			s.paths[which-3].cut(time.Duration(rng.IntN(600)) * time.Millisecond)
-			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
-		default:
-			s.edges[which].kill()
-			stop()
-			clients.Wait()
-			s.edges[which] = s.starts[which]()
-		}
-		stop()
-		clients.Wait()
-	}
-	within := func(what string, ok func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-			expect.MustThat(t, time.Now().Before(deadline), "a minute later: %s", what)
-		}
-	}
-	for code, target := range made {
-		for i, e := range s.edges {
-			within(fmt.Sprintf("edge %d redirects %s", i, code), func() bool {
-				status, location := s.follow(e.public, code)
-				return status == http.StatusFound && location == target
-			})
-		}
-	}
-	for code := range made {
-		within("all hits of "+code+" are at the server", func() bool { return s.hits(code) >= s.counted[code] })
-		got := s.hits(code)
-		expect.That(t, got <= s.counted[code]+s.unknown[code], "%s: %d hits, %d redirects answered, %d without an answer", code, got, s.counted[code], s.unknown[code])
+	for range numberOf(t, "SHUNTTEST_EDGE_KILLS", 9) {
+		s.disturb(w, rng)
 	}
 	for i, p := range s.paths {
 		expect.That(t, p.wasCut(), "no connection of edge %d was cut", i)
 	}
-	within("the server hears both", func() bool {
-		return strings.Count(shunt(t, "", nil, "edges", "--data", dir).done(t), "connected") == 2
-	})
+	exported := s.exported()
+	expect.That(t, w.added > 0 && w.edited > 0 && w.deleted > 0 && len(exported) >= hotCodes, "%d links made, %d changed, %d deleted, %d exported", w.added, w.edited, w.deleted, len(exported))
+	w.judge(exported)
+	for i, e := range s.edges {
+		s.wantExported(i, e.public, exported, w)
+	}
+	s.wantHits()
 	for _, e := range s.edges { // which has no users
 		shunt(t, "", nil, "check", "--data", e.dir).done(t)
 		shunt(t, "", nil, "backup", filepath.Join(t.TempDir(), "copy"), "--data", e.dir).done(t)
 	}
-	s.writer.terminate()
-	alone := shunt(t, "", nil, "edges", "--data", dir)
-	expect.That(t, alone.code == exitFailed && strings.Contains(alone.stderr, "no server runs on "+dir), "edges of a server that does not run: %+v", alone)
+	s.wantAlone()
+}
+
+// hotCodes is the number of codes that are followed most.
+const hotCodes = 4
+
+// edgeWrites are the writes of a client of a writer, and what it knows of their outcome.
+type edgeWrites struct {
+	site  *edgeSite
+	token string
+
+	mu                     sync.Mutex
+	may                    map[string][]string // by code: where a link may lead; "": it may be gone
+	codes                  []string            // of links that there may be
+	added, edited, deleted int                 // writes that were answered
+}
+
+// call writes, and reports whether that was answered with a status. Another answer says nothing of the outcome.
+func (w *edgeWrites) call(code, target, method, path string, body any, status int) bool {
+	w.mu.Lock()
+	w.may[code] = append(w.may[code], target)
+	w.mu.Unlock()
+	if a := callOf(edgeClient, w.site.writer.public, w.token, method, path, body); a.status != status {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.may[code] = []string{target}
+	return true
+}
+
+// add makes a link.
+func (w *edgeWrites) add(code string) bool {
+	target := "https://example.org/" + code
+	w.mu.Lock()
+	w.may[code], w.codes = []string{""}, append(w.codes, code)
+	w.mu.Unlock()
+	return w.call(code, target, "POST", "/shorten", map[string]any{"url": target, "alias": code}, http.StatusCreated)
+}
+
+// run makes links, and changes or deletes some of those that it made, until ctx ends.
+func (w *edgeWrites) run(ctx context.Context, round uint64, rng *rand.Rand) {
+	for n := 0; ctx.Err() == nil; n++ {
+		switch code, which := w.drawn(rng), rng.IntN(4); {
+		case which < 2 || code == "":
+			if w.add(fmt.Sprintf("round-%d-%d", round, n)) {
+				w.added++
+			}
+		case which == 2:
+			if target := fmt.Sprintf("https://example.org/%s/%d-%d", code, round, n); w.call(code, target, "PATCH", "/links/"+code, map[string]any{"url": target}, http.StatusOK) {
+				w.edited++
+			}
+		default:
+			if w.call(code, "", "DELETE", "/links/"+code, nil, http.StatusNoContent) {
+				w.deleted++
+			}
+		}
+		select {
+		case <-time.After(time.Duration(rng.IntN(60)) * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// drawn returns the code of a link that certainly exists; "": none was drawn.
+func (w *edgeWrites) drawn(rng *rand.Rand) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.codes) == 0 {
+		return ""
+	}
+	code := w.codes[rng.IntN(len(w.codes))]
+	if may := w.may[code]; len(may) != 1 || may[0] == "" {
+		return ""
+	}
+	return code
+}
+
+// judge checks that each link is what a write has made of it.
+func (w *edgeWrites) judge(exported map[string]exportedLink) {
+	w.site.t.Helper()
+	for code, may := range w.may {
+		target := exported[code].URL
+		expect.That(w.site.t, slices.Contains(may, target), "%s leads to %q, and the answers to its writes say: one of %q", code, target, may)
+	}
+	for code := range exported {
+		expect.That(w.site.t, w.may[code] != nil, "nobody made %s", code)
+	}
+}
+
+// exportedLink is a line of an export.
+type exportedLink struct {
+	Code string `json:"code"`
+	URL  string `json:"url"`
+	Hits uint64 `json:"hits"`
+}
+
+// exported returns the links of the server, by code.
+func (s *edgeSite) exported() map[string]exportedLink {
+	s.t.Helper()
+	all := make(map[string]exportedLink)
+	for line := range strings.Lines(shunt(s.t, "", nil, "export", "--data", s.writer.dir).done(s.t)) {
+		var link exportedLink
+		expect.OK(s.t, json.Unmarshal([]byte(line), &link))
+		all[link.Code] = link
+	}
+	return all
+}
+
+// disturb kills or cuts something while codes are followed at all edges, and links are written.
+func (s *edgeSite) disturb(w *edgeWrites, rng *rand.Rand) {
+	ctx, stop := context.WithCancel(s.t.Context())
+	var clients sync.WaitGroup
+	rest := func() { stop(); clients.Wait() }
+	defer rest()
+	s.rounds++
+	seed, round := rng.Uint64(), s.rounds
 	for i, e := range s.edges {
-		status, _ := s.follow(e.public, "code-0")
+		clients.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			for n := 0; ctx.Err() == nil; n++ {
+				code := fmt.Sprintf("hot-%d", (n+i)%hotCodes)
+				if other := w.drawn(rng); n%4 == 3 && other != "" {
+					code = other
+				}
+				s.follow(e.public, code)
+			}
+		})
+	}
+	clients.Go(func() { w.run(ctx, round, rand.New(rand.NewPCG(seed, 99))) })
+	time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
+	if len(s.faults) == 0 {
+		s.faults = rng.Perm(7)
+	}
+	which := s.faults[0]
+	s.faults = s.faults[1:]
+	switch which {
+	case 0:
+		s.writer.kill()
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+		rest()
+		s.startWriter(s.writer.dir)
+	case 1, 2, 3:
+		s.paths[which-1].cut(time.Duration(rng.IntN(600)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+	default:
+		s.edges[which-4].kill()
+		rest()
+		s.edges[which-4] = s.starts[which-4]()
+	}
+}
+
+// wantExported checks that an edge redirects the links that the server exports, and none of those that are gone.
+func (s *edgeSite) wantExported(edge int, at string, exported map[string]exportedLink, w *edgeWrites) {
+	s.t.Helper()
+	for code, link := range exported {
+		s.within(fmt.Sprintf("edge %d redirects %s to %s", edge, code, link.URL), func() bool { return s.leads(at, code, link.URL) })
+	}
+	for code := range w.may {
+		if _, there := exported[code]; !there {
+			s.within(fmt.Sprintf("edge %d does not redirect %s, which is gone", edge, code), func() bool {
+				status, _ := s.follow(at, code)
+				return status == http.StatusNotFound || status == http.StatusGone
+			})
+		}
+	}
+}
+
+// settled reports whether the server hears all edges, which have all links and have given all hits.
+func (s *edgeSite) settled() bool {
+	s.t.Helper()
+	var said struct {
+		Data []struct {
+			State  string
+			Behind *uint64
+			Hits   *uint64 `json:"hits_waiting"`
+		}
+	}
+	expect.OK(s.t, json.Unmarshal([]byte(shunt(s.t, "", nil, "edges", "--json", "--data", s.writer.dir).done(s.t)), &said))
+	for _, e := range said.Data {
+		if e.State != "connected" || e.Behind == nil || *e.Behind > 0 || e.Hits == nil || *e.Hits > 0 {
+			return false
+		}
+	}
+	return len(said.Data) == len(s.edges)
+}
+
+// wantHits checks the hits of all links once no edge has any left to give, and again some seconds later. Nobody follows
+// a link meanwhile.
+func (s *edgeSite) wantHits() {
+	s.t.Helper()
+	time.Sleep(2 * time.Second) // each edge has flushed, and asked since
+	s.within("no hits wait at an edge", s.settled)
+	exported := s.exported()
+	for code, link := range exported {
+		counted, unknown := s.counted[code], s.unknown[code]
+		expect.That(s.t, link.Hits >= counted && link.Hits <= counted+unknown, "%s: %d hits, %d redirects answered, %d without an answer", code, link.Hits, counted, unknown)
+	}
+	time.Sleep(5 * time.Second)
+	for code, link := range s.exported() {
+		expect.Equal(s.t, link.Hits, exported[code].Hits, "hits of %s seconds later", code)
+	}
+}
+
+// wantAlone stops the server: its edges redirect on, and say that they are stale. Then it stops them, too.
+func (s *edgeSite) wantAlone() {
+	t := s.t
+	t.Helper()
+	s.writer.terminate()
+	alone := shunt(t, "", nil, "edges", "--data", s.writer.dir)
+	expect.That(t, alone.code == exitFailed && strings.Contains(alone.stderr, "no server runs on "+s.writer.dir), "edges of a server that does not run: %+v", alone)
+	for i, e := range s.edges {
+		status, _ := s.follow(e.public, "hot-0")
 		expect.Equal(t, status, http.StatusFound, "edge %d without the server", i)
-		within("it says that it is stale", func() bool {
+		s.within("it says that it is stale", func() bool {
 			resp, err := edgeClient.Get(e.admin + "/readyz")
 			if err != nil {
 				return false
