@@ -105,19 +105,24 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 
 // snapshot copies the folder of a node as it is at one moment while the node runs, as a snapshot of its machine does.
 func (n *siteNode) snapshot(to string) {
-	t := n.site.t
-	t.Helper()
+	n.site.t.Helper()
 	n.pause()
 	defer n.resume()
-	expect.OK(t, filepath.WalkDir(n.data, func(path string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(n.data, path)
+	copyFolder(n.site.t, n.data, to)
+}
+
+// copyFolder copies the regular files of a folder, so all but the socket of a data folder.
+func copyFolder(t *testing.T, from, to string) {
+	t.Helper()
+	expect.OK(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(from, path)
 		if err = errors.Join(err, relErr); err != nil {
 			return err
 		}
 		switch {
 		case d.IsDir():
 			return os.MkdirAll(filepath.Join(to, rel), 0o700)
-		case !d.Type().IsRegular(): // the socket
+		case !d.Type().IsRegular():
 			return nil
 		}
 		content, err := os.ReadFile(path)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,74 +40,96 @@ func (s *edgeSite) add(code string) (target string) {
 	return target
 }
 
-// TestEdgesOfARestoredWriterGiveTheirHitsAndTakeItsLinks restores a writer from a backup while its edges run, cut off,
-// with hits that it has not taken. They say that hits are lost which they had given after the backup, hand over all
-// others, and take the links of the restored writer: one is gone, and there are new ones, which have no hit of it.
+// TestEdgesOfARestoredWriterGiveTheirHitsAndTakeItsLinks restores a writer from a backup while its edges run, or rolls
+// its folder back as a snapshot of its machine does. The edges are cut off, with hits that it has not taken. They say
+// that hits are lost which they had given after the backup, hand over all others, and take the links of the writer: one
+// is gone, and there are new ones, which have no hit of it.
 func TestEdgesOfARestoredWriterGiveTheirHitsAndTakeItsLinks(t *testing.T) {
 	t.Parallel()
-	s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
-	home := t.TempDir()
-	s.startWriter(filepath.Join(home, "data"))
+	for name, c := range map[string]struct {
+		keep, again func(s *edgeSite, kept string) // keep the state of the running writer, and begin again with it
+		says        string                         // what the writer says
+	}{
+		"restored": {func(s *edgeSite, kept string) {
+			shunt(s.t, "", nil, "backup", kept, "--data", s.writer.dir).done(s.t)
+		}, func(s *edgeSite, kept string) {
+			shunt(s.t, "", nil, "restore", kept, "--data", kept+"-restored").done(s.t)
+			s.startWriter(kept + "-restored")
+		}, "hits that an edge has counted are lost"},
+		"rolled back": {func(s *edgeSite, kept string) {
+			expect.OK(s.t, s.writer.cmd.Process.Signal(syscall.SIGSTOP))
+			copyFolder(s.t, s.writer.dir, kept)
+			expect.OK(s.t, s.writer.cmd.Process.Signal(syscall.SIGCONT))
+		}, func(s *edgeSite, kept string) { s.startWriter(kept) }, "its data folder was rolled back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &edgeSite{t: t, counted: make(map[string]uint64), unknown: make(map[string]uint64)}
+			kept := filepath.Join(t.TempDir(), "kept")
+			s.args = []string{"--listen", freeAddress(t)} // the journal is in the folder
+			s.startWriter(filepath.Join(t.TempDir(), "data"))
+			s.addEdge("frankfurt")
+			s.addEdge("tokyo")
+			s.loseLinks(func() { c.keep(s, kept) }, func() { c.again(s, kept) })
+			expect.Contains(t, s.writer.stderr(), c.says)
+			s.writer.terminate()
+			report := shunt(t, "", nil, "check", "--data", s.writer.dir).done(t)
+			expect.Contains(t, report, "faults               0")
+		})
+	}
+}
+
+// loseLinks keeps the state of the writer, makes a link, and begins again with that state.
+func (s *edgeSite) loseLinks(keep, again func()) {
+	t := s.t
+	t.Helper()
 	kept := s.add("kept")
-	s.addEdge("frankfurt")
-	s.addEdge("tokyo")
-	follow := func(code, target string, times int) {
-		t.Helper()
-		for _, e := range s.edges {
-			s.within("an edge redirects "+code, func() bool { return s.leads(e.public, code, target) })
-			for range times - 1 {
-				expect.That(t, s.leads(e.public, code, target), "%s does not lead to %s", code, target)
-			}
-		}
-	}
-	given := func(code string) {
-		t.Helper()
-		s.within("the hits of "+code+" are at the writer", func() bool { return s.hits(code) == s.counted[code] })
-	}
-	follow("kept", kept, 10)
-	given("kept")
-	backup := filepath.Join(home, "backup")
-	shunt(t, "", nil, "backup", backup, "--data", s.writer.dir).done(t)
+	s.followAll("kept", kept, 10)
+	s.within("the writer has the hits", func() bool { return s.hits("kept") == s.counted["kept"] })
+	keep()
 	lost := s.add("lost")
-	follow("lost", lost, 3)
-	given("lost")
+	s.followAll("lost", lost, 3)
+	s.within("the writer has the hits", func() bool { return s.hits("lost") == s.counted["lost"] })
 	for _, p := range s.paths {
 		p.cut(time.Hour)
 	}
-	follow("kept", kept, 7)
-	follow("lost", lost, 5)
+	s.followAll("kept", kept, 7)
+	s.followAll("lost", lost, 5)
 	s.writer.kill()
-	restored := filepath.Join(home, "restored")
-	shunt(t, "", nil, "restore", backup, "--data", restored).done(t)
-	s.startWriter(restored)
-	var fresh []string
+	again()
+	codes := []string{"kept"}
 	for i := range 20 { // with the ids of lost links, if any link gets them
-		code := fmt.Sprintf("new-%d", i)
-		s.add(code)
-		fresh = append(fresh, code)
+		codes = append(codes, fmt.Sprintf("new-%d", i))
+		s.add(codes[i+1])
 	}
 	for i, e := range s.edges {
 		expect.That(t, s.leads(e.public, "lost", lost), "edge %d redirects the lost link until it hears otherwise", i)
 		s.paths[i].cut(0)
 		s.within("the edge takes the writer's links", func() bool { status, _ := s.follow(e.public, "lost"); return status == http.StatusNotFound })
-		for _, code := range fresh {
-			s.within("the edge redirects "+code, func() bool { return s.leads(e.public, code, "https://example.org/"+code) })
-		}
 		expect.Contains(t, e.stderr(), "takes a new copy of all links", "edge %d", i)
 		expect.Contains(t, e.stderr(), "hits of this edge are lost", "edge %d", i)
 	}
-	follow("kept", kept, 2)
-	for _, code := range append(fresh, "kept") {
-		given(code)
+	for _, code := range codes {
+		s.followAll(code, "https://example.org/"+code, 2)
+	}
+	for _, code := range codes {
+		s.within("the writer has the hits of "+code, func() bool { return s.hits(code) == s.counted[code] })
 	}
 	time.Sleep(2 * time.Second) // for hits that come late, or twice
-	for _, code := range append(fresh, "kept") {
+	for _, code := range codes {
 		expect.Equal(t, s.hits(code), s.counted[code], "hits of %s", code)
 	}
-	expect.Contains(t, s.writer.stderr(), "hits that an edge has counted are lost")
-	s.writer.terminate()
-	report := shunt(t, "", nil, "check", "--data", restored).done(t)
-	expect.Contains(t, report, "faults               0")
+}
+
+// followAll follows a code at each edge, some times after it leads to a target there.
+func (s *edgeSite) followAll(code, target string, times int) {
+	s.t.Helper()
+	for i, e := range s.edges {
+		s.within(fmt.Sprintf("edge %d redirects %s", i, code), func() bool { return s.leads(e.public, code, target) })
+		for range times - 1 {
+			expect.That(s.t, s.leads(e.public, code, target), "edge %d: %s does not lead to %s", i, code, target)
+		}
+	}
 }
 
 // TestAnEdgeSpeaksHTTPSWithItsWriterAndItsVisitors has both serve HTTPS with certificates of an authority of their own,
