@@ -17,6 +17,7 @@ import (
 // A ClickLog asks for the log of clicks that a dump has beside its links: it becomes their hits by day.
 type ClickLog struct {
 	Days  *time.Location // of days
+	Zone  *time.Location // of times: that of the server before YOURLS 1.7.2; nil: UTC
 	First time.Time      // in the first day that counts by itself; the zero time: all do
 	Now   time.Time      // what is in a later day has a wrong time
 }
@@ -48,7 +49,7 @@ func (c *ClicksMet) Lines() []string {
 		return []string{text}
 	}
 	early := plural.Of(int(c.Early), "link was", "links were")
-	return []string{text, fmt.Sprintf("warning: %s clicked before it was made, so some times are of another zone: see --source-tz", early)}
+	return []string{text, fmt.Sprintf("warning: %s clicked before it was made, so some times are of another zone: see --source-tz, or --log-tz of a YOURLS before 1.7.2", early)}
 }
 
 // Clicks count the clicks of a log by code and day. Nothing else of a click is kept.
@@ -252,8 +253,8 @@ func (c *clicks) give(l *link, code string) {
 // clockSlack is how long before the creation of a link a click may be. Both are noted by one server, in one clock.
 const clockSlack = 60
 
-// judge compares the first click of a link with its creation. If the click came first, the time zone that
-// the import was told is wrong for one of them.
+// judge compares the first click of a link with its creation. If the click came first, one of the time zones that the
+// import was told is wrong: that of the database for creations, or that of the log.
 func (c *clicks) judge(l *link, first int64) {
 	if made, err := time.Parse(time.RFC3339, l.CreatedAt); err == nil && first < made.Unix()-clockSlack {
 		c.met.Early++

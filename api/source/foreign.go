@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Rows read the records of a file that is not ours.
@@ -29,6 +30,7 @@ type foreign struct {
 	rows   rows
 	system *system
 	o      Options
+	stored bool              // the times of links are those of a database of YOURLS
 	main   string            // the first host
 	seen   map[uint64]uint64 // hashes of codes, by those of the same without case; see twin
 	seed   maphash.Seed
@@ -39,7 +41,7 @@ type foreign struct {
 
 func newForeign(from rows, made *system, kind container, o Options) *foreign {
 	byKind := map[container]string{inTable: CSV, inPages: JSON, inObjects: JSON, inRules: Redirects, inMap: Nginx}
-	return &foreign{rows: from, system: made, o: o, seed: maphash.MakeSeed(), seen: make(map[uint64]uint64), sum: Summary{
+	return &foreign{rows: from, system: made, o: o, stored: kind == inDump && made.name == yourls, seed: maphash.MakeSeed(), seen: make(map[uint64]uint64), sum: Summary{
 		Format: cmp.Or(made.name, byKind[kind]), Status: made.status, Hosts: make(map[string]int64), Lost: make(map[string]int64),
 	}}
 }
@@ -67,8 +69,11 @@ var errLongRecord = fmt.Errorf("has more than %d bytes", maxLineBytes)
 
 // convert adds the links of a record to those that wait.
 func (s *foreign) convert(f fields, number int64) error {
-	keyword := f["keyword"].text
-	l, at, lost, err := f.linkOf(s.system, s.o.Zone)
+	keyword, zone := f["keyword"].text, s.o.Zone
+	if s.stored {
+		f["timestamp"], zone = value{text: asWritten(f["timestamp"].text, zone)}, time.UTC
+	}
+	l, at, lost, err := f.linkOf(s.system, zone)
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,23 @@ type Options struct {
 	Newest  bool              // lines of JSON have the newest link first, whatever they say
 	Columns map[string]string // of a table, by the field of the API
 	Table   string            // of links in a dump that has several; empty: the first one
-	Zone    *time.Location    // of times without one; nil: UTC
+	// Zone is that of times without one; nil: UTC. Of a dump of YOURLS it is that of the database: see asWritten.
+	Zone *time.Location
 	// Hosts are the domains for links that were at a host. Of several hosts in a file, those of the first one need
 	// none: they name no domain then.
 	Hosts map[string]string
 	// Clicks asks for the hits by day of a dump of YOURLS; nil: its log is passed over.
 	Clicks *ClickLog
+}
+
+// String tells how a file is read, in the same way in all versions: an import that was cut goes on only if it is the
+// same.
+func (o *Options) String() string {
+	text := fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone, o.Table, o.Clicks != nil) // fmt sorts maps
+	if o.Clicks != nil && o.Clicks.Zone != nil && o.Clicks.Zone != time.UTC {
+		text += o.Clicks.Zone.String()
+	}
+	return text
 }
 
 // Names of formats that are no system.
@@ -132,7 +143,7 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		if system.name != yourls {
 			return nil, ErrNotDump
 		}
-		if s.clicks, err = countClicks(file, size, from.(*sqlRows).table, *o.Clicks, o.Zone); err != nil {
+		if s.clicks, err = countClicks(file, size, from.(*sqlRows).table, *o.Clicks); err != nil {
 			return nil, err
 		}
 	}

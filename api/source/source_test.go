@@ -60,7 +60,11 @@ func TestFilesOfOtherSystems(t *testing.T) {
 				expect.OK(t, err)
 				first, err := time.ParseInLocation(time.DateOnly, arg.Vals[1], days)
 				expect.OK(t, err)
-				o.Clicks = &ClickLog{Days: days, First: first, Now: time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)}
+				o.Clicks = &ClickLog{Days: days, First: first, Now: time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)}
+			case "logzone":
+				var err error
+				o.Clicks.Zone, err = time.LoadLocation(arg.Vals[0])
+				expect.OK(t, err)
 			case "table":
 				o.Table = arg.Vals[0]
 			case "host":
@@ -84,6 +88,17 @@ func TestFilesOfOtherSystems(t *testing.T) {
 		expect.That(t, read[file.Name()], "no case reads %s", file.Name())
 	}
 	expect.Slices(t, slices.Sorted(maps.Keys(read)), namesOf(files))
+}
+
+// A mark of an import that was cut has what String returns, also one of an earlier version.
+func TestWhatAFileIsReadAsIsTheSameInAllVersions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"map[] map[] UTCfalse":                   {Zone: time.UTC},
+		"csvmap[url:Ziel] map[a:b] UTCc_urltrue": {Format: CSV, Columns: map[string]string{"url": "Ziel"}, Hosts: map[string]string{"a": "b"}, Zone: time.UTC, Table: "c_url", Clicks: &ClickLog{Zone: time.UTC}},
+		"map[] map[] UTCtrueX":                   {Zone: time.UTC, Clicks: &ClickLog{Zone: time.FixedZone("X", 60)}},
+	} {
+		expect.Equal(t, o.String(), want)
+	}
 }
 
 func namesOf(files []os.DirEntry) (all []string) {

@@ -23,9 +23,21 @@ func logOf(links string) string {
 	return ""
 }
 
+// asWritten returns the time that YOURLS wrote, of the text that a dump has of it. Since 1.7.2 YOURLS writes UTC as
+// text. The database takes the text for a time of its own zone, and a dump has that time in UTC. So the text of a
+// database in Madrid is an hour or two behind what was written, and at that time the clocks of Madrid show what was
+// written. To the database, times of clicks are no times, but texts that it leaves as they are.
+func asWritten(text string, database *time.Location) string {
+	at, ok := moment(text, time.UTC)
+	if !ok || at.IsZero() {
+		return text
+	}
+	return at.In(database).Format(time.DateTime)
+}
+
 // countClicks counts the clicks that a dump has of a table of links. Of the other columns (addresses, user agents,
 // referrers) nothing is kept.
-func countClicks(file io.ReaderAt, size int64, links string, asked ClickLog, zone *time.Location) (*clicks, error) {
+func countClicks(file io.ReaderAt, size int64, links string, asked ClickLog) (*clicks, error) {
 	d, c, log, found := newDump(file, size), newClicks(asked), logOf(links), false
 	for {
 		f, _, refused, err := d.row(func(table string, columns []string) []string {
@@ -48,7 +60,7 @@ func countClicks(file io.ReaderAt, size int64, links string, asked ClickLog, zon
 			c.met.NoDay++
 			continue
 		}
-		at, _ := moment(f["clicktime"].text, zone)
+		at, _ := moment(f["clicktime"].text, cmp.Or(asked.Zone, time.UTC))
 		if err := c.add(f["shorturl"].text, at); err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@ import (
 // on the folder "data" with the flags in its lines, and commands find its folder in SHUNT_DATA and its addresses in
 // PUBLIC and ADMIN; stop and kill end it, log counts the
 // lines of its log that have a text, and get asks the server for paths, each with
-// header fields after it. What differs each time has a name (see named). `go test ./cmd/shunt/e2e -run NAME -rewrite`
-// writes what the program says now.
+// header fields after it. FILES is the folder with files of other systems, of api/source. What differs each time has a
+// name (see named). `go test ./cmd/shunt/e2e -run NAME -rewrite` writes what the program says now.
 type caseFolder struct {
 	t      *testing.T
 	dir    string
@@ -54,7 +54,9 @@ func newCaseFolder(t *testing.T) *caseFolder {
 	c := &caseFolder{t: t, dir: dir, cwd: dir, data: filepath.Join(dir, "data"), program: binary}
 	tools := t.TempDir()
 	expect.OK(t, os.Symlink(binary, filepath.Join(tools, "shunt")))
-	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir)
+	files, err := filepath.Abs("../../../api/source/testdata/files")
+	expect.OK(t, err)
+	c.env = append(os.Environ(), "PATH="+tools+":"+os.Getenv("PATH"), "DIR="+c.dir, "FILES="+files)
 	c.name(c.dir, "$DIR")
 	return c
 }

@@ -103,12 +103,6 @@ func (x *Import) open(ctx context.Context) (*file, error) {
 	return open(x.File, nil)
 }
 
-// as tells how the file is read.
-func (x *Import) as() string {
-	o := &x.Format
-	return fmt.Sprint(o.Format, o.Columns, o.Hosts, o.Zone, o.Table, o.Clicks != nil) // fmt sorts maps
-}
-
 // begin returns the mark from which to go on; nil: from the beginning.
 func (x *Import) begin() (from *mark, err error) {
 	switch {
@@ -117,12 +111,12 @@ func (x *Import) begin() (from *mark, err error) {
 	case x.Resume && x.file.spooled:
 		return nil, fmt.Errorf("%s can be read only once, so its import cannot be resumed", x.file.name)
 	case x.Resume:
-		if from, err = resumed(x.file, x.markPath, x.To, x.as()); err != nil {
+		if from, err = resumed(x.file, x.markPath, x.To, x.Format.String()); err != nil {
 			return nil, err
 		}
 		x.ownMark = from != nil
 	case !x.file.spooled && !x.DryRun:
-		if left, err := readMark(x.markPath); err == nil && left != nil && left.of(x.file, x.To, x.as()) {
+		if left, err := readMark(x.markPath); err == nil && left != nil && left.of(x.file, x.To, x.Format.String()) {
 			x.ownMark = true
 			fmt.Fprintf(x.Stderr, "shunt: an earlier import of %s was cut after line %d; --resume goes on there, this one begins at the beginning\n", x.file.name, left.Last)
 		}
@@ -139,7 +133,7 @@ func (x *Import) importFrom(ctx context.Context, from *mark) error {
 		return err
 	}
 	x.met, x.reasons = records, make(map[string]int)
-	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To, As: x.as()}
+	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To, As: x.Format.String()}
 	at, knownTo := 0, 0
 	x.resumable, x.batches = from != nil, 0
 	if from != nil {

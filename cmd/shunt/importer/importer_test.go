@@ -175,11 +175,11 @@ func TestAMarkKnowsHowItsFileIsRead(t *testing.T) {
 	expect.Error(t, err, errCut)
 	for name, o := range map[string]source.Options{
 		"another format": {Format: source.CSV}, "a column": {Columns: map[string]string{"url": "u"}}, "a host": {Hosts: map[string]string{"a": "b"}},
-		"a zone": {Zone: time.FixedZone("X", 60)}, "a table": {Table: "t"}, "a log": {Clicks: new(source.ClickLog)},
+		"a zone": {Zone: time.FixedZone("X", 60)}, "a table": {Table: "t"}, "a log": {Clicks: new(source.ClickLog)}, "a log of a zone": {Clicks: &source.ClickLog{Zone: time.FixedZone("X", 60)}},
 	} {
 		x := &Import{File: path, Stderr: io.Discard, Resume: true, To: "https://sho.rt", Format: o, Send: g.importAll}
 		_, _, err := x.Run(t.Context())
-		expect.That(t, err != nil && strings.Contains(err.Error(), "with another --format, --map, --map-domain, --table, --log or --source-tz;"), "%s: got %v", name, err)
+		expect.That(t, err != nil && strings.Contains(err.Error(), "with another --format, --map, --map-domain, --table, --log, --log-tz or --source-tz;"), "%s: got %v", name, err)
 	}
 	g.cutAt = 0
 	done, _, _, err := g.run(t, path, true)

@@ -89,7 +89,7 @@ func resumed(f *file, path, to, as string) (*mark, error) {
 	case m.To != to:
 		return nil, fmt.Errorf("%s was being imported to %s, not to %s; without --resume it is imported from the beginning", f.name, console.Printable(m.To), to)
 	case m.As != as:
-		return nil, fmt.Errorf("%s was being imported with another --format, --map, --map-domain, --table, --log or --source-tz; without --resume it is imported from the beginning", f.name)
+		return nil, fmt.Errorf("%s was being imported with another --format, --map, --map-domain, --table, --log, --log-tz or --source-tz; without --resume it is imported from the beginning", f.name)
 	case !m.of(f, to, as):
 		return nil, fmt.Errorf("%s has changed since its import was cut; without --resume it is imported from the beginning", f.name)
 	}

@@ -46,6 +46,7 @@ type importAsked struct {
 	hosts   []string // HOST=DOMAIN
 	zone    string
 	log     bool           // of clicks
+	logZone string         // of their times
 	from    *shlink.Server // nil: a file
 }
 
@@ -83,8 +84,13 @@ are imported as they stand.
 Of a dump with several tables of links, the first one is imported, or that of --table.
 
 --log also reads the table of clicks of a dump of YOURLS, and makes hits by day of it. Addresses and
-browsers are passed over. Days that the server does not keep count in the total only (--keep-days). YOURLS
-writes times in UTC since 1.7.2; for an older one, say with --source-tz which zone its server had.
+browsers are passed over. Days that the server does not keep count in the total only (--keep-days).
+
+Times without a zone are UTC, or of the one of --source-tz. In a dump of YOURLS since 1.7.2, clicks have the
+right time, but a database whose zone is not UTC makes the times at which links were made wrong by its
+distance to UTC: say with --source-tz which zone the database has. (A dump by Navicat needs none.) Before 1.7.2
+it was the other way round: leave --source-tz, and say with --log-tz which zone the server of YOURLS had.
+A warning says so if a link was clicked before it was made; east of UTC, nothing can.
 
 A refused record stops no other and makes the exit code 1. The first 100 are reported on standard
 error with their numbers; --rejects writes all of them into a file, --redirects rules for nginx that
@@ -152,11 +158,12 @@ func (a *importAsked) addFlags(cmd *cobra.Command) {
 	fs.StringArrayVar(&a.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
 	fs.StringArrayVar(&a.hosts, "map-domain", nil, "links that were at a host become links of a domain, as `HOST=DOMAIN`")
 	fs.StringVar(&a.format.Table, "table", "", "of a dump with several: import the links of the table `NAME`")
-	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin")
+	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin; of a dump of YOURLS: of its database")
 	fs.BoolVar(&a.log, "log", false, "of a dump of YOURLS: clicks become hits by day")
+	fs.StringVar(&a.logZone, "log-tz", "UTC", "with --log, of a YOURLS before 1.7.2: the time `ZONE` of its clicks")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would happen, and change nothing")
 	fs.BoolVar(&a.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "table", "source-tz", "log", "dry-run", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "table", "source-tz", "log", "log-tz", "dry-run", "json")
 }
 
 // options returns the options of the calls.
@@ -179,8 +186,16 @@ func (a *importAsked) readFormat() (err error) {
 	if f := a.format.Format; f != "" && !slices.Contains(source.Formats(), f) {
 		return settings.UsageErrorf("--format: %s is none of %s", console.Quote(f), strings.Join(source.Formats(), ", "))
 	}
-	if a.format.Zone, err = time.LoadLocation(a.zone); err != nil {
-		return settings.UsageErrorf("--source-tz: %s is not a time zone, such as Europe/Berlin", console.Quote(a.zone))
+	if a.format.Zone, err = zoneOf("--source-tz", a.zone); err != nil {
+		return err
+	}
+	switch zone, err := zoneOf("--log-tz", a.logZone); {
+	case err != nil:
+		return err
+	case a.log:
+		a.format.Clicks = &source.ClickLog{Zone: zone}
+	case zone != time.UTC:
+		return settings.UsageErrorf("--log-tz is for --log")
 	}
 	if a.format.Columns, err = pairs("--map", a.columns); err != nil {
 		return err
@@ -196,6 +211,15 @@ func (a *importAsked) readFormat() (err error) {
 		a.format.Hosts[strings.ToLower(host)] = domain
 	}
 	return err
+}
+
+// zoneOf reads a time zone of a flag.
+func zoneOf(flag, name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, settings.UsageErrorf("%s: %s is not a time zone, such as Europe/Berlin", flag, console.Quote(name))
+	}
+	return zone, nil
 }
 
 // pairs reads values NAME=VALUE of a flag.
@@ -224,7 +248,7 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	var resumable bool
 	err := where.With(ctx, stderr, func(c *reach.Connection) (err error) {
 		if asked.log {
-			if asked.format.Clicks, err = clickLog(ctx, c); err != nil {
+			if err = askDays(ctx, c, asked.format.Clicks); err != nil {
 				return err
 			}
 		}
@@ -261,17 +285,17 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 	return err
 }
 
-// clickLog returns what a log of clicks is read for: the days that the server keeps, in its time zone.
-func clickLog(ctx context.Context, c *reach.Connection) (*source.ClickLog, error) {
+// askDays sets what a log of clicks is read for: the days that the server keeps, in its time zone.
+func askDays(ctx context.Context, c *reach.Connection, log *source.ClickLog) error {
 	kept, err := c.OwnerStats(ctx, client.OwnerStatsQuery{StatsQuery: client.StatsQuery{From: time.Unix(1, 0)}})
 	if err != nil {
-		return nil, fmt.Errorf("asking which days the server keeps: %w", err)
+		return fmt.Errorf("asking which days the server keeps: %w", err)
 	}
-	zone, err := time.LoadLocation(kept.Zone)
-	if err != nil {
-		return nil, fmt.Errorf("the server counts days of a time zone that this machine does not know: %w", err)
+	if log.Days, err = time.LoadLocation(kept.Zone); err != nil {
+		return fmt.Errorf("the server counts days of a time zone that this machine does not know: %w", err)
 	}
-	return &source.ClickLog{Days: zone, First: kept.From, Now: time.Now()}, nil
+	log.First, log.Now = kept.From, time.Now()
+	return nil
 }
 
 // asOwner adds to an error of a file, if it is one of permission and the command has become another user
