@@ -238,7 +238,7 @@ var rooms = map[string]room{
 	"api/ruletext":        {knows: []string{"api/client"}},
 	"api/shed":            {never: noHTTP},
 	"api/sheet":           {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
-	"api/source":          {knows: []string{"api/sheet", "api/when", "engine/daily", "engine/plural"}, never: noHTTP},
+	"api/source":          {knows: []string{"api/jsontext", "api/sheet", "api/when", "engine/daily", "engine/plural"}, never: noHTTP},
 	"api/tagtext":         {never: noHTTP},
 	"api/turnstile":       {knows: []string{"engine"}, never: noHTTP},
 	"api/urlpath":         {knows: []string{"engine"}, never: noHTTP},

@@ -66,7 +66,7 @@ func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 // jsonContainer tells lines of JSON of ours, those of others, and pages apart. Any of them may begin with damage.
 func jsonContainer(file io.ReaderAt, size int64, head []byte, o *Options) (container, error) {
 	f, isFirst, err := firstObject(file, size)
-	own := f.has("code") && f.has("url") && o.Format == ""
+	own := (f.has("code") && f.has("url") || f.has("refused") && f.has("at")) && o.Format == ""
 	if err != nil || own && isFirst {
 		return ours, err
 	}

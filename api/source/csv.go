@@ -209,18 +209,18 @@ func (t *table) next() (f fields, line int64, refused, err error) {
 		case err != nil:
 			return nil, 0, nil, err
 		case tooLong:
-			return nil, line, errLongRow, nil
+			return textOnly(text), line, errLongRow, nil
 		case open:
-			return nil, line, errOpenQuote, nil
+			return textOnly(text), line, errOpenQuote, nil
 		case strings.TrimSpace(text) == "":
 			continue
 		}
 		cells, err := sheet.Cells(text, t.separator)
 		switch {
 		case err != nil:
-			return nil, line, errNoCSV, nil
+			return textOnly(text), line, errNoCSV, nil
 		case strings.Join(cells[min(len(cells), len(t.names)):], "") != "":
-			return nil, line, errMoreCells, nil
+			return textOnly(text), line, errMoreCells, nil
 		}
 		return t.fields(cells), line, nil, nil
 	}

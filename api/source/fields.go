@@ -123,7 +123,8 @@ var (
 	errPassword = errors.New("has a password, which is not in the file: the link would be open to all; make it with a new one")
 )
 
-// linkOf makes a link of f, all of which it takes. lost are the names of values that have no place in a link.
+// linkOf makes a link of f, all of which it takes. lost are the names of values that have no place in a link. With an
+// error there is what could be read of the link.
 func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lost []string, err error) {
 	switch {
 	case !f.isText():
@@ -131,23 +132,25 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 	case s.refused != nil:
 		err = s.refused(f)
 	}
-	if err == nil {
-		at, err = f.addresses(s)
-	}
 	if err != nil {
 		return l, nil, nil, err
 	}
+	at, err = f.addresses(s)
 	l.URL, l.Title, l.Note = f.take("url").text, oneLine(f.take("title").text), noteLines.Replace(f.take("note").text)
 	l.Tags, l.Disabled, l.ForwardQuery = f.take("tags").tags(), f.take("disabled").yes(), f.take("forward_query").yes()
 	l.ExpiredURL, l.RedirectStatus = f.take("expired_url").text, s.status
-	err = errors.Join(f.times(&l, zone), f.numbers(&l))
-	switch {
-	case f.take("password").yes():
-		return l, nil, nil, errPassword
-	case l.URL == "":
-		return l, nil, nil, errNoURL
+	wrong := errors.Join(f.times(&l, zone), f.numbers(&l))
+	switch l.HasPassword = f.take("password").yes(); {
 	case err != nil:
-		return l, nil, nil, err
+	case l.HasPassword:
+		err = errPassword
+	case l.URL == "":
+		err = errNoURL
+	default:
+		err = wrong
+	}
+	if err != nil {
+		return l, at, nil, err
 	}
 	for name, v := range f {
 		if (v.yes() || len(v.list) > 0) && !slices.Contains(derived, name) {
@@ -236,10 +239,19 @@ func (f fields) times(l *link, zone *time.Location) (err error) {
 		case ok:
 			*field.to = t.Format(time.RFC3339)
 		default:
-			err = errors.Join(err, fmt.Errorf("%s: “%s” is no time", field.name, shortened(text)))
+			err = errors.Join(err, l.isWrong(field.name, text, "time"))
 		}
 	}
 	return err
+}
+
+// isWrong notes a value that is none of its kind, and returns the error of it.
+func (l *link) isWrong(field, text, kind string) error {
+	if l.wrong == nil {
+		l.wrong = make(map[string]string)
+	}
+	l.wrong[field] = text
+	return fmt.Errorf("%s: “%s” is no %s", field, shortened(text), kind)
 }
 
 // numbers takes the numbers of a link.
@@ -256,7 +268,7 @@ func (f fields) numbers(l *link) (err error) {
 		case ok:
 			*field.to = n
 		default:
-			err = errors.Join(err, fmt.Errorf("%s: “%s” is no number", field.name, shortened(text)))
+			err = errors.Join(err, l.isWrong(field.name, text, "number"))
 		}
 	}
 	l.RedirectStatus = int(min(status, 999))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,11 +12,15 @@ import (
 
 // Rows read the records of a file that is not ours.
 type rows interface {
-	// next returns the values of the next record and its number, or why it was refused; io.EOF after the last one.
+	// next returns the values of the next record and its number, or why it was refused; io.EOF after the last one. One
+	// that was refused has its text, under an empty name, if it has one.
 	next() (f fields, number int64, refused, err error)
 	// passed returns how many bytes were read.
 	passed() int64
 }
+
+// textOnly is what there is of a record that has a text only.
+func textOnly(text string) fields { return fields{"": {text: strings.TrimSpace(text)}} }
 
 // Limits of what a summary counts one by one.
 const (
@@ -53,11 +58,17 @@ func (s *foreign) Next() (Record, error) {
 		if err != nil {
 			return Record{}, err
 		}
-		if refused == nil {
-			refused = s.convert(f, number)
+		var rest []byte
+		switch text := f[""].text; {
+		case refused == nil:
+			rest, refused = s.convert(f, number)
+		case text != "":
+			rest = []byte(text)
+		case len(f) > 0:
+			rest = s.restOf(&link{}, nil, f)
 		}
 		if refused != nil {
-			return Record{Number: number, Refused: strings.ReplaceAll(refused.Error(), "\n", "; ")}, nil
+			return Record{Number: number, Refused: strings.ReplaceAll(refused.Error(), "\n", "; "), Rest: rest}, nil
 		}
 	}
 	r := s.waits[0]
@@ -67,15 +78,16 @@ func (s *foreign) Next() (Record, error) {
 
 var errLongRecord = fmt.Errorf("has more than %d bytes", maxLineBytes)
 
-// convert adds the links of a record to those that wait.
-func (s *foreign) convert(f fields, number int64) error {
+// convert adds the links of a record to those that wait. With an error it returns what is known of it.
+func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
+	all := maps.Clone(f)
 	keyword, zone := f["keyword"].text, s.o.Zone
 	if s.stored {
 		f["timestamp"], zone = value{text: asWritten(f["timestamp"].text, zone)}, time.UTC
 	}
 	l, at, lost, err := f.linkOf(s.system, zone)
 	if err != nil {
-		return err
+		return s.restOf(&l, at, all), err
 	}
 	if s.clicks != nil {
 		s.clicks.give(&l, keyword)
@@ -96,11 +108,12 @@ func (s *foreign) convert(f fields, number int64) error {
 				r.Link, r.Refused = nil, errLongRecord.Error()
 			}
 		} else {
+			r.Rest = s.restOf(&l, []address{a}, all)
 			r.Refused = fmt.Sprintf("was at %s and not at %s: say with --map-domain %s=DOMAIN where such links go", a.host, s.main, a.host)
 		}
 		s.waits = append(s.waits, r)
 	}
-	return nil
+	return nil, nil
 }
 
 // twin notes a code that differs only by case from one before it. Both are imported, side by side.

@@ -24,7 +24,7 @@ func (o *objects) next() (f fields, number int64, refused, err error) {
 	}
 	f, ok := objectOf(r.Link)
 	if !ok {
-		return nil, r.Number, errNoObject, nil
+		return textOnly(string(r.Link)), r.Number, errNoObject, nil
 	}
 	return f, r.Number, nil, nil
 }
@@ -67,7 +67,7 @@ func firstObject(file io.ReaderAt, size int64) (f fields, isFirst bool, err erro
 // firstFields returns the values of the first record that has some, of those at the beginning; nil: there is none.
 func firstFields(from rows) fields {
 	for range maxBegin {
-		if f, _, _, err := from.next(); f != nil || err != nil { // an error will show again
+		if f, _, refused, err := from.next(); f != nil && refused == nil || err != nil { // an error will show again
 			return f
 		}
 	}

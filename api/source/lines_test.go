@@ -75,7 +75,7 @@ func TestRecordsAreLinesThatAreNotBlank(t *testing.T) {
 	text := "\ufeff\n{\"a\":1}\r\n \t\n" + strings.Repeat("x", maxLineBytes+1) + "\nno JSON"
 	s, err := Lines(strings.NewReader(text), int64(len(text)), false)
 	expect.OK(t, err)
-	for _, want := range []Record{{2, []byte(`{"a":1}`), ""}, {4, nil, "has more than 1048576 bytes"}, {5, []byte("no JSON"), ""}} {
+	for _, want := range []Record{{Number: 2, Link: []byte(`{"a":1}`)}, {Number: 4, Refused: "has more than 1048576 bytes"}, {Number: 5, Link: []byte("no JSON")}} {
 		got, err := s.Next()
 		expect.That(t, err == nil && reflect.DeepEqual(got, want), "got %v, %v, want %v", got, err, want)
 	}

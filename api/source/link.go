@@ -24,7 +24,10 @@ type link struct {
 	RedirectStatus int       `json:"redirect_status,omitempty"`
 	Disabled       bool      `json:"disabled,omitempty"`
 	ForwardQuery   bool      `json:"forward_query,omitempty"`
+	HasPassword    bool      `json:"has_password,omitempty"` // of one that is refused for it
 	Daily          []dayHits `json:"daily,omitempty"`
+
+	wrong map[string]string // values that are none of their field, by its name
 }
 
 // dayHits are the hits of a day, as POST /import takes them.

@@ -26,12 +26,25 @@ func openLines(file io.ReaderAt, size int64, newest bool) (Source, error) {
 	case strings.HasPrefix(last.Type, brokenExport):
 		return nil, ErrBroken
 	}
-	return Lines(file, size, newest || first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt))
+	isNewest := newest || first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt)
+	l, err := countedLines(file, size, isNewest && first.Refused == "") // refused ones are in the order of an import
+	return ownLines{l}, err
+}
+
+// ownLines are lines of JSON of ours.
+type ownLines struct{ *lines }
+
+// Next implements Source.
+func (l ownLines) Next() (Record, error) {
+	r, err := l.lines.Next()
+	r.Link = linkIn(r.Link)
+	return r, err
 }
 
 // linkEnd has the parts of the first and the last line that decide about the order.
 type linkEnd struct {
 	Type      string    `json:"type"`
+	Refused   string    `json:"refused"`
 	ShortURL  string    `json:"short_url"` // only exports have it
 	CreatedAt time.Time `json:"created_at"`
 }
@@ -39,9 +52,9 @@ type linkEnd struct {
 // firstLink returns the first line that has a text.
 func firstLink(l *lines) (end linkEnd, err error) {
 	for err == nil {
-		var r Record
-		if r, err = l.Next(); len(r.Link) > 0 {
-			_ = json.Unmarshal(r.Link, &end) // what is wrong will be refused
+		var text []byte
+		if text, _, err = l.next(); len(text) > 0 {
+			_ = json.Unmarshal(text, &end) // what is wrong will be refused
 			return end, nil
 		}
 	}
@@ -52,8 +65,12 @@ func firstLink(l *lines) (end linkEnd, err error) {
 }
 
 // Lines returns the lines of a file that are not blank, as records: links in JSON.
-func Lines(file io.ReaderAt, size int64, fromLast bool) (_ Source, err error) {
-	l := newLines(file, size, fromLast)
+func Lines(file io.ReaderAt, size int64, fromLast bool) (Source, error) {
+	return countedLines(file, size, fromLast)
+}
+
+func countedLines(file io.ReaderAt, size int64, fromLast bool) (l *lines, err error) {
+	l = newLines(file, size, fromLast)
 	if fromLast {
 		l.number, err = l.count()
 	}

@@ -29,20 +29,20 @@ func (t *ownTable) Next() (Record, error) {
 		case err != nil:
 			return Record{}, err
 		case tooLong:
-			return Record{Number: line, Refused: errLongRow.Error()}, nil
+			return Record{Number: line, Refused: errLongRow.Error(), Rest: []byte(text)}, nil
 		case open:
-			return Record{Number: line, Refused: errOpenQuote.Error()}, nil
+			return Record{Number: line, Refused: errOpenQuote.Error(), Rest: []byte(text)}, nil
 		case strings.TrimSpace(text) == "":
 			continue
 		case !utf8.ValidString(text):
-			return Record{Number: line, Refused: errNotUTF8.Error()}, nil
+			return Record{Number: line, Refused: errNotUTF8.Error(), Rest: []byte(text)}, nil
 		}
 		r := csv.NewReader(strings.NewReader(text))
 		r.Comma = t.separator
 		if cells, err := r.Read(); err == nil && len(cells) == len(t.headings) {
 			return Record{Number: line, Link: t.object(cells)}, nil
 		}
-		return Record{Number: line, Refused: errNoCSV.Error()}, nil
+		return Record{Number: line, Refused: errNoCSV.Error(), Rest: []byte(text)}, nil
 	}
 }
 

@@ -108,7 +108,7 @@ func (p *pages) next() (f fields, number int64, refused, err error) {
 	case errors.Is(err, io.EOF):
 		return nil, 0, nil, io.EOF
 	case err != nil:
-		refused = p.resume(at, err)
+		f, refused = p.resume(at, err)
 	}
 	p.number++
 	return f, p.number, refused, nil

@@ -15,6 +15,7 @@ type proxyRules struct {
 	of     string     // what the map looks at, unless that may be the path
 	scheme bool       // it looks at the scheme before the path
 	number int64      // of the line
+	text   string     // the line
 	waits  [][]string // the words of each of its rules that comes next
 }
 
@@ -30,7 +31,7 @@ func (p *proxyRules) next() (f fields, number int64, refused, err error) {
 	for {
 		if len(p.waits) == 0 {
 			r, err := p.lines.Next()
-			switch p.number = r.Number; {
+			switch p.number, p.text = r.Number, string(r.Link); {
 			case err != nil:
 				return nil, 0, nil, err
 			case r.Refused != "":
@@ -50,7 +51,7 @@ func (p *proxyRules) next() (f fields, number int64, refused, err error) {
 		}
 		switch {
 		case refused != nil:
-			return nil, p.number, refused, nil
+			return textOnly(p.text), p.number, refused, nil
 		case len(words) == 0:
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // After damage in pages of JSON nobody knows which brackets are open, and a quotation mark that is missing makes texts
@@ -23,12 +24,13 @@ const (
 // resumeBytes are read at once after damage: the next one may be near.
 const resumeBytes = 4 << 10
 
-// resume goes on after damage that was met after the offset at, if it can. It returns why a link is refused.
-func (p *pages) resume(at int64, why error) error {
+// resume goes on after damage that was met after the offset at, if it can. It returns why a link is refused, and the
+// text that was passed over, unless it is long.
+func (p *pages) resume(at int64, why error) (fields, error) {
 	next, inPage := p.after(at)
 	if next < 0 {
 		p.broken = true
-		return fmt.Errorf("the JSON is damaged after %d bytes, and what follows was not read: %w", at, why)
+		return p.textOf(at, p.size), fmt.Errorf("the JSON is damaged after %d bytes, and what follows was not read: %w", at, why)
 	}
 	switch {
 	case inPage:
@@ -38,7 +40,19 @@ func (p *pages) resume(at int64, why error) error {
 	}
 	p.readFrom(next, resumeBytes)
 	p.isNext = len(p.closing) > 0 && !p.inList()
-	return fmt.Errorf("the JSON is damaged after %d bytes, and %d were passed over: %w", at, next-at, why)
+	return p.textOf(at, next), fmt.Errorf("the JSON is damaged after %d bytes, and %d were passed over: %w", at, next-at, why)
+}
+
+// textOf returns a part of the file, nil if it is long.
+func (p *pages) textOf(at, end int64) fields {
+	if end-at > maxRowBytes {
+		return nil
+	}
+	text := make([]byte, end-at)
+	if readFull(p.file, text, at) != nil { // it will show again
+		return nil
+	}
+	return textOnly(strings.Trim(string(text), ", \t\r\n"))
 }
 
 // after returns where the next link or page begins after an offset; -1: nowhere.

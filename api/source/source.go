@@ -13,6 +13,7 @@ type Record struct {
 	Number  int64  // as people count: of the line, or of the link in JSON. The first is 1, the last of a file may come first
 	Link    []byte // as POST /import takes it; valid until the next call of Next
 	Refused string // why the record is no link; there is no Link then
+	Rest    []byte // what is known of a refused record, for Rejected; nil: nothing. Valid until the next call of Next
 }
 
 // A Source reads the records of a file. It is used by one goroutine.

@@ -36,6 +36,9 @@ func shown(s Source) string {
 			return out.String() + "error: " + err.Error() + "\n"
 		case r.Refused != "":
 			fmt.Fprintf(&out, "%d: refused: %s\n", r.Number, r.Refused)
+			if r.Rest != nil {
+				fmt.Fprintf(&out, "   kept: %s\n", r.Rest)
+			}
 		default:
 			fmt.Fprintf(&out, "%d: %s\n", r.Number, r.Link)
 		}
@@ -147,6 +150,9 @@ func FuzzOpen(f *testing.F) {
 					return all.String()
 				}
 				expect.That(t, (r.Refused == "") == (r.Link != nil), "record %+v", r)
+				if r.Refused != "" {
+					wantRejected(t, r)
+				}
 				if r.Link != nil && s.Summary().Format != Shunt {
 					var l link
 					expect.That(t, json.Unmarshal(r.Link, &l) == nil && l.Code != "" && l.URL != "", "link %q", r.Link)

@@ -30,6 +30,7 @@ type batch struct {
 type record struct {
 	number  int64
 	refused string
+	rest    []byte // of one that is refused
 }
 
 // readAhead reads batches on a goroutine, until ctx ends. The first batch ends after the record
@@ -67,11 +68,11 @@ func readBatch(from source.Source, at, end int) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.records = append(b.records, record{r.Number, r.Refused})
+		b.records = append(b.records, record{r.Number, r.Refused, bytes.Clone(r.Rest)})
 		if r.Refused == "" {
 			b.links = append(b.links, bytes.Clone(r.Link))
-			bytesOf += len(r.Link)
 		}
+		bytesOf += len(r.Link) + len(r.Rest)
 	}
 	b.passed = from.Passed()
 	return b, nil

@@ -35,8 +35,8 @@ type Import struct {
 	Stdin   io.Reader
 	Fetch   func(ctx context.Context, to io.Writer) error // gets what is imported from elsewhere, which File names; nil: File is read
 	Stderr  io.Writer
-	Refused string // the file for all refused records; empty: none
-	Rules   string // the file for rules of a proxy, which redirects those of refused records that have an address; empty: none
+	Refused string // names the file with all refused records that Keep writes; empty: it writes none
+	Keep    Keeper // of refused records; nil: there is none
 	Format  source.Options
 	DryRun  bool   // Send changes nothing
 	Resume  bool   // go on where an earlier import of the file was cut
@@ -54,6 +54,21 @@ type Import struct {
 	ownMark   bool // the mark at markPath is of this import: an earlier run has left it, or this one has written it
 	batches   int  // with results, of this run
 	resumable bool // the mark is written
+}
+
+// A Refusal is a record that was refused.
+type Refusal struct {
+	At, Why string
+	Link    []byte          // what was sent, or the Rest of the source; valid as long as the call
+	Problem *client.Problem // of the server; nil: the source refused it
+}
+
+// A Keeper keeps refused records.
+type Keeper interface {
+	// Begin comes first, and is told whether those of an earlier run stay.
+	Begin(resumed bool) error
+	// Keep takes the next ones.
+	Keep(context.Context, []Refusal) error
 }
 
 // ErrInterrupted is the error of an import whose context has ended.
@@ -78,7 +93,7 @@ func (x *Import) Run(ctx context.Context) (done Done, resumable bool, err error)
 	if err != nil {
 		return Done{}, false, err
 	}
-	defer func() { err = errors.Join(err, x.report.close()) }()
+	defer x.report.progress.End()
 	if err = x.importFrom(ctx, from); errors.Is(err, errMissing) {
 		fmt.Fprintf(x.Stderr, "shunt: the server does not have what was imported before, up to line %d: %s is imported from the beginning\n", from.Last, x.file.name)
 		err = x.importFrom(ctx, nil)
@@ -121,8 +136,11 @@ func (x *Import) begin() (from *mark, err error) {
 			fmt.Fprintf(x.Stderr, "shunt: an earlier import of %s was cut after line %d; --resume goes on there, this one begins at the beginning\n", x.file.name, left.Last)
 		}
 	}
-	x.report = &report{stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size}
-	return from, x.report.keep(x.Refused, x.Rules, from != nil)
+	x.report = &report{stderr: x.Stderr, progress: console.NewProgress(x.Stderr), size: x.file.size, kept: x.Refused}
+	if x.Keep != nil {
+		err = x.Keep.Begin(from != nil)
+	}
+	return from, err
 }
 
 // importFrom imports what follows a mark, or the whole file. It first sends the last batch of the
@@ -183,7 +201,7 @@ func (x *Import) send(ctx context.Context, ahead <-chan *batch, knownTo int) err
 		}
 		x.report.links += len(b.records)
 		if b.to > knownTo {
-			err = x.take(b, result)
+			err = x.take(hard, b, result)
 		} else if result.Created > 0 {
 			err = errMissing
 		}
@@ -195,13 +213,16 @@ func (x *Import) send(ctx context.Context, ahead <-chan *batch, knownTo int) err
 }
 
 // take counts and reports the result of a batch, and writes the mark after it.
-func (x *Import) take(b *batch, result client.ImportResult) error {
+func (x *Import) take(ctx context.Context, b *batch, result client.ImportResult) error {
 	m := &x.mark
 	m.From, m.Next, m.Last = m.Next, b.to, b.records[len(b.records)-1].number
 	m.Done.Created += result.Created
 	m.Done.Existing += result.Existing
-	if err := x.report.refuse(x.refused(b, result.Refused)); err != nil {
-		return err
+	refused := x.refused(b, result.Refused)
+	if x.report.refuse(refused); x.Keep != nil && len(refused) > 0 {
+		if err := x.Keep.Keep(ctx, refused); err != nil {
+			return err
+		}
 	}
 	x.report.say(b.passed)
 	x.batches++
@@ -218,27 +239,26 @@ func (x *Import) take(b *batch, result client.ImportResult) error {
 	return nil
 }
 
-// refused returns a line for each refused record of b, in their order, and counts them.
-func (x *Import) refused(b *batch, refused []client.BulkItem) (lines []string) {
+// refused returns the refused records of b, in their order, and counts them.
+func (x *Import) refused(b *batch, refused []client.BulkItem) (all []Refusal) {
 	sent := 0
 	for _, r := range b.records {
-		why := r.refused
-		if why == "" {
-			if len(refused) > 0 && refused[0].Index == sent {
-				why = reason(b.links[sent], refused[0].Problem)
-				x.count(kindOf(refused[0].Problem))
-				x.report.rule(b.links[sent], refused[0].Problem)
-				refused = refused[1:]
-			}
+		one := Refusal{At: fmt.Sprintf("%s:%d", x.file.name, r.number), Why: console.Printable(r.refused), Link: r.rest}
+		switch {
+		case r.refused != "":
+			x.count(one.Why)
+		case len(refused) > 0 && refused[0].Index == sent:
+			one.Link, one.Problem = b.links[sent], refused[0].Problem
+			one.Why = reason(one.Link, one.Problem)
+			x.count(kindOf(one.Problem))
+			refused = refused[1:]
 			sent++
-		} else {
-			why = console.Printable(why)
-			x.count(why)
+		default:
+			sent++
+			continue
 		}
-		if why != "" {
-			x.mark.Done.Failed++
-			lines = append(lines, fmt.Sprintf("%s:%d: %s\n", x.file.name, r.number, why))
-		}
+		all = append(all, one)
 	}
-	return lines
+	x.mark.Done.Failed += len(all)
+	return all
 }

@@ -228,10 +228,11 @@ func TestRefusedLinesAreBoundedAndInOrder(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "links.ndjson")
 	expect.OK(t, os.WriteFile(path, []byte(text.String()), 0o600))
-	g, all := newTarget(), filepath.Join(t.TempDir(), "refused")
+	g, all := newTarget(), "the file of refused ones"
+	var keeps kept
 	for _, refused := range []string{"", all} {
 		var said strings.Builder
-		x := &Import{File: path, Stderr: &said, Refused: refused, To: "https://sho.rt", Send: g.importAll}
+		x := &Import{File: path, Stderr: &said, Refused: refused, Keep: &keeps, To: "https://sho.rt", Send: g.importAll}
 		done, _, err := x.Run(t.Context())
 		expect.MustThat(t, err == nil && done.Failed == 3_750 && done.Created+done.Existing == 1_250, "got %v, %v", done, err)
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
@@ -242,9 +243,27 @@ func TestRefusedLinesAreBoundedAndInOrder(t *testing.T) {
 			expect.That(t, strings.HasSuffix(lines[i], want), "got %q, want %s", lines[i], want)
 		}
 	}
-	kept, err := os.ReadFile(all)
-	n := bytes.Count(kept, []byte{'\n'})
-	expect.That(t, err == nil && n == 3_750, "the file has %d lines, %v, want 3750", n, err)
+	expect.Equal(t, keeps.begun, 2)
+	expect.Equal(t, len(keeps.all), 2*3_750)
+	expect.That(t, strings.HasSuffix(keeps.all[0], ":1 no JSON: is not JSON") && strings.HasSuffix(keeps.all[1], `:2 {"url":"x"}: D (400 malformed_json)`), "got %q", keeps.all[:2])
+}
+
+// kept is a Keeper.
+type kept struct {
+	begun int
+	all   []string
+}
+
+func (k *kept) Begin(bool) error {
+	k.begun++
+	return nil
+}
+
+func (k *kept) Keep(_ context.Context, all []Refusal) error {
+	for _, one := range all {
+		k.all = append(k.all, fmt.Sprintf("%s %s: %s", one.At, one.Link, one.Why))
+	}
+	return nil
 }
 
 func TestAnInterruptedImportKeepsItsAnswers(t *testing.T) {

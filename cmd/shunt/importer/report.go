@@ -2,15 +2,11 @@ package importer
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"strings"
 	"time"
 
 	"shunt/api/client"
-	"shunt/api/source"
 	"shunt/cmd/shunt/console"
 	"shunt/engine/plural"
 )
@@ -28,44 +24,8 @@ type report struct {
 	begunAt  int64 // bytes that were imported before this run
 	links    int   // imported, found or refused by this run, with the batch that was sent again: it took time, too
 
-	shown   int      // refused lines
-	refused *os.File // nil: none
-	rules   *os.File // nil: none
-	failed  error    // of writing rules
-}
-
-// keep has all refused lines and the rules of refused links written into files, after those of an earlier run if
-// resumed.
-func (r *report) keep(refused, rules string, resumed bool) (err error) {
-	if r.refused, err = kept(refused, resumed); err == nil {
-		r.rules, err = kept(rules, resumed)
-	}
-	if err == nil && r.rules != nil && !resumed {
-		_, err = r.rules.WriteString(source.RulesHead)
-	}
-	return err
-}
-
-// kept opens a file for what is written in all runs of an import; nil: path is empty.
-func kept(path string, resumed bool) (*os.File, error) {
-	mode := os.O_TRUNC
-	if resumed {
-		mode = os.O_APPEND
-	}
-	if path == "" {
-		return nil, nil
-	}
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|mode, 0o600)
-}
-
-func (r *report) close() (err error) {
-	r.progress.End()
-	for _, file := range []*os.File{r.refused, r.rules} {
-		if file != nil {
-			err = errors.Join(err, file.Close())
-		}
-	}
-	return errors.Join(err, r.failed)
+	shown int    // refused lines
+	kept  string // the file with all of them; empty: none
 }
 
 // say shows that the first done bytes have been imported.
@@ -91,34 +51,20 @@ func (r *report) end() {
 	}
 }
 
-// refuse reports refused lines.
-func (r *report) refuse(lines []string) (err error) {
-	for _, text := range lines {
+// refuse reports refused records.
+func (r *report) refuse(all []Refusal) {
+	for i := range all {
 		if r.shown++; r.shown <= maxShown+1 {
 			r.progress.End()
 		}
 		switch {
 		case r.shown <= maxShown:
-			fmt.Fprintf(r.stderr, "shunt: %s", text)
-		case r.shown == maxShown+1 && r.refused == nil:
+			fmt.Fprintf(r.stderr, "shunt: %s: %s\n", all[i].At, all[i].Why)
+		case r.shown == maxShown+1 && r.kept == "":
 			fmt.Fprintf(r.stderr, "shunt: more lines were refused; --rejects FILE keeps all of them\n")
 		case r.shown == maxShown+1:
-			fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.refused.Name()))
+			fmt.Fprintf(r.stderr, "shunt: more lines were refused; all are in %s\n", console.Printable(r.kept))
 		}
-	}
-	if r.refused != nil && len(lines) > 0 {
-		_, err = r.refused.WriteString(strings.Join(lines, ""))
-	}
-	return err
-}
-
-// rule writes what redirects a refused link. Nothing redirects a code that has another link here.
-func (r *report) rule(link []byte, why *client.Problem) {
-	if r.rules == nil || why.Kind == client.ErrAliasTaken {
-		return
-	}
-	if line, ok := source.RuleOf(link); ok && r.failed == nil {
-		_, r.failed = r.rules.WriteString(line)
 	}
 }
 

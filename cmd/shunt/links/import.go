@@ -93,8 +93,15 @@ it was the other way round: leave --source-tz, and say with --log-tz which zone 
 A warning says so if a link was clicked before it was made; east of UTC, nothing can.
 
 A refused record stops no other and makes the exit code 1. The first 100 are reported on standard
-error with their numbers; --rejects writes all of them into a file, --redirects rules for nginx that
-keep them working. The links become yours, or another user's with --owner. Hits count in the total, and on
+error with their numbers. --rejects writes all of them into a file of JSON lines: each has the reason as
+refused, the place as at, the record as it was as record or text, and the fields of the link as far as they
+were read. Correct these and import that file; lines that still are no links are refused again.
+
+--redirects writes rules for nginx, which keep refused links working, with their status. There is none for a link
+whose code has another link here, that did not redirect everybody, or whose target may not be one here. A rule
+for a link that names no domain holds for all hosts. The file says how to use it.
+
+The links become yours, or another user's with --owner. Hits count in the total, and on
 their days if the file has daily (an export with --daily has); visitors are not in such a file. Only
 admins may import.
 
@@ -152,7 +159,7 @@ func (a *importAsked) addFlags(cmd *cobra.Command) {
 	fs.StringVar(&a.domain, "domain", "", "the links that name no domain are of the one with this `HOST`")
 	fs.BoolVar(&a.create, "create-domains", false, "add the domains of links that the server does not have yet")
 	fs.BoolVar(&a.resume, "resume", false, "go on where an earlier import of FILE was cut")
-	fs.StringVar(&a.refused, "rejects", "", "write a message for each refused record into `FILE`")
+	fs.StringVar(&a.refused, "rejects", "", "write each refused record with the reason into `FILE`, to be corrected and imported again")
 	fs.StringVar(&a.rules, "redirects", "", "write rules of nginx for refused links into `FILE`")
 	fs.StringVar(&a.format.Format, "format", "", "what the file is: "+strings.Join(source.Formats(), ", ")+" (default: its content tells)")
 	fs.StringArrayVar(&a.columns, "map", nil, "the column of a field, as `FIELD=COLUMN`: "+strings.Join(source.Fields(), ", "))
@@ -252,9 +259,13 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 				return err
 			}
 		}
+		check := asked
+		check.dryRun = true
+		kept := &rejected{records: asked.refused, rules: asked.rules, allows: allowedBy(c.Client, check.options())}
+		defer func() { err = errors.Join(err, kept.close()) }()
 		x := &importer.Import{
-			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Resume: asked.resume, To: destination(where, asked.ownerID),
-			Rules: asked.rules, Format: asked.format, DryRun: asked.dryRun,
+			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Keep: kept, Resume: asked.resume, To: destination(where, asked.ownerID),
+			Format: asked.format, DryRun: asked.dryRun,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.options()...)
 			},
