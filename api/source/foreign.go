@@ -3,9 +3,7 @@ package source
 import (
 	"cmp"
 	"fmt"
-	"hash/maphash"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 )
@@ -22,23 +20,17 @@ type rows interface {
 // textOnly is what there is of a record that has a text only.
 func textOnly(text string) fields { return fields{"": {text: strings.TrimSpace(text)}} }
 
-// Limits of what a summary counts one by one.
-const (
-	maxHosts = 1000
-	maxLost  = 100
-	maxTwins = 100
-	maxSeen  = 1 << 20 // codes that are looked at for twins
-)
+// maxLost bounds the names of values that are counted one by one.
+const maxLost = 100
 
 // A foreign makes links of the records of another system.
 type foreign struct {
 	rows   rows
 	system *system
 	o      Options
-	stored bool              // the times of links are those of a database of YOURLS
-	main   string            // the first host
-	seen   map[uint64]uint64 // hashes of codes, by those of the same without case; see twin
-	seed   maphash.Seed
+	stored bool   // the times of links are those of a database of YOURLS
+	main   string // the first host
+	met    met
 	waits  []Record // of a record that is several links
 	clicks *clicks  // of the log of a dump; nil: it was not asked for
 	sum    Summary
@@ -46,8 +38,8 @@ type foreign struct {
 
 func newForeign(from rows, made *system, kind container, o Options) *foreign {
 	byKind := map[container]string{inTable: CSV, inPages: JSON, inObjects: JSON, inRules: Redirects, inMap: Nginx}
-	return &foreign{rows: from, system: made, o: o, stored: kind == inDump && made.name == yourls, seed: maphash.MakeSeed(), seen: make(map[uint64]uint64), sum: Summary{
-		Format: cmp.Or(made.name, byKind[kind]), Status: made.status, Hosts: make(map[string]int64), Lost: make(map[string]int64),
+	return &foreign{rows: from, system: made, o: o, stored: kind == inDump && made.name == yourls, sum: Summary{
+		Format: cmp.Or(made.name, byKind[kind]), Status: made.status, Lost: make(map[string]int64),
 	}}
 }
 
@@ -102,7 +94,7 @@ func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
 		var ok bool
 		if l.Domain, ok = s.domainOf(a.host); ok {
 			l.Code = a.code
-			s.twin(l.Domain + "/" + l.Code)
+			s.met.twins.note(l.Domain, l.Code)
 			r.Link = l.text()
 			if len(r.Link) > maxLineBytes {
 				r.Link, r.Refused = nil, errLongRecord.Error()
@@ -116,25 +108,9 @@ func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
 	return nil, nil
 }
 
-// twin notes a code that differs only by case from one before it. Both are imported, side by side.
-func (s *foreign) twin(code string) {
-	folded, exact := maphash.String(s.seed, strings.ToLower(code)), maphash.String(s.seed, code)
-	first, seen := s.seen[folded]
-	switch {
-	case seen && first != exact && len(s.sum.Twins) < maxTwins:
-		if name := strings.TrimPrefix(code, "/"); !slices.Contains(s.sum.Twins, name) {
-			s.sum.Twins = append(s.sum.Twins, name)
-		}
-	case !seen && len(s.seen) < maxSeen:
-		s.seen[folded] = exact
-	}
-}
-
 // domainOf returns the domain for links of a host, empty for that of links which name none.
 func (s *foreign) domainOf(host string) (domain string, ok bool) {
-	if _, known := s.sum.Hosts[host]; known || len(s.sum.Hosts) < maxHosts {
-		s.sum.Hosts[host]++
-	}
+	s.met.countHost(host)
 	switch domain, ok := s.o.Hosts[host]; {
 	case ok, host == "":
 		return domain, true
@@ -149,6 +125,7 @@ func (s *foreign) Passed() int64 { return s.rows.passed() }
 // Summary implements Source.
 func (s *foreign) Summary() Summary {
 	sum := s.sum
+	s.met.addTo(&sum)
 	if s.clicks != nil {
 		sum.Clicks = s.clicks.summary()
 	}

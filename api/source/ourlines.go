@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,17 +29,56 @@ func openLines(file io.ReaderAt, size int64, newest bool) (Source, error) {
 	}
 	isNewest := newest || first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt)
 	l, err := countedLines(file, size, isNewest && first.Refused == "") // refused ones are in the order of an import
-	return ownLines{l}, err
+	return &ownLines{lines: l}, err
 }
 
 // ownLines are lines of JSON of ours.
-type ownLines struct{ *lines }
+type ownLines struct {
+	*lines
+	met met
+}
 
 // Next implements Source.
-func (l ownLines) Next() (Record, error) {
+func (l *ownLines) Next() (Record, error) {
 	r, err := l.lines.Next()
-	r.Link = linkIn(r.Link)
+	if r.Link != nil {
+		r.Link = linkIn(r.Link)
+		l.met.note(r.Link)
+	}
 	return r, err
+}
+
+// Summary implements Source.
+func (l *ownLines) Summary() Summary {
+	sum := Summary{Format: Shunt}
+	l.met.addTo(&sum)
+	return sum
+}
+
+// note notes the code and the domain of a link in our form.
+func (m *met) note(link []byte) {
+	var l struct{ Code, Domain string }
+	code, isFirst := textAfter(link, `{"code":"`)
+	isFirst = isFirst && bytes.HasPrefix(link, []byte(`{"code":"`))
+	domain, hasDomain := textAfter(link, `"domain":"`)
+	switch {
+	case isFirst && (hasDomain || !bytes.Contains(link, []byte(`"domain"`))): // as exports have it
+		l.Code, l.Domain = string(code), string(domain)
+	case json.Unmarshal(link, &l) != nil, l.Code == "": // it will be refused
+		return
+	}
+	m.countHost(l.Domain)
+	m.twins.note(l.Domain, l.Code)
+}
+
+// textAfter returns the text of JSON whose name and first mark are in a line; ok == false: it is not there, or not plain.
+func textAfter(line []byte, begin string) (text []byte, ok bool) {
+	at := bytes.Index(line, []byte(begin))
+	if at < 0 {
+		return nil, false
+	}
+	text, _, ok = bytes.Cut(line[at+len(begin):], []byte{'"'})
+	return text, ok && !bytes.ContainsRune(text, '\\')
 }
 
 // linkEnd has the parts of the first and the last line that decide about the order.

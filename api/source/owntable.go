@@ -13,7 +13,10 @@ import (
 )
 
 // An ownTable reads the CSV of an export of ours. Each of its columns is a field of a link object, with its name.
-type ownTable struct{ *table }
+type ownTable struct {
+	*table
+	met met
+}
 
 // Columns whose cells are numbers, true or false; and those whose cells are JSON.
 var (
@@ -40,7 +43,9 @@ func (t *ownTable) Next() (Record, error) {
 		r := csv.NewReader(strings.NewReader(text))
 		r.Comma = t.separator
 		if cells, err := r.Read(); err == nil && len(cells) == len(t.headings) {
-			return Record{Number: line, Link: t.object(cells)}, nil
+			link := t.object(cells)
+			t.met.note(link)
+			return Record{Number: line, Link: link}, nil
 		}
 		return Record{Number: line, Refused: errNoCSV.Error(), Rest: []byte(text)}, nil
 	}
@@ -92,7 +97,11 @@ func quotedJSON(text string) []byte {
 func (t *ownTable) Passed() int64 { return t.passed() }
 
 // Summary implements Source.
-func (t *ownTable) Summary() Summary { return Summary{Format: Shunt} }
+func (t *ownTable) Summary() Summary {
+	sum := Summary{Format: Shunt}
+	t.met.addTo(&sum)
+	return sum
+}
 
 // isOwnTable reports whether headings are those of an export of ours, in any order.
 func isOwnTable(headings []string) bool {
@@ -113,5 +122,5 @@ func ownTableOf(file io.ReaderAt, size int64, kind container, o *Options) (Sourc
 	if err != nil || !isOwnTable(t.headings) {
 		return nil, err
 	}
-	return &ownTable{t}, nil
+	return &ownTable{table: t}, nil
 }

@@ -1,10 +1,12 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -33,7 +35,22 @@ type Summary struct {
 	Hosts  map[string]int64 `json:"hosts,omitempty"`           // links by the host they were at, "" if the file does not say
 	Lost   map[string]int64 `json:"no_place,omitempty"`        // values by their name, that have no place in a link
 	Twins  []string         `json:"case_twins,omitempty"`      // codes that differ only by case from an earlier one, the first maxTwins
-	Clicks *ClicksMet       `json:"clicks,omitempty"`          // of the log, if Options.Clicks asks for it
+	// MoreTwins is how many links have further such codes. Unseen: there are codes that were not looked at for that.
+	MoreTwins int64      `json:"more_case_twins,omitempty"`
+	Unseen    bool       `json:"case_twins_incomplete,omitempty"`
+	Clicks    *ClicksMet `json:"clicks,omitempty"` // of the log, if Options.Clicks asks for it
+}
+
+// TwinsShown lists codes that differ only by case, and says how many it does not name; empty: there are none.
+func (s Summary) TwinsShown() string {
+	text := strings.Join(s.Twins, ", ")
+	if s.MoreTwins > 0 {
+		text += fmt.Sprintf(" and %d more", s.MoreTwins)
+	}
+	if s.Unseen {
+		text = fmt.Sprintf("%s (only the first %d codes were compared)", cmp.Or(text, "none"), maxSeen)
+	}
+	return text
 }
 
 // Options decide about files that are not ours.

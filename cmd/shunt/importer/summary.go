@@ -70,7 +70,8 @@ func (s *Summary) String() string {
 	delete(s.Hosts, "")
 	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts) })
 	add("no place for", len(s.Lost), func() string { return counted(s.Lost) })
-	add("differ only by case", len(s.Twins), func() string { return console.Printable(strings.Join(s.Twins, ", ")) })
+	twins := s.TwinsShown()
+	add("differ only by case", len(twins), func() string { return console.Printable(twins) })
 	if s.Clicks != nil {
 		lines = append(lines, s.Clicks.Lines()...)
 	}
