@@ -35,6 +35,9 @@ var (
 func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 	switch o.Format {
 	case Shunt:
+		if t, err := openTable(file, size, nil); err == nil && isOwnTable(t.headings) { // an error will show again
+			return inTable, nil
+		}
 		return ours, nil
 	case CSV:
 		return inTable, nil

@@ -71,7 +71,8 @@ func (m *met) note(link []byte) {
 	m.twins.note(l.Domain, l.Code)
 }
 
-// textAfter returns the text of JSON whose name and first mark are in a line; ok == false: it is not there, or not plain.
+// textAfter returns the text of JSON whose name and first mark are in a line; ok == false: it is not there, or not
+// plain.
 func textAfter(line []byte, begin string) (text []byte, ok bool) {
 	at := bytes.Index(line, []byte(begin))
 	if at < 0 {

@@ -89,7 +89,7 @@ const (
 
 // Formats lists the names of formats.
 func Formats() []string {
-	all := []string{CSV, JSON}
+	all := []string{Shunt, CSV, JSON}
 	for i := range systems {
 		all = append(all, systems[i].name)
 	}
