@@ -14,7 +14,7 @@ import (
 	"shunt/engine/plural"
 )
 
-// A ClickLog asks for the log of clicks that a dump has beside its links: it becomes their hits by day.
+// A ClickLog asks for the log of clicks that a file has beside its links: it becomes their hits by day.
 type ClickLog struct {
 	Days  *time.Location // of days
 	Zone  *time.Location // of times: that of the server before YOURLS 1.7.2; nil: UTC
@@ -107,7 +107,7 @@ var (
 	// ErrNoLog is the error of a dump without a log of clicks.
 	ErrNoLog = errors.New("the dump has no table of clicks of YOURLS (yourls_log), so --log has no use")
 	// ErrNotDump is the error of a log of clicks that is asked for of a file that can have none.
-	ErrNotDump = errors.New("is no dump of YOURLS, so --log has no use")
+	ErrNotDump = errors.New("is no dump of YOURLS and has no clicks of golink, so --log has no use")
 	// ErrManyClicks is the error of a log that would take too much memory.
 	ErrManyClicks = errors.New("the log has clicks on more than 9 million days of links: import it without --log, or delete old rows of the log before the dump")
 )
@@ -133,15 +133,18 @@ func (c *clicks) dayOf(t time.Time) uint32 {
 }
 
 // add counts a click; the zero time is not known.
-func (c *clicks) add(code string, at time.Time) error {
-	c.met.All++
-	d := clickDay{code: maphash.String(c.seed, code), day: noDay, n: 1}
+func (c *clicks) add(code string, at time.Time) error { return c.addSome(code, at, 1) }
+
+// addSome counts some clicks of one time.
+func (c *clicks) addSome(code string, at time.Time, n uint32) error {
+	c.met.All += int64(n)
+	d := clickDay{code: maphash.String(c.seed, code), day: noDay, n: n}
 	switch day := c.dayOf(at); {
 	case at.IsZero(), day == noDay, day > c.today, day > math.MaxUint16:
-		c.met.NoDay++
+		c.met.NoDay += int64(n)
 	default:
 		if day < c.first {
-			c.met.NotKept++
+			c.met.NotKept += int64(n)
 		}
 		d.day = uint16(day)
 		d.first = uint16((at.Unix() - int64(day)*secondsPerDay + dayBegins) / firstUnit)

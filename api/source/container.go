@@ -63,6 +63,9 @@ func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 	case dumpBegin.Match(text) && statement.Match(text):
 		return inDump, nil
 	}
+	if first, _, _ := bytes.Cut(text, []byte{'\n'}); golinkClicks.Match(bytes.TrimSpace(first)) && o.Format == "" {
+		return ours, ErrOnlyClicks
+	}
 	return textContainer(string(text), o), nil
 }
 

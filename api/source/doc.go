@@ -29,7 +29,8 @@
 // record without a code or a target, with a password that is not in the file, or with a pattern is
 // refused with the reason, and the server refuses links that it does not take. Titles and notes are
 // exceptions: a title has one line here, so the ends of its lines become blanks, and those of a note
-// become line feeds.
+// become line feeds. A title in a dump that was encoded twice, beyond doubt, is read as it was meant.
+// What is known of a refused record is kept in a form that can be corrected and read again (rejected.go).
 //
 // A link that is damaged in pages of JSON is refused with the number of bytes that were passed over, and
 // the next one is read (resync.go). Of a dump with several tables of links one is read, and the others

@@ -182,6 +182,28 @@ var noteLines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
 
 var blanks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
+// windows1252 are the characters of bytes from 0x80 to 0x9f in what MySQL calls latin1; others stand for themselves.
+const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+
+// encodedOnce returns a text that was encoded in UTF-8 twice, as those in old databases are that took UTF-8 for latin1:
+// “Blüte” instead of “BlÃ¼te”. It is certain of it only if all of the text is such, with a letter beyond ASCII: by
+// chance, nobody writes a text whose every part is right when it is read so.
+func encodedOnce(text string) (once string, ok bool) {
+	plain := make([]byte, 0, len(text))
+	for _, r := range text {
+		if at := strings.IndexRune(windows1252, r); at >= 0 {
+			r = 0x80 + rune(utf8.RuneCountInString(windows1252[:at]))
+		} else if r > 0xff {
+			return text, false
+		}
+		plain = append(plain, byte(r))
+	}
+	if len(plain) == len(text) || !utf8.Valid(plain) { // ASCII only, or no UTF-8
+		return text, false
+	}
+	return string(plain), true
+}
+
 // addresses takes where the link was, in Bitly's case in several places, which all redirect.
 func (f fields) addresses(s *system) (at []address, err error) {
 	var texts []string

@@ -73,7 +73,7 @@ var errLongRecord = fmt.Errorf("has more than %d bytes", maxLineBytes)
 // convert adds the links of a record to those that wait. With an error it returns what is known of it.
 func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
 	all := maps.Clone(f)
-	keyword, zone := f["keyword"].text, s.o.Zone
+	keyword, zone := cmp.Or(f["keyword"].text, golinkID(f["short"].text)), s.o.Zone
 	if s.stored {
 		f["timestamp"], zone = value{text: asWritten(f["timestamp"].text, zone)}, time.UTC
 	}
@@ -81,8 +81,14 @@ func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
 	if err != nil {
 		return s.restOf(&l, at, all), err
 	}
+	if s.stored {
+		s.mend(&l)
+	}
 	if s.clicks != nil {
 		s.clicks.give(&l, keyword)
+	}
+	if s.o.Clicks == nil {
+		l.Daily = nil
 	}
 	for _, name := range lost {
 		if _, known := s.sum.Lost[name]; known || len(s.sum.Lost) < maxLost {
@@ -106,6 +112,14 @@ func (s *foreign) convert(f fields, number int64) (rest []byte, err error) {
 		s.waits = append(s.waits, r)
 	}
 	return nil, nil
+}
+
+// mend makes right a title that was encoded twice, as dumps have them.
+func (s *foreign) mend(l *link) {
+	if title, ok := encodedOnce(l.Title); ok {
+		l.Title = title
+		s.sum.Mended++
+	}
 }
 
 // domainOf returns the domain for links of a host, empty for that of links which name none.

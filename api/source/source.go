@@ -38,7 +38,8 @@ type Summary struct {
 	// MoreTwins is how many links have further such codes. Unseen: there are codes that were not looked at for that.
 	MoreTwins int64      `json:"more_case_twins,omitempty"`
 	Unseen    bool       `json:"case_twins_incomplete,omitempty"`
-	Clicks    *ClicksMet `json:"clicks,omitempty"` // of the log, if Options.Clicks asks for it
+	Clicks    *ClicksMet `json:"clicks,omitempty"`        // of the log, if Options.Clicks asks for it, or of golink
+	Mended    int64      `json:"mended_titles,omitempty"` // that were encoded twice
 }
 
 // TwinsShown lists codes that differ only by case, and says how many it does not name; empty: there are none.
@@ -138,7 +139,7 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		return nil, ErrNoTable
 	}
 	switch {
-	case o.Clicks != nil && kind != inDump:
+	case o.Clicks != nil && kind != inDump && kind != inObjects:
 		return nil, ErrNotDump
 	case o.Table != "" && kind != inDump:
 		return nil, ErrNoTables
@@ -157,15 +158,32 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		system = s
 	}
 	s := newForeign(from, system, kind, o)
-	if o.Clicks != nil {
-		if system.name != yourls {
-			return nil, ErrNotDump
-		}
-		if s.clicks, err = countClicks(file, size, from.(*sqlRows).table, *o.Clicks); err != nil {
-			return nil, err
-		}
+	if s.clicks, err = clicksOf(file, size, from, system, o.Clicks); err != nil {
+		return nil, err
 	}
 	return s, nil
+}
+
+// clicksOf counts the clicks that are asked for, and those of golink in any case; nil: there are none.
+func clicksOf(file io.ReaderAt, size int64, from rows, made *system, asked *ClickLog) (c *clicks, err error) {
+	switch from := from.(type) {
+	case *sqlRows:
+		if asked != nil && made.name == yourls {
+			return countClicks(file, size, from.table, *asked)
+		}
+	case *objects:
+		if from.isGolink = made.name == golink; from.isGolink {
+			log := asked
+			if log == nil {
+				log = new(ClickLog)
+			}
+			c, err = countGolink(file, size, *log)
+		}
+	}
+	if asked != nil && c == nil && err == nil {
+		err = ErrNotDump
+	}
+	return c, err
 }
 
 // openRows returns the records of a file that is not ours, and what they were made with.
@@ -186,7 +204,7 @@ func openRows(file io.ReaderAt, size int64, kind container, o *Options) (from ro
 		return openPages(file, size), systemOf((*system).members, func(name string) bool { return f.has(name) || begin.met.has(name) }), nil
 	case inObjects:
 		f, _, err := firstObject(file, size)
-		return &objects{newLines(file, size, false)}, systemOf((*system).members, f.has), err
+		return &objects{lines: newLines(file, size, false)}, systemOf((*system).members, f.has), err
 	case inDump:
 		name, dumped, err := openDump(file, size, o)
 		return dumped, systemNamed(name), err

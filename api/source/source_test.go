@@ -28,6 +28,9 @@ func shown(s Source) string {
 		case errors.Is(err, io.EOF):
 			sum := s.Summary()
 			fmt.Fprintf(&out, "%s, status %d, hosts %v, lost %v\n", sum.Format, sum.Status, sum.Hosts, sum.Lost)
+			if sum.Mended > 0 {
+				fmt.Fprintf(&out, "mended %d\n", sum.Mended)
+			}
 			if sum.Clicks != nil {
 				fmt.Fprintf(&out, "clicks %+v\n", *sum.Clicks)
 			}

@@ -26,15 +26,18 @@ var systems = []system{
 	{name: "kutt", status: 302, keys: []string{"address", "target"}},
 	{name: "dub", status: 302, heads: []string{"shortlink", "destinationurl"}, keys: []string{"key", "url", "shortlink"}},
 	{name: "sink", status: 301, keys: []string{"slug", "url", "exportedat", ",", "slug", "url", "redirectwithquery", ",", "id", "slug", "url", "createdat", "updatedat"}},
-	{name: "golink", status: 302, keys: []string{"short", "long"}, refused: noTemplate},
+	{name: golink, status: 302, keys: []string{"short", "long"}, refused: noTemplate},
 	{name: "rebrandly", keys: []string{"slashtag", "destination"}},
 	{name: "short.io", keys: []string{"originalurl", "path"}},
 	{name: yourls, status: 301, heads: []string{"source", "target", "hits"}, keys: []string{"shorturl", "url", "timestamp"}},
 	{name: "polr", status: 301},
 }
 
-// yourls is the system whose dumps have a log of clicks.
-const yourls = "yourls"
+// Systems whose files may have clicks beside their links.
+const (
+	yourls = "yourls"
+	golink = "golink"
+)
 
 // other is any system.
 var other = system{}

@@ -72,6 +72,9 @@ func (s *Summary) String() string {
 	add("no place for", len(s.Lost), func() string { return counted(s.Lost) })
 	twins := s.TwinsShown()
 	add("differ only by case", len(twins), func() string { return console.Printable(twins) })
+	if s.Mended > 0 {
+		lines = append(lines, plural.Of(int(s.Mended), "title was", "titles were")+" encoded in UTF-8 twice, and came in as meant")
+	}
 	if s.Clicks != nil {
 		lines = append(lines, s.Clicks.Lines()...)
 	}

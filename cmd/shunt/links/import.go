@@ -63,7 +63,8 @@ given out, also packed by gzip or zstd; - is standard input. Its content tells w
   Shlink          CSV, pages of GET /rest/v3/short-urls
   Bitly           CSV, pages of the API; a link's own and its chosen addresses all come in
   Kutt, Dub, Sink, golink, Rebrandly, Short.io
-                  pages of the API, CSV or JSON as they export them
+                  pages of the API, CSV or JSON as they export them; in one file with what golink has at
+                  /.export, and after it, may be what it has at /.export-stats: clicks, also for --log
   Polr            a dump of MySQL
   _redirects, a map of nginx
 
@@ -82,6 +83,8 @@ they are imported from the last line to the first, so that lists have the same o
 are imported as they stand.
 
 Of a dump with several tables of links, the first one is imported, or that of --table.
+
+Titles in a dump of YOURLS that were encoded in UTF-8 twice come in as they were meant.
 
 --log also reads the table of clicks of a dump of YOURLS, and makes hits by day of it. Addresses and
 browsers are passed over. Days that the server does not keep count in the total only (--keep-days).

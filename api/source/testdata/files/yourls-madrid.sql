@@ -93,7 +93,7 @@ CREATE TABLE `yourls_url` (
 
 LOCK TABLES `yourls_url` WRITE;
 /*!40000 ALTER TABLE `yourls_url` DISABLE KEYS */;
-INSERT INTO `yourls_url` VALUES ('verano','https://tienda.example/verano?a=1&b=%252F','Rebajas de verano: \'todo\' a mitad','2024-07-01 08:00:00','192.0.2.9',3),('enero','https://tienda.example/enero','Enero','2024-01-10 22:00:00','192.0.2.9',1),('ninguno','https://tienda.example/n',NULL,'0000-00-00 00:00:00','',0);
+INSERT INTO `yourls_url` VALUES ('verano','https://tienda.example/verano?a=1&b=%252F','Rebajas de verano: \'todo\' a mitad','2024-07-01 08:00:00','192.0.2.9',3),('enero','https://tienda.example/enero','Enero','2024-01-10 22:00:00','192.0.2.9',1),('doble','https://tienda.example/d','MaÃ±ana, â‚¬ 5 â€“ ðŸŒ¸','2024-01-10 22:00:00','192.0.2.9',0),('sencillo','https://tienda.example/s','SÃO, Ã± y mañana','2024-01-10 22:00:00','192.0.2.9',0),('ninguno','https://tienda.example/n',NULL,'0000-00-00 00:00:00','',0);
 /*!40000 ALTER TABLE `yourls_url` ENABLE KEYS */;
 UNLOCK TABLES;
 /*!40103 SET TIME_ZONE=@OLD_TIME_ZONE */;
