@@ -54,6 +54,8 @@ func containerOf(file io.ReaderAt, size int64, o *Options) (container, error) {
 	switch {
 	case len(text) == 0:
 		return ours, nil
+	case IsPacked(head):
+		return ours, ErrPacked
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
 		return ours, ErrUTF16
 	case text[0] == '[':

@@ -119,6 +119,8 @@ var (
 	ErrNoTables = errors.New("is no dump of a database, so --table has no use")
 	// ErrUTF16 is the error of a text that is not UTF-8.
 	ErrUTF16 = errors.New("is UTF-16; save it as UTF-8, in a spreadsheet as “CSV UTF-8”")
+	// ErrPacked is the error of a packed file in another one.
+	ErrPacked = errors.New("is packed twice; unpack it once")
 	// ErrFormat is the error of a format that is not known.
 	ErrFormat = errors.New("is not a format")
 )

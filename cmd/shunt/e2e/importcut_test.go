@@ -18,27 +18,42 @@ import (
 // while this process has to wait.
 const cutLinks = 100_000
 
+// cutRefused is how many links lie between those that are refused, if an import has files about them.
+const cutRefused = 500
+
 // A cutImport is an import that is under way while the test cuts it.
 type cutImport struct {
 	t      *testing.T
 	server *process
 	file   string
+	flags  []string
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 	stdout bytes.Buffer
 }
 
 // startImport starts a server and the import of a file, and returns when some of it is there.
-func startImport(t *testing.T) *cutImport {
+func startImport(t *testing.T) *cutImport { return startImportOf(t, "links.ndjson", "") }
+
+// startImportOf is startImport of a file that a command packs unless it is empty, with further flags.
+func startImportOf(t *testing.T, name, packer string, flags ...string) *cutImport {
 	t.Helper()
 	s := startServer(t, filepath.Join(t.TempDir(), "data"))
 	shunt(t, t.TempDir(), nil, "token", "add", "--name", "n", "--data", s.dir)
 	var text strings.Builder
 	for i := range cutLinks {
+		if len(flags) > 0 && i%cutRefused == 0 {
+			fmt.Fprintf(&text, `{"code":"bad %d","url":"https://example.org/%[1]d","redirect_status":301}`+"\n", i)
+		}
 		fmt.Fprintf(&text, `{"code":"c%d","url":"https://example.org/%[1]d","created_at":"2020-01-01T00:00:00Z"}`+"\n", i)
 	}
-	c := &cutImport{t: t, server: s, file: writeFile(t, "links.ndjson", text.String())}
-	c.cmd = exec.Command(binary, "import", c.file, "--data", s.dir)
+	c := &cutImport{t: t, server: s, file: writeFile(t, name, text.String()), flags: flags}
+	if packer != "" {
+		packed, err := exec.Command(packer, "-c", c.file).Output()
+		expect.OK(t, err)
+		expect.OK(t, os.WriteFile(c.file, packed, 0o600))
+	}
+	c.cmd = exec.Command(binary, append([]string{"import", c.file, "--data", s.dir}, flags...)...)
 	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
 	expect.OK(t, c.cmd.Start())
 	t.Cleanup(func() {
@@ -99,7 +114,7 @@ func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
 	expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
-	c.end().want(t, exitFailed, "^$", `^shunt: import: interrupted; before that: \d+ links imported, 0 already there, 0 refused\n  the same command with --resume goes on there\n$`)
+	c.end().want(t, exitFailed, `^\d+ links imported, 0 already there, 0 refused\n$`, `^shunt: import: interrupted\n  the same command with --resume goes on where it was cut\n$`)
 	c.resume()
 	c.wantAllOnce()
 }
@@ -118,8 +133,44 @@ func TestAnImportThatLosesItsServerIsResumedWithoutIt(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
 	c.server.kill()
-	c.end().want(t, exitFailed, "^$", `(?s)^shunt: import: no answer: .*; before that: \d+ links imported, .*--resume goes on there\n$`)
+	c.end().want(t, exitFailed, `^\d+ links imported, `, `(?s)^shunt: import: no answer: .*--resume goes on where it was cut\n$`)
 	c.resume()
 	c.wantAllOnce()
 	shunt(t, "", nil, "check", "--data", c.server.dir).want(t, exitDone, `faults +0`, "")
+}
+
+// An import that is resumed writes on in the files about refused records, and its summary is that of both runs. What it
+// imports is packed.
+func TestAPackedImportThatIsInterruptedKeepsRefusedRecordsOfAllRuns(t *testing.T) {
+	for name, packer := range map[string]string{"links.ndjson.gz": "gzip", "links.ndjson.zst": "zstd"} {
+		t.Run(packer, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(packer); err != nil {
+				t.Skip(packer + " is not installed")
+			}
+			dir := t.TempDir()
+			rejects, rules := filepath.Join(dir, "rejects"), filepath.Join(dir, "rules")
+			c := startImportOf(t, name, packer, "--rejects", rejects, "--redirects", rules)
+			expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
+			c.end().want(t, exitFailed, `^\d+ links imported, 0 already there, \d+ refused\nrefused: code may only hold .* \(\d+\)\n$`, `interrupted\n  the same command with --resume goes on where it was cut\n$`)
+			const refused = cutLinks / cutRefused
+			before, err := os.ReadFile(rejects)
+			expect.OK(t, err)
+			n := bytes.Count(before, []byte{'\n'})
+			expect.That(t, n > 0 && n < refused, "%d records were refused before the cut", n)
+			r := shunt(t, "", nil, append([]string{"import", "--resume", c.file, "--data", c.server.dir}, c.flags...)...)
+			r.want(t, exitFailed, fmt.Sprintf(`, %d refused\n`, refused), fmt.Sprintf(`import: refused: %d of %d links\n$`, refused, cutLinks+refused))
+			c.wantAllOnce()
+			for path, want := range map[string]string{rejects: `"code":"bad %d",`, rules: `/bad %d$" "301 https://example.org/%[1]d";`} {
+				text, err := os.ReadFile(path)
+				expect.OK(t, err)
+				expect.Equal(t, strings.Count(string(text), "bad "), refused*map[string]int{rejects: 2, rules: 1}[path], path)
+				for i := 0; i < cutLinks; i += cutRefused {
+					expect.MustContains(t, string(text), fmt.Sprintf(want, i), path)
+				}
+			}
+			text, err := os.ReadFile(rules)
+			expect.That(t, err == nil && strings.Count(string(text), "# Links that") == 1, "the head of the rules is there again")
+		})
+	}
 }

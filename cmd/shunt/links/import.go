@@ -282,20 +282,27 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		return err
 	})
 	if err != nil {
-		return importError(asOwner(err, file, uid), done, resumable)
+		if done != (importer.Done{}) {
+			err = errors.Join(err, asked.tell(stdout, &told))
+		}
+		return importError(asOwner(err, file, uid), resumable)
 	}
-	if asked.asJSON {
-		err = console.PrintValue(stdout, told)
-	} else {
-		_, err = fmt.Fprintln(stdout, told.String())
-	}
-	if err == nil && done.Failed > 0 {
+	if err = asked.tell(stdout, &told); err == nil && done.Failed > 0 {
 		hint := ""
 		if done.Failed == done.Links() { // perhaps a file of another kind
 			hint = "; see 'shunt import --help' for the files that it reads"
 		}
 		err = fmt.Errorf("import: refused: %d of %s%s", done.Failed, plural.Of(done.Links(), "link", "links"), hint)
 	}
+	return err
+}
+
+// tell prints what an import has done, also one that ended before its end.
+func (a *importAsked) tell(stdout io.Writer, told *importer.Summary) (err error) {
+	if a.asJSON {
+		return console.PrintValue(stdout, told)
+	}
+	_, err = fmt.Fprintln(stdout, told.String())
 	return err
 }
 
@@ -322,12 +329,9 @@ func asOwner(err error, file string, uid int) error {
 }
 
 // importError explains why an import ended before its end, and what to do.
-func importError(err error, done importer.Done, resumable bool) error {
-	switch {
-	case resumable:
-		return fmt.Errorf("import: %w; before that: %s\nthe same command with --resume goes on there", err, done)
-	case done != importer.Done{}:
-		return fmt.Errorf("import: %w; before that: %s", err, done)
+func importError(err error, resumable bool) error {
+	if resumable {
+		return fmt.Errorf("import: %w\nthe same command with --resume goes on where it was cut", err)
 	}
 	return fmt.Errorf("import: %w", err)
 }
