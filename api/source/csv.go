@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +45,9 @@ func openTable(file io.ReaderAt, size int64, given map[string]string) (*table, e
 		}
 		return t, nil
 	}
-	for field, column := range given {
+	fields := slices.Sorted(maps.Keys(given)) // so that the same file is always read in the same way
+	for _, field := range fields {
+		column := given[field]
 		if !slices.ContainsFunc(head, func(heading string) bool { return isHeading(heading, column) }) {
 			return nil, fmt.Errorf("no heading is %s, which --map says to be %s: there are %s", shortened(column), field, shownNames(head))
 		}
@@ -52,8 +55,8 @@ func openTable(file io.ReaderAt, size int64, given map[string]string) (*table, e
 	for _, heading := range head {
 		t.headings = append(t.headings, heading)
 		name := plainName(heading)
-		for field, column := range given {
-			if isHeading(heading, column) {
+		for _, field := range fields {
+			if isHeading(heading, given[field]) {
 				name = names[field][0]
 			} else if names[field][0] == name {
 				name = "" // another column has its place

@@ -115,11 +115,40 @@ func namesOf(files []os.DirEntry) (all []string) {
 	return all
 }
 
-// withLog has FuzzOpen read the log of a dump, too.
-const withLog = 0x80
+// What FuzzOpen reads a file with, beside its format.
+const (
+	withLog = 1 << iota
+	withColumns
+	withHosts
+	withTable
+	withZone
+	withNewest
+	withAll = 1<<iota - 1
+)
+
+// fuzzedOptions returns options that are those of some bits.
+func fuzzedOptions(format string, with byte) Options {
+	o := Options{Format: format, Newest: with&withNewest != 0}
+	if with&withLog != 0 {
+		o.Clicks = &ClickLog{Now: time.Now(), Zone: time.FixedZone("X", -5*3600)}
+	}
+	if with&withColumns != 0 {
+		o.Columns = map[string]string{"url": "Ziel", "code": "code", "created_at": "Angelegt"}
+	}
+	if with&withHosts != 0 {
+		o.Hosts = map[string]string{"t.example": "brand.example", "brand.example": "", "bit.ly": "b.example"}
+	}
+	if with&withTable != 0 {
+		o.Table = "p_url"
+	}
+	if with&withZone != 0 {
+		o.Zone = time.FixedZone("Y", 9*3600)
+	}
+	return o
+}
 
 // FuzzOpen reads any bytes, as what they seem to be and as each format: the reading ends, no link lacks a code or a
-// target, and a second reading is the same.
+// target, what is refused can be kept, and a second reading is the same.
 func FuzzOpen(f *testing.F) {
 	files, err := filepath.Glob("testdata/files/*")
 	expect.OK(f, err)
@@ -127,17 +156,16 @@ func FuzzOpen(f *testing.F) {
 	for _, path := range files {
 		text, err := os.ReadFile(path)
 		expect.OK(f, err)
-		f.Add(text, byte(len(formats)-1))
+		for _, with := range []byte{0, withLog | withZone, withColumns, withHosts, withTable, withNewest, withAll} {
+			f.Add(text, byte(len(formats)-1), with)
+		}
 	}
 	for i := range formats {
-		f.Add([]byte("url,code\nhttps://a.example/,one\n"), byte(i))
+		f.Add([]byte("url,code\nhttps://a.example/,one\n"), byte(i), byte(0))
 	}
-	f.Add([]byte("INSERT INTO p_log (click_id,click_time,shorturl) VALUES (1,'2024-01-05 10:11:12','a');INSERT INTO p_url (keyword,url,clicks) VALUES ('a','https://a.example/',1);"), byte(withLog|len(formats)-1))
-	f.Fuzz(func(t *testing.T, text []byte, format byte) {
-		o := Options{Format: formats[int(format&^withLog)%len(formats)]}
-		if format&withLog != 0 {
-			o.Clicks = &ClickLog{Now: time.Now()}
-		}
+	f.Add([]byte("INSERT INTO p_log (click_id,click_time,shorturl) VALUES (1,'2024-01-05 10:11:12','a');INSERT INTO p_url (keyword,url,clicks) VALUES ('a','https://a.example/',1);"), byte(len(formats)-1), byte(withLog|withTable))
+	f.Fuzz(func(t *testing.T, text []byte, format, with byte) {
+		o := fuzzedOptions(formats[int(format)%len(formats)], with)
 		read := func() string {
 			s, err := Open(bytes.NewReader(text), int64(len(text)), o)
 			if err != nil {

@@ -3,7 +3,10 @@ package shlink
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -143,4 +146,54 @@ func TestAddressesThatAreNone(t *testing.T) {
 	expect.That(t, err != nil && strings.Contains(err.Error(), "--key-file"), "without a key: got %v", err)
 	s, err := New("https://shlink.example/links/rest/", "key", "shunt/test", false)
 	expect.That(t, err == nil && s.origin == "https://shlink.example/links", "with a path: got %v, %v", s, err)
+}
+
+// always answers each request alike.
+type always struct {
+	status int
+	body   []byte
+	asked  int
+}
+
+func (a *always) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.asked++
+	return &http.Response{StatusCode: a.status, Status: http.StatusText(a.status), Header: make(http.Header), Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
+}
+
+// FuzzFetch has any answers of a server: the fetching ends, and without an error all that was written are pages with
+// the links that were counted.
+func FuzzFetch(f *testing.F) {
+	for _, body := range []string{
+		`{"shortUrls":{"data":[{"shortCode":"a"}],"pagination":{"currentPage":1,"pagesCount":1,"itemsPerPage":500,"totalItems":1}}}`,
+		`{"shortUrls":{"data":[],"pagination":{"currentPage":1,"pagesCount":9,"totalItems":0}}}`,
+		`{"shortUrls":{"data":[{},[],1,"x",null],"pagination":{"currentPage":1,"pagesCount":1,"totalItems":5}}}`,
+		`{"shortUrls":{"data":null}}`, `{"detail":"no","status":500}`, `[]`, ``,
+	} {
+		f.Add(http.StatusOK, []byte(body))
+		f.Add(http.StatusTooManyRequests, []byte(body))
+	}
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		s, err := New("https://s.example", "key", "shunt/test", false)
+		expect.OK(t, err)
+		answers := &always{status: status, body: body}
+		s.client = &http.Client{Transport: answers}
+		s.wait = func(context.Context, time.Duration) error { return nil }
+		var b bytes.Buffer
+		links, err := s.Fetch(t.Context(), &b, func(int64, int64) {})
+		expect.That(t, answers.asked <= attempts+1, "asked %d times", answers.asked)
+		if err != nil {
+			return
+		}
+		n := int64(0)
+		for in := json.NewDecoder(&b); ; {
+			var p page
+			err := in.Decode(&p)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			expect.MustThat(t, err == nil, "wrote what is no page: %v", err)
+			n += int64(len(p.ShortURLs.Data))
+		}
+		expect.Equal(t, n, links, "links of %q", body)
+	})
 }
