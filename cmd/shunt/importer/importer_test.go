@@ -186,6 +186,23 @@ func TestAMarkKnowsHowItsFileIsRead(t *testing.T) {
 	expect.That(t, err == nil && done.Created == 20_000 && g.sent == 21_000, "got %v, %v after %d links", done, err, g.sent)
 }
 
+// maxImporterLines is what the importer may have with what the client does for it. One that had twice as many could do
+// less.
+const maxImporterLines = 900
+
+func TestTheImporterStaysSmall(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	expect.OK(t, err)
+	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	lines := 0
+	for _, name := range append(files, "../../../api/client/import.go") {
+		text, err := os.ReadFile(name)
+		expect.OK(t, err)
+		lines += bytes.Count(text, []byte{'\n'})
+	}
+	expect.That(t, len(files) > 5 && lines > 500 && lines <= maxImporterLines, "%d files have %d lines, and may have %d", len(files)+1, lines, maxImporterLines)
+}
+
 func TestAnErrorOfACopyIsSaidOnce(t *testing.T) {
 	f := new(file)
 	err := f.spool(func(to io.Writer) error {
