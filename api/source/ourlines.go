@@ -29,7 +29,7 @@ func openLines(file io.ReaderAt, size int64, newest bool) (Source, error) {
 	}
 	isNewest := newest || first.ShortURL != "" || !last.CreatedAt.IsZero() && first.CreatedAt.After(last.CreatedAt)
 	l, err := countedLines(file, size, isNewest && first.Refused == "") // refused ones are in the order of an import
-	return &ownLines{lines: l}, err
+	return &ownLines{lines: l, met: newMet(size)}, err
 }
 
 // ownLines are lines of JSON of ours.

@@ -122,5 +122,5 @@ func ownTableOf(file io.ReaderAt, size int64, kind container, o *Options) (Sourc
 	if err != nil || !isOwnTable(t.headings) {
 		return nil, err
 	}
-	return &ownTable{table: t}, nil
+	return &ownTable{table: t, met: newMet(size)}, nil
 }

@@ -160,6 +160,7 @@ func Open(file io.ReaderAt, size int64, o Options) (Source, error) {
 		system = s
 	}
 	s := newForeign(from, system, kind, o)
+	s.met = newMet(size)
 	if s.clicks, err = clicksOf(file, size, from, system, o.Clicks); err != nil {
 		return nil, err
 	}

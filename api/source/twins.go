@@ -9,8 +9,10 @@ import (
 // A twins finds codes that differ only by case from an earlier one of their domain. Such links are made side by side.
 //
 // It remembers hashes of up to maxSeen codes in a table of a fixed size, 12 MiB, so the memory of an import does not
-// depend on the length of its file. Two of a million codes share a hash of 64 bits once in 30 million imports.
+// depend on the length of its file. A small file, as most are on the dashboard's page, has a table of 768 KiB with room
+// for all of its codes. Two of a million codes share a hash of 64 bits once in 30 million imports.
 type twins struct {
+	small  bool // the file has at most smallFile bytes
 	seed   maphash.Seed
 	folded []uint64 // hashes of codes without case; 0: a free place
 	exact  []uint32 // parts of hashes of the first code there
@@ -21,28 +23,38 @@ type twins struct {
 }
 
 const (
-	seenPlaces = 1 << 20
-	maxSeen    = seenPlaces / 4 * 3
-	maxTwins   = 100 // that have a name
+	seenPlaces  = 1 << 20
+	maxSeen     = seenPlaces / 4 * 3
+	smallPlaces = 1 << 16
+	smallFile   = smallPlaces / 4 * 3 * 8 // no link has less than 8 bytes
+	maxTwins    = 100                     // that have a name
 )
+
+// newMet returns what counts in a file of size bytes.
+func newMet(size int64) met { return met{twins: twins{small: size <= smallFile}} }
 
 func (t *twins) note(domain, code string) {
 	if t.folded == nil {
-		t.seed, t.folded, t.exact = maphash.MakeSeed(), make([]uint64, seenPlaces), make([]uint32, seenPlaces)
+		places := seenPlaces
+		if t.small {
+			places = smallPlaces
+		}
+		t.seed, t.folded, t.exact = maphash.MakeSeed(), make([]uint64, places), make([]uint32, places)
 	}
 	if domain != "" {
 		code = domain + "/" + code
 	}
 	folded, exact := max(1, maphash.String(t.seed, strings.ToLower(code))), uint32(maphash.String(t.seed, code))
-	at := folded % seenPlaces
+	places := uint64(len(t.folded))
+	at := folded % places
 	for t.folded[at] != 0 && t.folded[at] != folded {
-		at = (at + 1) % seenPlaces
+		at = (at + 1) % places
 	}
 	switch {
 	case t.folded[at] == folded && t.exact[at] != exact:
 		t.add(code)
 	case t.folded[at] == folded:
-	case t.seen == maxSeen:
+	case t.seen == len(t.folded)/4*3:
 		t.unseen = true
 	default:
 		t.folded[at], t.exact[at] = folded, exact

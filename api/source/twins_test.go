@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -43,6 +44,18 @@ func TestTwinsBeyondTheFirstAreCounted(t *testing.T) {
 	expect.Equal(t, len(sum.Twins), maxTwins)
 	expect.Equal(t, sum.MoreTwins, int64(30))
 	expect.That(t, strings.HasSuffix(sum.TwinsShown(), ", A99 and 30 more"), "got %s", sum.TwinsShown())
+}
+
+// A small file has room for its codes, however short they are.
+func TestTwinsOfASmallFileAreAllFound(t *testing.T) {
+	var text strings.Builder
+	n := 0
+	for ; text.Len() < smallFile-2*len("zzzz,a://\n"); n++ {
+		fmt.Fprintf(&text, "%s,a://\n", strconv.FormatInt(int64(n), 36))
+	}
+	text.WriteString("A,a://\n")
+	sum := sumOf(t, text.String())
+	expect.That(t, sum.Hosts[""] == int64(n)+1 && sum.TwinsShown() == "A", "%d links: got %v, %s", n, sum.Hosts, sum.TwinsShown())
 }
 
 // Only some codes are compared, in a table that is never full, and it is said.
