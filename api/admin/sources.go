@@ -58,6 +58,7 @@ func (s *Storage) rollUpLag(now time.Time) float64 {
 // Cluster is the state of this process as a node of a cluster.
 type Cluster struct {
 	Role          string  // leader, follower or edge: one of ClusterRoles
+	OfWriter      bool    // it is an edge of a writer: there is no cluster that could have a leader
 	Stale         bool    // it has lacked what others wrote for too long, or does not know
 	CatchingUp    bool    // since its start it has not had everything, and more comes
 	Epoch         uint64  // of the present leadership, as far as this node knows

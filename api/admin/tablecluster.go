@@ -3,12 +3,14 @@ package admin
 // clusterMetrics are about this process as a node of a cluster. Without a cluster they are absent.
 var clusterMetrics = []metric{
 	{
-		name: "shunt_cluster_role", help: "1 for what this node of the cluster is at present: leader, follower or edge.", labels: []string{"role"},
+		name: "shunt_cluster_role", help: "1 for what this node of the cluster is at present: leader, follower or edge. An edge of a server has only edge.", labels: []string{"role"},
 		words: "What this node is", unit: YesNo,
 		values: []wording{{"leader", "it leads, and takes all writes"}, {"follower", "it follows the one that leads"}, {"edge", "it has links only"}},
 		send: clusterSender(func(c Cluster, out sender) {
 			for _, role := range ClusterRoles {
-				out.gauge(oneIf(role == c.Role), role)
+				if role == c.Role || !c.OfWriter { // else it would say that its job is a cluster without a leader
+					out.gauge(oneIf(role == c.Role), role)
+				}
 			}
 		}),
 	},

@@ -335,7 +335,7 @@ func (*Node) Leads() bool { return false }
 // Figures returns the metrics of the edge. Any goroutine may call it.
 func (n *Node) Figures() admin.Cluster {
 	applied := n.rows.AppliedSequence()
-	c := admin.Cluster{Role: "edge", Lag: -1, Applied: applied, Head: applied, Stale: true}
+	c := admin.Cluster{Role: "edge", OfWriter: true, Lag: -1, Applied: applied, Head: applied, Stale: true}
 	m := n.rows.Metrics()
 	c.OutboxBytes, c.Append = m.OutboxBytes, admin.Buckets(m.Append)
 	if !m.OutboxOldest.IsZero() {
