@@ -3,6 +3,8 @@ package edges
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"time"
 )
 
@@ -112,13 +114,53 @@ const (
 // AppendAsk appends a question.
 func AppendAsk(dst []byte, a *Ask, records [][]byte) []byte { return appendMessage(dst, a, records) }
 
-// ReadAsk is the inverse of AppendAsk. The records alias b.
+// ReadAsk is the inverse of AppendAsk. The records alias b. The numbers of a are within their ranges, and its texts
+// within their lengths; Program can be printed.
 func ReadAsk(b []byte) (a Ask, records [][]byte, err error) {
 	records, err = readMessage(b, &a)
-	if err == nil && (a.Version < 1 || a.First == 0) {
-		err = errors.New("a question has a version, and a position from 1 on")
+	if err == nil {
+		err = a.check()
 	}
-	return a, records, err
+	if err != nil {
+		return Ask{}, nil, err
+	}
+	a.Program = printable(a.Program)
+	return a, records, nil
+}
+
+const (
+	maxPlaceBytes   = 128 // of each text that says where an edge is; the longest has 98
+	maxProgramBytes = 100
+	maxCount        = math.MaxInt64 // the largest number of the API
+
+	// maxServesTill is the last second of which JSON has a time: the end of the year 9999, by which certificates say that
+	// they never expire.
+	maxServesTill = 253402300799
+)
+
+// check refuses what no edge says. It knows no more of a than that: the writer reads where the edge is.
+func (a *Ask) check() error {
+	switch {
+	case a.Version < 1 || a.First == 0:
+		return errors.New("a question has a version, and a position from 1 on")
+	case a.First > maxCount-MaxParts || a.Applied > maxCount || a.Hits != nil && *a.Hits > maxCount || a.HitsBytes > maxCount:
+		return errors.New("a question has a position or a count that is too high")
+	case a.ServesTill < 0 || a.ServesTill > maxServesTill:
+		return errors.New("a certificate expires before the year 10000, and after that of 1969")
+	case max(len(a.Key), len(a.Log), len(a.At), len(a.Outbox), len(a.Before)) > maxPlaceBytes:
+		return errors.New("a question says where an edge is in at most 128 bytes each")
+	}
+	return nil
+}
+
+// printable returns a text of which people see each byte, and at most maxProgramBytes.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text[:min(len(text), maxProgramBytes)])
 }
 
 // AppendAnswer appends an answer.

@@ -669,13 +669,22 @@ func TestTheCallsOfEdgesAreForEdgesOnly(t *testing.T) {
 		"no hash":         change(func(a *edges.Ask) { a.Before = "" }),
 		"a wrong hash":    change(func(a *edges.Ask) { a.Before = strings.Repeat("x", 16) }),
 		"a long hash":     change(func(a *edges.Ask) { a.Before += "00" }),
+		"the year 10000":  change(func(a *edges.Ask) { a.ServesTill = 253402300800 }),
+		"the year -2000":  change(func(a *edges.Ask) { a.ServesTill = -1 << 40 }),
+		"a high position": change(func(a *edges.Ask) { a.First = 1<<64 - 2 }),
+		"a high entry":    change(func(a *edges.Ask) { a.Applied = 1<<64 - 1 }),
+		"many bytes":      change(func(a *edges.Ask) { a.HitsBytes = 1<<64 - 1 }),
+		"a long head":     change(func(a *edges.Ask) { a.Log = strings.Repeat("a", 9000) }),
 		"a wrong record":  edges.AppendAsk(nil, &whole, [][]byte{garbage}),
 		"an empty record": edges.AppendAsk(nil, &whole, [][]byte{{}}),
 	} {
 		status, text := post(secret, edges.FollowPath, body)
 		expect.That(t, status == 400, "%s: got %d %s", name, status, text)
 	}
+	expect.That(t, !w.log.has("panic"), "the server logs: %s", w.log)
 	expect.Equal(t, w.hits("code"), 0, "hits after garbage")
+	e := w.one(all, "frankfurt")
+	expect.That(t, e.ServesTill == nil && e.Position == nil, "an edge that was refused says %+v", e)
 	req, err := http.NewRequest(http.MethodPost, "http://"+w.address+apiRoot+edges.FollowPath, bytes.NewReader(edges.AppendAsk(nil, &whole, nil)))
 	expect.OK(t, err)
 	req.Header.Set("Authorization", "Bearer "+secret)
