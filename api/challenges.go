@@ -82,12 +82,16 @@ func (c *edgeChallenges) ask(r *http.Request) (text []byte, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	req.Header.Set("Authorization", "Bearer "+c.of.Token())
+	own := c.of.Token()
+	req.Header.Set("Authorization", "Bearer "+own)
 	resp, err := c.client.Do(req)
 	if err != nil {
 		return nil, false
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized {
+		c.of.Refused(own)
+	}
 	text, err = io.ReadAll(io.LimitReader(resp.Body, maxChallengeBytes))
 	return text, err == nil && resp.StatusCode == http.StatusOK
 }

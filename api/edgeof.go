@@ -31,12 +31,13 @@ import (
 // EdgeOf is what a server that is an edge of a writer knows of it; zero: it is none. Any goroutine may call its
 // functions.
 type EdgeOf struct {
-	Writer  string        // origin of the writer; empty: this is no edge
-	Process string        // edges.ProcessField
-	Revoked func() bool   // the writer refuses this edge: nothing redirects
-	Stale   func() bool   // the writer has not answered for some time
-	Token   func() string // of this edge
-	TLS     *tls.Config   // of connections to the writer; nil: as usual
+	Writer  string             // origin of the writer; empty: this is no edge
+	Process string             // edges.ProcessField
+	Revoked func() bool        // the writer refuses this edge: nothing redirects
+	Stale   func() bool        // the writer has not answered for some time
+	Token   func() string      // of this edge
+	Refused func(token string) // is told that the writer refuses a token
+	TLS     *tls.Config        // of connections to the writer; nil: as usual
 }
 
 // passing passes calls of the API and pages on from an edge to its writer: an edge has neither accounts nor figures.
@@ -259,6 +260,7 @@ func (p *passing) watch(giveUp func()) (stop func()) {
 // refused is the problem if the writer does not take what this edge passes on.
 func (p *passing) refused(resp *http.Response) error {
 	if resp.StatusCode == fasthttp.StatusUnauthorized {
+		p.Refused(resp.Request.Header.Get(edges.TokenField))
 		return problem.New(problem.Stale, "the server of this edge refuses its token; redirects may end")
 	}
 	return problem.New(problem.Stale, "%s takes no requests from edges at present", p.Writer)

@@ -73,7 +73,7 @@ func TestAnEdgeSendsAGETAtADoorOnce(t *testing.T) {
 			st := newSite(t, func(o *Options) {
 				o.Doors = []string{"yourls"}
 				never := func() bool { return false }
-				o.EdgeOf = EdgeOf{Writer: "http://" + w.address, Process: "p", Revoked: never, Stale: never, Token: func() string { return "t" }}
+				o.EdgeOf = EdgeOf{Writer: "http://" + w.address, Process: "p", Revoked: never, Stale: never, Token: func() string { return "t" }, Refused: func(string) {}}
 			})
 			st.get("/yourls-api.php?action=version").expect(t, "a request that keeps the connection", 200)
 			st.get(target).expect(t, target, 503, problemOf(c.want))

@@ -139,11 +139,42 @@ func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error 
 				c.log.Error("panic in a copy for an edge", slog.Any("cause", v), slog.String("stack", string(debug.Stack())))
 			}
 		}()
-		if err := c.Copy(copying, caller.Edge, sentWriter{w, conn}); err != nil && copying.Err() == nil {
+		out := &allowedWriter{w: sentWriter{w, conn}, allowed: func() error { return c.stillEdge(caller) }}
+		if err := c.Copy(copying, caller.Edge, out); err != nil && copying.Err() == nil {
 			c.log.Warn("an edge did not get its whole copy", "edge", caller.Edge, "error", err)
 		}
 	})
 	return nil
+}
+
+// stillEdge returns a problem if the token of an edge is no longer valid.
+func (c *edgeCalls) stillEdge(caller account.Caller) error {
+	_, err := c.accounts.Recheck(caller)
+	if errors.Is(err, account.ErrUnauthorized) {
+		return problem.New(problem.Unauthorized, "the token of the edge was revoked")
+	}
+	return err
+}
+
+// recheckBytes is how much of a copy an edge gets until its token is checked again.
+const recheckBytes = 64 << 10
+
+// allowedWriter writes a copy, and ends it when the edge is no longer allowed to have it.
+type allowedWriter struct {
+	w         io.Writer
+	allowed   func() error
+	unchecked int // bytes since allowed was asked
+}
+
+// Write implements io.Writer.
+func (a *allowedWriter) Write(p []byte) (int, error) {
+	if a.unchecked += len(p); a.unchecked > recheckBytes {
+		if err := a.allowed(); err != nil {
+			return 0, err
+		}
+		a.unchecked = 0
+	}
+	return a.w.Write(p)
 }
 
 // sentWriter gives the connection more time for all that is written: a copy may take hours.
@@ -176,9 +207,7 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	}
 	answered(&answer, c.now())
 	if time.Since(began) > edges.Hold/10 { // the token may have been revoked meanwhile
-		if _, err := c.accounts.Recheck(caller); errors.Is(err, account.ErrUnauthorized) {
-			return problem.New(problem.Unauthorized, "the token of the edge was revoked")
-		} else if err != nil {
+		if err := c.stillEdge(caller); err != nil {
 			return err
 		}
 	}

@@ -59,11 +59,21 @@ type client struct {
 	http    *http.Client
 }
 
-// secret is a text that any goroutine may read.
-type secret struct{ text atomic.Pointer[string] }
+// secret is the token of an edge. Any goroutine may call its methods.
+type secret struct {
+	text    atomic.Pointer[string]
+	refused func(why error) // is told that the writer refuses the token; nil: nobody is. Set before others use it
+}
 
 // Load returns the text.
 func (s *secret) Load() string { return *s.text.Load() }
+
+// isRefused notes that the writer refuses a text, unless there is another one by now.
+func (s *secret) isRefused(text string, why error) {
+	if s.refused != nil && text == s.Load() {
+		s.refused(why)
+	}
+}
 
 // newClient returns a client of a writer, over that many connections. own reports whether an address is one at which
 // this process listens.
@@ -104,7 +114,8 @@ func (c *client) post(ctx context.Context, path string, body []byte, alive func(
 		return io.NopCloser(&aliveReader{bytes.NewReader(body), alive}), nil
 	}
 	req.Body, _ = req.GetBody()
-	req.Header.Set("Authorization", "Bearer "+c.token.Load())
+	token := c.token.Load()
+	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("User-Agent", "shunt-edge/"+version.Text())
 	resp, err := c.http.Do(req)
 	if loop {
@@ -124,7 +135,10 @@ func (c *client) post(ctx context.Context, path string, body []byte, alive func(
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.refusal(resp)
+	if err = c.refusal(resp); errors.Is(err, errRevoked) {
+		c.token.isRefused(token, err)
+	}
+	return nil, err
 }
 
 // refusal returns the error of an answer whose status is not 200.

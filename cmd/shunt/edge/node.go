@@ -113,6 +113,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	defer n.rows.DoubtLinks() // till the journal is replayed: the copy may be newer
 	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}
 	n.source.revoked.Store(n.rows.Revoked())
+	n.client.token.refused = n.source.refused
 	if !n.rows.Edge() {
 		if err := n.begin(ctx, store); err != nil {
 			return err
@@ -155,11 +156,15 @@ func (n *Node) copy(ctx context.Context, to replicate.Learner) error {
 		defer n.catchingUp.Copies()()
 		return n.rows.Mirror(ctx, r, to)
 	})
-	if err == nil {
-		_, at := n.rows.Log()
-		n.log.Info("this edge has all links of its writer", "writer", n.settings.Of, "position", at.Sequence, "took", time.Since(began).Round(time.Millisecond))
+	if err != nil {
+		if _, refused := n.client.meet(ctx); errors.Is(refused, errRevoked) { // which ended the copy
+			return refused
+		}
+		return err
 	}
-	return err
+	_, at := n.rows.Log()
+	n.log.Info("this edge has all links of its writer", "writer", n.settings.Of, "position", at.Sequence, "took", time.Since(began).Round(time.Millisecond))
+	return nil
 }
 
 // deaf is told of links while nobody has any in memory.
@@ -196,6 +201,7 @@ func (n *Node) Answer(o *api.Options, _ *core.Core) {
 	o.Absent, o.Unlock = n.absent(), n.unlock
 	o.EdgeOf = api.EdgeOf{
 		Writer: n.settings.Of, Process: n.process, Revoked: n.source.revoked.Load, Stale: n.stale, Token: n.client.token.Load,
+		Refused: func(token string) { n.client.token.isRefused(token, errRevoked) },
 	}
 }
 
@@ -257,9 +263,6 @@ func (n *Node) Run(ctx context.Context) error {
 		if mustCopy(err) {
 			n.log.Warn("this edge cannot follow its writer from where it is, and takes a new copy of all links; redirects go on meanwhile", "error", err)
 			err = n.copy(ctx, n)
-			if errors.Is(err, errRevoked) {
-				n.source.setRevoked(true, err)
-			}
 		}
 		if err == nil || ctx.Err() != nil {
 			continue

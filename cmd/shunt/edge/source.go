@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +28,12 @@ type source struct {
 	token       func() (string, error)   // reads the token again
 	certificate func() admin.Certificate // for visitors of this edge; nil: it does not speak TLS
 	waiting     waiting
-	revoked     atomic.Bool
 	quiet       bool // the last failure was reported; of Follow's goroutine
 	apart       bool // the clocks were last found to be apart; of Follow's goroutine
+
+	revoked  atomic.Bool
+	revoking sync.Mutex // held by who changes revoked
+	refusals uint64     // of the token, by any call; guarded by revoking
 }
 
 // waiting is what was last counted in the outbox beyond what an ask had. It belongs to Follow's goroutine.
@@ -93,7 +97,6 @@ type ownError struct{ error }
 // report logs the first failure of several in turn.
 func (s *source) report(err error) {
 	if errors.Is(err, errRevoked) {
-		s.setRevoked(true, err)
 		if token, err := s.token(); err == nil { // there may be another one by now
 			s.client.token.text.Store(&token)
 		}
@@ -106,19 +109,41 @@ func (s *source) report(err error) {
 	s.log.Warn("this edge cannot follow its writer; it redirects with the links that it has, and keeps its hits", "writer", s.client.origin, "error", err)
 }
 
-// setRevoked notes whether the writer refuses this edge, durably: a restart does not let it redirect again.
-func (s *source) setRevoked(revoked bool, why error) {
+// refused notes that the writer has refused the token of this edge, in answer to any call. Any goroutine may call it.
+func (s *source) refused(why error) {
+	s.revoking.Lock()
+	defer s.revoking.Unlock()
+	s.refusals++
+	if s.setRevoked(true) {
+		s.log.Error("this edge redirects nothing any more, and keeps its hits until it has a valid token", "writer", s.client.origin, "error", why)
+	}
+}
+
+// taking returns what notes that the writer takes the token again, in answer to a question that is asked now. It does
+// nothing if another call is refused meanwhile.
+func (s *source) taking() (accepted func()) {
+	s.revoking.Lock()
+	defer s.revoking.Unlock()
+	before := s.refusals
+	return func() {
+		s.revoking.Lock()
+		defer s.revoking.Unlock()
+		if s.refusals == before && s.setRevoked(false) {
+			s.log.Info("the writer takes the token of this edge again", "writer", s.client.origin)
+		}
+	}
+}
+
+// setRevoked notes whether the writer refuses this edge, durably: a restart does not let it redirect again. It reports
+// whether that is new. The caller holds revoking.
+func (s *source) setRevoked(revoked bool) bool {
 	if s.revoked.Swap(revoked) == revoked {
-		return
+		return false
 	}
 	if err := s.rows.NoteRevoked(revoked); err != nil {
 		s.log.Error("it cannot be noted whether this edge is revoked", "revoked", revoked, "error", err)
 	}
-	if revoked {
-		s.log.Error("this edge redirects nothing any more, and keeps its hits until it has a valid token", "writer", s.client.origin, "error", why)
-	} else {
-		s.log.Info("the writer takes the token of this edge again", "writer", s.client.origin)
-	}
+	return true
 }
 
 // step asks once, gives hits, and passes on entries. It returns the position after them.
@@ -127,12 +152,12 @@ func (s *source) step(ctx context.Context, at clusterlog.Position, fn func(clust
 	if err != nil {
 		return at, err
 	}
-	sent := time.Now()
+	sent, accepted := time.Now(), s.taking()
 	answer, encoded, err := s.client.follow(ctx, ask, records)
 	if err != nil {
 		return at, err
 	}
-	if s.setRevoked(false, nil); s.quiet {
+	if accepted(); s.quiet {
 		s.quiet = false
 		s.log.Info("this edge follows its writer again", "writer", s.client.origin)
 	}
