@@ -56,9 +56,10 @@ func TestThePagesOfEdges(t *testing.T) {
 		st.secret(text)
 	}
 	says(st, "oslo", 1234)
+	st.edgeList.known.Asks("oslo", "203.0.113.7", &edges.Ask{Version: 1, Program: "v9.8.7", Applied: 7, Hits: new(uint64(1234)), ServesTill: 1_800_000_000}, 7, st.edgeList.now().Add(-150*time.Second))
 	b.get("/_/system").want("3, 1 connected")
 	shown := b.get("/_/system/edges")
-	shown.want("frankfurt", "revoked", "before this server started", "lima", "not started yet", "oslo", "connected", "1,234", "v9.8.7", "203.0.113.7", "2027-01-15")
+	shown.want("frankfurt", "revoked", "before this server started", "lima", "not started yet", "oslo", "connected", "203.0.113.7", "7 0 2 min 1,234 v9.8.7 to 2027-01-15")
 	b.get("/_/system/edges/oslo/forget").want("Forget oslo?", "This edge runs.", "1,234")
 	expect.Equal(t, b.get("/_/system/edges/rome/forget").status, 404)
 	b.post("/_/system/edges/oslo/forget", formType, "")

@@ -26,7 +26,7 @@ func pages() visit.Content {
 	}
 	return visit.Content{
 		Rows: all, Templates: templates, Style: style, Script: script, AskToSignIn: of((*request).askToSignIn),
-		Functions: template.FuncMap{"redirect": fieldtext.RedirectMeaning, "query": fieldtext.QueryMeaning, "value": valueText, "folded": foldedText, "size": sizeText},
+		Functions: template.FuncMap{"redirect": fieldtext.RedirectMeaning, "query": fieldtext.QueryMeaning, "value": valueText, "folded": foldedText, "size": sizeText, "seconds": seconds},
 	}
 }
 

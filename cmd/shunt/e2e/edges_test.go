@@ -124,6 +124,10 @@ func TestEdgesOfAServerOutliveKills(t *testing.T) {
 		s.wantExported(i, e.public, exported, w)
 	}
 	s.wantHits()
+	hears := regexp.MustCompile(`(?m)^(frankfurt|oslo|tokyo) +connected +\S+ +[0-9]{16} +0 +\S+s +0 +\S+ +- +127\.0\.0\.1$`)
+	s.within("the server hears all, which have everything", func() bool {
+		return len(hears.FindAllString(shunt(t, "", nil, "edges", "--data", dir).done(t), -1)) == len(s.edges)
+	})
 	for _, e := range s.edges { // which has no users
 		shunt(t, "", nil, "check", "--data", e.dir).done(t)
 		shunt(t, "", nil, "backup", filepath.Join(t.TempDir(), "copy"), "--data", e.dir).done(t)
@@ -440,10 +444,10 @@ func TestAnEdgeThatWasOffForLongComesBack(t *testing.T) {
 func TestEdgesAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := startServer(t, filepath.Join(t.TempDir(), "data"))
-	expect.Equal(t, shunt(t, "", nil, "edges", "--data", w.dir).done(t), "NAME  STATE  HEARD  BEHIND  WAITING  VERSION  CERTIFICATE  ADDRESS\n")
+	expect.Equal(t, shunt(t, "", nil, "edges", "--data", w.dir).done(t), "NAME  STATE  HEARD  POSITION  BEHIND  LAG  WAITING  VERSION  CERTIFICATE  ADDRESS\n")
 	token := shunt(t, "", nil, "token", "add", "--edge", "oslo", "--data", w.dir).done(t)
 	text := shunt(t, "", nil, "edges", "--data", w.dir).done(t)
-	expect.That(t, regexp.MustCompile(`(?m)^oslo +new +- +- +- +- +- +-$`).MatchString(text), "got %s", text)
+	expect.That(t, regexp.MustCompile(`(?m)^oslo +new +- +- +- +- +- +- +- +-$`).MatchString(text), "got %s", text)
 	for name, c := range map[string]struct {
 		args []string
 		code int

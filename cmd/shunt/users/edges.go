@@ -21,9 +21,10 @@ func newEdges(stdout, stderr io.Writer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edges",
 		Short: "Show the edges of a server",
-		Long: `Show the edges of a server: whether it hears them, how many changes each lacks, how many hits wait there,
-its version, and when its certificate for visitors expires. BEHIND counts entries of the server's log of
-changes. WAITING counts the hits that the edge had not given when it was last heard.
+		Long: `Show the edges of a server: whether it hears them, which changes each has, how many hits wait there, its
+version, and when its certificate for visitors expires. POSITION is the last entry of the server's log
+of changes that the edge has applied, BEHIND counts those that it lacks, and LAG is the time for which
+it may lack changes. WAITING counts the hits that the edge had not given when it was last heard.
 
 An edge redirects the links of this server on another machine. It needs a token ('shunt token add
 --edge NAME') and starts with 'shunt serve --edge-of'.
@@ -46,7 +47,7 @@ server elsewhere.`,
 }
 
 func edgesTable(edges []client.Edge) [][]string {
-	rows := [][]string{{"NAME", "STATE", "HEARD", "BEHIND", "WAITING", "VERSION", "CERTIFICATE", "ADDRESS"}}
+	rows := [][]string{{"NAME", "STATE", "HEARD", "POSITION", "BEHIND", "LAG", "WAITING", "VERSION", "CERTIFICATE", "ADDRESS"}}
 	for _, e := range edges {
 		heard, certificate := "-", "-"
 		if e.SeenAt != nil {
@@ -55,7 +56,7 @@ func edgesTable(edges []client.Edge) [][]string {
 		if e.ServesTill != nil {
 			certificate = "to " + e.ServesTill.UTC().Format(time.DateOnly)
 		}
-		rows = append(rows, []string{e.Name, e.State, heard, countOf(e.Behind), waitingText(&e), orDash(e.Version), certificate, orDash(e.Address)})
+		rows = append(rows, []string{e.Name, e.State, heard, countOf(e.Position), countOf(e.Behind), lagText(e.Lag), waitingText(&e), orDash(e.Version), certificate, orDash(e.Address)})
 	}
 	return rows
 }
@@ -72,6 +73,18 @@ func orDash(text string) string {
 		return "-"
 	}
 	return text
+}
+
+// lagText returns a lag to the tenth of a second, or of a minute and more to the second.
+func lagText(seconds *float64) string {
+	if seconds == nil {
+		return "-"
+	}
+	unit := 100 * time.Millisecond
+	if *seconds >= 60 {
+		unit = time.Second
+	}
+	return time.Duration(*seconds * float64(time.Second)).Round(unit).String()
 }
 
 func waitingText(e *client.Edge) string {
