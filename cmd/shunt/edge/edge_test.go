@@ -469,8 +469,8 @@ func (m *machine) getAs(host, code string) (location string) {
 	return resp.Header.Get("Location")
 }
 
-// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, ends the log, and rolls the
-// writer back: each time the edge has the writer's links afterwards, and no hit is lost or counted twice.
+// TestAnEdgeThatCannotFollowTakesACopyByItself drops the entries that an edge lacks, and ends the log: each time the
+// edge has the writer's links afterwards, and no hit is lost or counted twice.
 func TestAnEdgeThatCannotFollowTakesACopyByItself(t *testing.T) {
 	w := newWriter(t)
 	w.link("stays", "https://a.example/", 0)

@@ -260,8 +260,8 @@ func (n *Node) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
-		if mustCopy(err) {
-			n.log.Warn("this edge cannot follow its writer from where it is, and takes a new copy of all links; redirects go on meanwhile", "error", err)
+		if why := whyCopy(err); why != "" {
+			n.log.Warn("this edge cannot follow its writer from where it is, and takes a new copy of all links; redirects go on meanwhile", "why", why)
 			err = n.copy(ctx, n)
 		}
 		if err == nil || ctx.Err() != nil {
@@ -291,14 +291,19 @@ func (n *Node) askCaps(ctx context.Context) {
 // errGone: the writer has not answered for some time, so no visitor waits for it.
 var errGone = errors.New("the writer does not answer")
 
-// mustCopy reports whether an edge that cannot follow because of err can after another copy.
-func mustCopy(err error) bool {
-	for _, one := range []error{clusterlog.ErrBelowFloor, clusterlog.ErrAhead, clusterlog.ErrDiverged, clusterlog.ErrForeignLog, clusterlog.ErrCorrupt} {
-		if errors.Is(err, one) {
-			return true
-		}
+// whyCopy says to people why an edge that cannot follow because of err can after another copy; empty: it cannot.
+func whyCopy(err error) string {
+	switch {
+	case errors.Is(err, clusterlog.ErrForeignLog):
+		return "the writer has begun another log of changes: it was restored from a backup, or had no edge with a token for a while. Links that it has lost end here, too"
+	case errors.Is(err, clusterlog.ErrAhead), errors.Is(err, clusterlog.ErrDiverged):
+		return "the data folder of the writer was rolled back, such as by a snapshot of its machine. Links that it has lost end here, too"
+	case errors.Is(err, clusterlog.ErrBelowFloor):
+		return "this edge was away for longer than its writer keeps changes"
+	case errors.Is(err, clusterlog.ErrCorrupt):
+		return "a change came damaged: " + err.Error()
 	}
-	return false
+	return ""
 }
 
 // Close closes the connection.
