@@ -89,10 +89,39 @@ func (c *edgeCalls) endpoints() []endpoint {
 }
 
 func (c *edgeCalls) meet(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := c.claimAlone(ctx, caller); err != nil {
+		return err
+	}
 	id := c.Identity()
 	id.Name = caller.Edge
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	return exchange.WriteJSON(ctx, fasthttp.StatusOK, &id)
+}
+
+// claimAlone is claim for a call that says nothing else.
+func (c *edgeCalls) claimAlone(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	who, err := edges.ReadWho(ctx.PostBody())
+	if err != nil {
+		return problem.New(problem.BadRequest, "an edge says who it is in another way: %v", err)
+	}
+	return c.claim(ctx, caller, who)
+}
+
+// claim refuses an edge while another one uses its token.
+func (c *edgeCalls) claim(ctx *fasthttp.RequestCtx, caller account.Caller, who edges.Who) error {
+	address := c.addressOf(ctx)
+	rival := c.known.Claim(caller.Edge, address, who, c.now())
+	if rival == nil {
+		return nil
+	}
+	why := "each edge needs a token of its own ('shunt token add --edge NAME'); one that replaces the other may come 10 seconds after that has stopped"
+	if rival.Twin {
+		why = "both have a copy of one data folder; stop one of them, and begin it again with an empty folder and a token of its own"
+	}
+	if rival.Tell {
+		c.log.Warn("two edges use one token, so one of them is refused: "+why, "edge", caller.Edge, "heard", rival.Address, "refused", address)
+	}
+	return problem.New(problem.Busy, "another edge, at %s, uses the token of %s: %s", rival.Address, caller.Edge, why)
 }
 
 // Limits of copies, each of which keeps a snapshot of the store.
@@ -116,6 +145,9 @@ func (c *edgeCalls) within(limit time.Duration) (ctx context.Context, cancel con
 
 // copy answers with a copy of the links. It ends early, without the copy's own end, if it fails.
 func (c *edgeCalls) copy(ctx *fasthttp.RequestCtx, caller account.Caller) error {
+	if err := c.claimAlone(ctx, caller); err != nil {
+		return err
+	}
 	if _, already := c.copying.LoadOrStore(caller.Edge, true); already {
 		return problem.New(problem.Overloaded, "the edge %s takes a copy already", caller.Edge)
 	}
@@ -195,6 +227,9 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	ask, records, err := edges.ReadAsk(ctx.PostBody())
 	if err != nil {
 		return problem.New(problem.BadRequest, "%s", err.Error())
+	}
+	if err := c.claim(ctx, caller, ask.Who); err != nil {
+		return err
 	}
 	waiting, cancel := c.within(edges.Hold)
 	defer cancel()

@@ -1,6 +1,7 @@
 package edges
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -65,8 +66,30 @@ type Identity struct {
 	VisitorKey []byte `json:"visitor_key"` // of the writer
 }
 
+// Who says which edge it is that uses a token. Edges of earlier versions do not say it.
+type Who struct {
+	Store   string `json:"store,omitempty"`   // id of its store; empty: it has none yet
+	Process string `json:"process,omitempty"` // that of ProcessField
+}
+
+// ReadWho reads the body of a call that has nothing else.
+func ReadWho(b []byte) (w Who, err error) {
+	if err = json.Unmarshal(b, &w); err == nil {
+		err = w.check()
+	}
+	return w, err
+}
+
+func (w *Who) check() error {
+	if max(len(w.Store), len(w.Process)) > maxPlaceBytes {
+		return errors.New("an edge says who it is in at most 128 bytes each")
+	}
+	return nil
+}
+
 // Ask is the head of a question. After it come records of the edge's outbox.
 type Ask struct {
+	Who
 	Version int    `json:"version"`
 	Key     string `json:"key"`     // fingerprint of the edge's visitor key
 	Log     string `json:"log"`     // that the edge follows, in hexadecimal
@@ -150,7 +173,7 @@ func (a *Ask) check() error {
 	case max(len(a.Key), len(a.Log), len(a.At), len(a.Outbox), len(a.Before)) > maxPlaceBytes:
 		return errors.New("a question says where an edge is in at most 128 bytes each")
 	}
-	return nil
+	return a.Who.check()
 }
 
 // printable returns a text of which people see each byte, and at most maxProgramBytes.

@@ -52,7 +52,23 @@ type heard struct {
 	address string
 	ask     Ask  // the last one
 	lost    bool // its place is not in the log: it must take a copy
+
+	who      Who
+	replaced []string  // earlier processes on the same store, at most maxReplaced
+	toldAt   time.Time // when Claim last returned a Rival to be told
 }
+
+// A Rival is another edge that uses the same token, and is heard.
+type Rival struct {
+	Address string
+	Twin    bool // it has a copy of the same data folder
+	Tell    bool // nobody was told for tellInterval
+}
+
+const (
+	maxReplaced  = 4
+	tellInterval = time.Minute
+)
 
 // of returns what the edge of that name has said, for the one who holds mu.
 func (k *Known) of(name string) *heard {
@@ -65,6 +81,53 @@ func (k *Known) of(name string) *heard {
 		k.by[name] = h
 	}
 	return h
+}
+
+// Claim notes that an edge is the one that uses a token from now on, unless another one is heard: then it returns that
+// one. An edge that is started again may come at once, and is known by its store. Then two machines with a copy of one
+// folder look like one that was started again; the one that was there before comes back, and is refused. An edge
+// without a store only learns whether it may come.
+func (k *Known) Claim(name, address string, who Who, now time.Time) *Rival {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if who.Process == "" {
+		return nil
+	}
+	h := k.by[name]
+	if h != nil && h.isHeard(now) && !h.letsIn(who) {
+		tell := now.Sub(h.toldAt) >= tellInterval
+		if tell {
+			h.toldAt = now
+		}
+		return &Rival{Address: h.address, Twin: who.Store == h.who.Store, Tell: tell}
+	}
+	if who.Store != "" {
+		h = k.of(name)
+		h.at, h.address = now, address
+		h.replaceBy(who)
+	}
+	return nil
+}
+
+func (h *heard) isHeard(now time.Time) bool {
+	return h.copies || h.asks > 0 || now.Sub(h.at) < silentAfter
+}
+
+// letsIn reports whether an edge may take the place of one that is heard, or is the same one.
+func (h *heard) letsIn(who Who) bool {
+	return h.who.Process == "" || who.Process == h.who.Process ||
+		who.Store != "" && who.Store == h.who.Store && !slices.Contains(h.replaced, who.Process)
+}
+
+func (h *heard) replaceBy(who Who) {
+	switch {
+	case who.Store != h.who.Store:
+		h.replaced = nil
+	case who.Process != h.who.Process:
+		h.replaced = append(h.replaced, h.who.Process)
+		h.replaced = h.replaced[max(0, len(h.replaced)-maxReplaced):]
+	}
+	h.who = who
 }
 
 // Asks notes that an edge asks, from an address; head is the sequence of the last entry of the log. answered must be
@@ -139,7 +202,7 @@ func (k *Known) List(tokens, met []string, head uint64, now time.Time) []Edge {
 
 // describe sets in e what an edge has said.
 func (h *heard) describe(e *Edge, head uint64, now time.Time) {
-	if h.copies || h.asks > 0 || now.Sub(h.at) < silentAfter {
+	if h.isHeard(now) {
 		e.State = Connected
 	}
 	at := h.at.UTC().Truncate(time.Millisecond)

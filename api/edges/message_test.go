@@ -24,7 +24,7 @@ func messageOf(head string, parts ...string) []byte {
 func goodAsk() Ask {
 	hits := uint64(7)
 	return Ask{
-		Version: 1, Key: strings.Repeat("a", 32), Log: strings.Repeat("b", 32), At: strings.Repeat("c", 98), Outbox: strings.Repeat("d", 32),
+		Who: Who{Store: strings.Repeat("f", 32), Process: "p"}, Version: 1, Key: strings.Repeat("a", 32), Log: strings.Repeat("b", 32), At: strings.Repeat("c", 98), Outbox: strings.Repeat("d", 32),
 		First: 5, Before: strings.Repeat("e", 16), NoWait: true, Program: "v1.2.3", Applied: 9, Hits: &hits, HitsBytes: 280, ServesTill: 1_800_000_000,
 	}
 }
@@ -100,6 +100,8 @@ func TestWhatNoEdgeSaysIsRefused(t *testing.T) {
 		"more bytes than there can be":   func(a *Ask) { a.HitsBytes = high },
 		"a certificate to the year 1969": func(a *Ask) { a.ServesTill = -1 },
 		"one to the year 10000":          func(a *Ask) { a.ServesTill = maxServesTill + 1 },
+		"a long store":                   func(a *Ask) { a.Store = strings.Repeat("a", maxPlaceBytes+1) },
+		"a long process":                 func(a *Ask) { a.Process = strings.Repeat("a", maxPlaceBytes+1) },
 		"a long key":                     func(a *Ask) { a.Key = strings.Repeat("a", maxPlaceBytes+1) },
 		"a long log":                     func(a *Ask) { a.Log = strings.Repeat("a", maxPlaceBytes+1) },
 		"a long position":                func(a *Ask) { a.At = strings.Repeat("a", maxPlaceBytes+1) },

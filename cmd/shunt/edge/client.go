@@ -55,6 +55,7 @@ type client struct {
 	origin  string
 	token   *secret
 	process string // of this edge: see edges.ProcessField
+	store   string // its id; empty: this edge has none yet. Set before others use the client
 	own     func(net.Addr) bool
 	http    *http.Client
 }
@@ -165,11 +166,23 @@ func (c *client) refusal(resp *http.Response) error {
 	return &refusedError{resp.StatusCode, said.Detail}
 }
 
+// who says which edge this is.
+func (c *client) who() edges.Who { return edges.Who{Store: c.store, Process: c.process} }
+
+// postWho sends who this edge is to a path.
+func (c *client) postWho(ctx context.Context, path string, alive func()) (*http.Response, error) {
+	body, err := json.Marshal(c.who())
+	if err != nil {
+		return nil, err
+	}
+	return c.post(ctx, path, body, alive)
+}
+
 // meet asks what the store of a new edge begins with.
 func (c *client) meet(ctx context.Context) (id edges.Identity, err error) {
 	ctx, alive, end := whileAlive(ctx, answerTimeout)
 	defer end()
-	resp, err := c.post(ctx, edges.MeetPath, []byte("{}"), alive)
+	resp, err := c.postWho(ctx, edges.MeetPath, alive)
 	if err != nil {
 		return id, err
 	}
@@ -187,7 +200,7 @@ func (c *client) meet(ctx context.Context) (id edges.Identity, err error) {
 func (c *client) follow(ctx context.Context, ask *edges.Ask, records [][]byte) (a edges.Answer, entries [][]byte, err error) {
 	ctx, alive, end := whileAlive(ctx, answerTimeout)
 	defer end()
-	ask.Version, ask.Program = edges.Version, version.Text()
+	ask.Version, ask.Program, ask.Who = edges.Version, version.Text(), c.who()
 	resp, err := c.post(ctx, edges.FollowPath, edges.AppendAsk(nil, ask, records), alive)
 	if err != nil {
 		return a, nil, err
@@ -248,7 +261,7 @@ func (c *client) json(ctx context.Context, path string, question, answer any) er
 func (c *client) copy(ctx context.Context, take func(io.Reader) error) error {
 	ctx, alive, end := whileAlive(ctx, silentCopy)
 	defer end()
-	resp, err := c.post(ctx, edges.CopyPath, []byte("{}"), alive)
+	resp, err := c.postWho(ctx, edges.CopyPath, alive)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +112,8 @@ func (n *Node) VisitorKey(ctx context.Context) (key [16]byte, err error) {
 func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.rows = replicate.Of(store)
 	defer n.rows.DoubtLinks() // till the journal is replayed: the copy may be newer
+	id := store.Identity().StoreID
+	n.client.store = hex.EncodeToString(id[:])
 	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}
 	n.source.revoked.Store(n.rows.Revoked())
 	n.client.token.refused = n.source.refused
