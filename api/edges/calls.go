@@ -156,8 +156,8 @@ const (
 	maxProgramBytes = 100
 	maxCount        = math.MaxInt64 // the largest number of the API
 
-	// maxServesTill is the last second of which JSON has a time: the end of the year 9999, by which certificates say that
-	// they never expire.
+	// maxServesTill is the last second of which JSON has a time: the end of the year 9999, which certificates have that
+	// never expire.
 	maxServesTill = 253402300799
 )
 
