@@ -388,3 +388,38 @@ func TestAnUnknownDomainIsNamed(t *testing.T) {
 		expect.That(t, page.status == 422 && strings.Contains(page.text(), `"Nobody.test" is not a domain of this server`), "%s: got %d %s", path, page.status, page.text())
 	}
 }
+
+// TestAnExactCodeIsFirstOfWhateverDomain looks in a list of all domains for codes of some; the one that is meant
+// without a name comes first, and a short address names its domain.
+func TestAnExactCodeIsFirstOfWhateverDomain(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "a.test"})
+	st.addDomain(domain.Domain{Host: "b.test"})
+	for _, fields := range []string{
+		`"alias":"x","domain":"b.test"`, `"alias":"x","domain":"127.0.0.1"`, `"alias":"x","domain":"a.test"`, `"alias":"y","domain":"b.test"`,
+		`"alias":"yes","domain":"a.test"`, `"alias":"my"`,
+	} {
+		st.call("POST", "/shorten", `{"url":"https://y.example/x",`+fields+`}`).need(t, fields, 201)
+	}
+	for path, want := range map[string]string{
+		"q=y":                         "b.test/y /my a.test/yes a.test/x /x b.test/x",
+		"q=x":                         "/x a.test/x b.test/x /my a.test/yes b.test/y",
+		"q=x&limit=2":                 "/x a.test/x",
+		"q=x&domain=a.test":           "a.test/x a.test/yes",
+		"q=b.test/x":                  "b.test/x /my a.test/yes b.test/y a.test/x /x",
+		"q=127.0.0.1:8080/x":          "/x /my a.test/yes b.test/y a.test/x b.test/x",
+		"q=X&sort=created&order=asc":  "/x a.test/x b.test/x b.test/y a.test/yes /my",
+		"q=yes&sort=hits&owner=all":   "a.test/yes",
+		"q=y&sort=visitors&order=asc": "b.test/y b.test/x /x a.test/x a.test/yes /my",
+	} {
+		var page struct{ Data []struct{ Domain, Code string } }
+		r := st.call("GET", "/links?"+path, "")
+		r.need(t, path, 200)
+		expect.OK(t, json.Unmarshal([]byte(r.body), &page))
+		var got []string
+		for _, l := range page.Data {
+			got = append(got, l.Domain+"/"+l.Code)
+		}
+		expect.Equal(t, strings.Join(got, " "), want, path)
+	}
+}

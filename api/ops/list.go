@@ -266,7 +266,7 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 	if i := slices.IndexFunc(orders, func(o order) bool { return o.name == q.Order }); i >= 0 {
 		asked.Order = orders[i].by
 	}
-	c.narrow(&asked, &q.Listed, q.Whose.Domain)
+	c.narrow(&asked, &q.Listed, c.codeDomains(caller, q.Whose))
 	if q.Cursor != "" {
 		after, ok := c.cursors.decode(q, q.Cursor)
 		if !ok {
@@ -277,12 +277,28 @@ func (c *Calls) linkQuery(caller account.Caller, q *ListQuery) (asked engine.Lin
 	return asked, nil
 }
 
-// narrow makes asked want only the links, codes of a domain first, that have the words, the state, the time of creation
-// and the hits.
-func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed, in engine.Domain) {
-	words, key := c.looksFor(l.Q, in)
+// codeDomains returns the domains in which a code that w asks for may be, the one that the caller means without a name
+// first.
+func (c *Calls) codeDomains(caller account.Caller, w Whose) []engine.Domain {
+	in := []engine.Domain{w.Domain}
+	if w.Every {
+		for _, d := range c.DomainsOf(caller) {
+			if d.Number != w.Domain {
+				in = append(in, d.Number)
+			}
+		}
+	}
+	return in
+}
+
+// narrow makes asked want only the links, codes of some domains first, that have the words, the state, the time of
+// creation and the hits.
+func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed, in []engine.Domain) {
+	words, key := c.looksFor(l.Q)
 	asked.Words, _ = search.Parse(words)
-	asked.Code = key
+	if asked.Code = key; key.Code == "" {
+		asked.Code, asked.CodeIn = engine.Key{Domain: in[0], Code: words}, in
+	}
 	if !l.From.IsZero() {
 		asked.CreatedFromMs = cmp.Or(l.From.UnixMilli(), 1)
 	}
@@ -297,9 +313,8 @@ func (c *Calls) narrow(asked *engine.LinkQuery, l *Listed, in engine.Domain) {
 	}
 }
 
-// looksFor returns the words of what somebody typed, and the key of the link if it may be a code of a domain. Of a
-// short address the words are the code.
-func (c *Calls) looksFor(typed string, in engine.Domain) (words string, key engine.Key) {
+// looksFor returns the words of what somebody typed: of a short address they are the code, and key is that of its link.
+func (c *Calls) looksFor(typed string) (words string, key engine.Key) {
 	words = strings.TrimSpace(typed)
 	if key, ok := c.shortAddress(words); ok {
 		return key.Code, key
@@ -307,7 +322,7 @@ func (c *Calls) looksFor(typed string, in engine.Domain) (words string, key engi
 	if _, _, ok := strings.Cut(words, "://"); ok {
 		return storedAddress(words), engine.Key{}
 	}
-	return words, engine.Key{Domain: in, Code: words}
+	return words, engine.Key{}
 }
 
 // shortAddress returns the key of the link whose short address text may be.

@@ -39,7 +39,11 @@ type LinkQuery struct {
 	Order     Order
 	Ascending bool // the last one first
 
-	Code index.Key // the link with this code, or else the only one that differs from it by case, comes first in any order; empty: none
+	// The link with the code Code, or else the only one that differs from it by case, comes first in any order; no
+	// code: none. CodeIn, if set, are the domains in which it may be, in their order: all links with the code come
+	// first, or else of each domain the only one that differs by case; but no more than maxFirst.
+	Code   index.Key
+	CodeIn []index.Domain
 
 	CreatedFromMs, CreatedBeforeMs int64 // only those that were created then; 0: no bound
 

@@ -44,11 +44,13 @@ const (
 type searching struct {
 	*LinkList
 	q     *LinkQuery
-	first *Record      // that comes before all others: see LinkQuery.Code; nil: none
-	parts []*searched  // those that were not passed
-	limit int          // of the places that are looked for
-	best  *search.Best // of the parts that were passed
-	found uint64       // links in them
+	first []Record      // that come before all others: see LinkQuery.Code
+	shown int           // of them, on pages before
+	after *search.Place // the others are behind it; nil: from the beginning
+	parts []*searched   // those that were not passed
+	limit int           // of the places that are looked for
+	best  *search.Best  // of the parts that were passed
+	found uint64        // links in them
 
 	rows       int  // that were read
 	remembered bool // the parts are links in memory, in no order
@@ -104,50 +106,85 @@ func (s *searching) begin(ctx context.Context) error {
 	if err := s.readFirst(); err != nil {
 		return err
 	}
-	if q.After == nil && s.first != nil {
-		s.limit = q.Limit - 1
-	}
+	s.resume()
 	s.best = search.NewBest(s.limit, nil)
 	if q.AnyOwner && q.remembered() {
 		return s.remember()
 	}
 	r := q.ListRange
 	r.Figures = q.byFigures()
-	if q.After != nil && q.Order == ByID && !q.Ascending && !q.Total {
-		r.Below = q.After.ID
+	if s.after != nil && q.Order == ByID && !q.Ascending && !q.Total {
+		r.Below = s.after.ID
 	}
 	parts, err := s.listing.Parts(r)
 	s.add(0, parts)
 	return err
 }
 
-// readFirst reads the link whose code is the one that was asked for, or else the only one that differs from it by case.
+// maxFirst bounds the links that come first; others of the same code stay in their places.
+const maxFirst = 64
+
+// firstKey is the Key of the place behind links that came first, whose number is its ID. No link has such a place: none
+// has so great a key, and with the complement of one no small ID.
+const firstKey = math.MaxUint64
+
+// resume finds where the page begins.
+func (s *searching) resume() {
+	switch s.after = s.q.After; {
+	case s.after == nil:
+	case s.after.Key == firstKey && s.after.ID <= maxFirst:
+		s.shown, s.after = min(int(s.after.ID), len(s.first)), nil
+	default:
+		s.shown = len(s.first)
+	}
+	s.limit = max(0, s.q.Limit-(len(s.first)-s.shown))
+}
+
+// readFirst reads the links whose code is the one that was asked for; if there are none, those that alone in their
+// domain differ from it by case.
 func (s *searching) readFirst() error {
-	asked := s.q.Code
-	if !asked.View().Valid() {
-		return nil
+	in := s.q.CodeIn
+	if in == nil {
+		in = []index.Domain{s.q.Code.Domain}
+	}
+	var exact, variants []Record
+	for _, d := range in {
+		same, others, err := s.readCode(index.Key{Domain: d, Code: s.q.Code.Code})
+		if err != nil {
+			return err
+		}
+		if exact = append(exact, same...); len(others) == 1 {
+			variants = append(variants, others...)
+		}
+	}
+	if s.first = exact; len(exact) == 0 {
+		s.first = variants
+	}
+	s.first = s.first[:min(len(s.first), maxFirst)]
+	return nil
+}
+
+// readCode reads the links of a domain that are asked for and whose code is that of k, or differs from it by case.
+func (s *searching) readCode(k index.Key) (same, others []Record, err error) {
+	if !k.View().Valid() {
+		return nil, nil, nil
 	}
 	var keys []index.Key
-	s.links.index.Variants(asked, func(v index.HotView) { keys = append(keys, v.Own()) })
-	var wanted []Record
-	for _, k := range keys {
-		rec, err := s.listing.ReadRecord(k)
+	s.links.index.Variants(k, func(v index.HotView) { keys = append(keys, v.Own()) })
+	for _, of := range keys {
+		rec, err := s.listing.ReadRecord(of)
 		switch entry := entryOf(&rec); {
 		case errors.Is(err, errs.ErrNotFound): // it was made after the list was opened
 		case err != nil:
-			return err
-		case s.inRange(&rec) && s.wants(&entry):
-			wanted = append(wanted, rec)
+			return nil, nil, err
+		case !s.inRange(&rec) || !s.wants(&entry):
+		case of == k:
+			same = append(same, rec)
+		default:
+			others = append(others, rec)
 		}
 	}
-	exact := slices.IndexFunc(wanted, func(r Record) bool { return r.Hot.Key == asked })
-	switch {
-	case exact >= 0:
-		s.first = &wanted[exact]
-	case len(wanted) == 1:
-		s.first = &wanted[0]
-	}
-	return nil
+	return same, others, nil
 }
 
 // inRange reports whether a link that was found by its code is one of those that are asked for.
@@ -290,7 +327,7 @@ func (s *searching) take(p *searched, e *LinkEntry) {
 	if s.q.Folder != 0 && !s.q.mayHave(e.Domain) { // its rows are of all owners
 		return
 	}
-	if !s.q.Words.Matches(e.Text) || !s.wants(e) || s.first != nil && s.first.Hot.ID == e.ID {
+	if !s.q.Words.Matches(e.Text) || !s.wants(e) || s.isFirst(e.ID) {
 		return
 	}
 	p.found++
@@ -298,9 +335,14 @@ func (s *searching) take(p *searched, e *LinkEntry) {
 		return
 	}
 	if p.best == nil {
-		p.best = search.NewBest(s.limit, s.q.After)
+		p.best = search.NewBest(s.limit, s.after)
 	}
 	p.best.Add(s.placeOf(e))
+}
+
+// isFirst reports whether a link is one of those that come first.
+func (s *searching) isFirst(id uint64) bool {
+	return len(s.first) > 0 && slices.ContainsFunc(s.first, func(r Record) bool { return r.Hot.ID == id })
 }
 
 // wants reports whether q asks for a link that has the words.
@@ -357,19 +399,14 @@ func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 // page reads the links that were found.
 func (s *searching) page(ctx context.Context, turn func(step func() error) error) (page LinkPage, err error) {
 	places, more := s.best.Places()
-	page.Total = s.found
-	var records []Record
-	if s.first != nil {
-		page.Total++
-		if s.q.After == nil { // else the first page had it
-			records = append(records, *s.first)
-		}
+	if s.q.Total {
+		page.Total = s.found + uint64(len(s.first))
 	}
-	if !s.q.Total {
-		page.Total = 0
-	}
-	if s.limit == 0 { // it takes the whole page
-		more, page.Next = s.found > 0, &search.Place{Key: math.MaxUint64, ID: math.MaxUint64}
+	records := s.first[s.shown:]
+	if s.limit == 0 { // they take the whole page
+		records = records[:s.q.Limit]
+		s.shown += len(records)
+		more, page.Next = s.found > 0 || s.shown < len(s.first), &search.Place{Key: firstKey, ID: uint64(s.shown)}
 	}
 	for at, end := 0, 0; ; records = nil {
 		at, end = end, min(len(places), end+listStepLinks)
