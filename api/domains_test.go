@@ -412,7 +412,9 @@ func TestAnExactCodeIsFirstOfWhateverDomain(t *testing.T) {
 		"q=yes&sort=hits&owner=all":   "a.test/yes",
 		"q=y&sort=visitors&order=asc": "b.test/y b.test/x /x a.test/x a.test/yes /my",
 	} {
-		var page struct{ Data []struct{ Domain, Code string } }
+		var page struct {
+			Data []struct{ Domain, Code string }
+		}
 		r := st.call("GET", "/links?"+path, "")
 		r.need(t, path, 200)
 		expect.OK(t, json.Unmarshal([]byte(r.body), &page))

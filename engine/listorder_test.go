@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -67,6 +68,22 @@ func TestAListIsSortedByTheFiguresThatAreSummedUp(t *testing.T) {
 			}
 			wantOrder(t, f.e, engine.LinkQuery{ListRange: engine.ListRange{Owners: engine.OneOwner(1), Tag: "sorted"}, Order: o.by, Ascending: ascending}, codes)
 		}
+	}
+}
+
+// TestAListByFiguresKnowsOfHitsThatWereJustAnswered: what is summed up is as of an hour with all its hits, also of
+// those that only the journal has.
+func TestAListByFiguresKnowsOfHitsThatWereJustAnswered(t *testing.T) {
+	for name, q := range map[string]engine.LinkQuery{"visitors": {Order: engine.ByVisitors}, "last hit": {Order: engine.ByLastHit}, "summed up": {Summed: true}} {
+		f := newFigures(t)
+		hour := f.now.Truncate(time.Hour)
+		f.hit(0, engine.ClassHit, 1)
+		f.now = hour.Add(time.Hour)
+		q.Owners, q.Limit = engine.OneOwner(1), 10
+		page, err := f.e.ListLinks(context.Background(), q)
+		expect.OK(t, err)
+		expect.Equal(t, time.Unix(int64(page.AsOfHour)*3600, 0).UTC(), hour, name)
+		f.close()
 	}
 }
 

@@ -287,6 +287,11 @@ const listStepLinks = 50
 // ListLinksInTurns is ListLinks in steps: it does each step within a call of turn. All steps read
 // the same moment. It returns the first error of turn.
 func (ls *Links) ListLinksInTurns(ctx context.Context, q LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
+	if q.byFigures() || q.Summed { // a hit of an hour that is over may not be folded, and PendingSince does not know it
+		if err := ls.hits.FoldNow(ctx); err != nil {
+			return LinkPage{}, err
+		}
+	}
 	l, err := ls.OpenList(ctx)
 	if err != nil {
 		return LinkPage{}, err
