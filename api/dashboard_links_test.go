@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/domain"
 	"shunt/engine/expect"
 )
 
@@ -184,6 +185,41 @@ func TestAdminsSeeTheLinksOfOthersOnRequest(t *testing.T) {
 	expect.That(t, member.open("/_/links").element("owner") == nil, "a member has the field owner")
 	page := member.get("/_/links?owner=all")
 	expect.That(t, page.status == 403 && (!strings.Contains(page.body, "own") || page.element("short-own") == nil), "a member asks for all links: got %d", page.status)
+}
+
+// TestAnOwnerAndADomainAreFilters: a list of one owner, or of one domain, has a chip that leads to the list without it,
+// and says how many links it has.
+func TestAnOwnerAndADomainAreFilters(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	ann, ben := st.person("ann@example.com", account.RoleMember), st.person("ben@example.com", account.RoleMember)
+	token := st.issue(account.CallerOf(ann), memberScopes...)
+	for _, fields := range []string{`"alias":"a"`, `"alias":"b"`, `"alias":"c","domain":"b.test"`} {
+		st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/",`+fields+`}`).need(t, fields, 201)
+	}
+	b := st.browseAs("boss@example.com", account.RoleAdmin)
+	of := fmt.Sprintf("/_/links?owner=%d", ann.ID)
+	for path, c := range map[string]struct{ total, chip, without string }{
+		of:                                     {"3 links", "Without owner: ann@example.com", "/_/links"},
+		"/_/links?owner=ann":                   {"3 links", "Without owner: ann@example.com", "/_/links"},
+		of + "&domain=b.test":                  {"1 link", "Without domain: b.test", of},
+		"/_/links?owner=all":                   {"", "Without owner: all users", "/_/links"},
+		"/_/links?owner=all&domain=b.test":     {"1 link", "Without domain: b.test", "/_/links?owner=all"},
+		"/_/links?owner=all&q=a&domain=":       {"3 links", "Without owner: all users", "/_/links?q=a"},
+		of + "&sort=hits&domain=b.test&q=none": {"", "Without owner: ann@example.com", "/_/links?domain=b.test&q=none&sort=hits"},
+	} {
+		page := b.open(path)
+		expect.Equal(t, page.link(c.chip), c.without, "%s: the list without it", path)
+		if c.total != "" {
+			page.want(c.total, "Apply to all ("+c.total[:1]+")")
+		}
+	}
+	b.open("/_/links?owner=all").want("Apply to all links")
+	page := b.open(fmt.Sprintf("/_/links?owner=%d", ben.ID))
+	page.want("Nothing was found.")
+	expect.Equal(t, page.link("Show all links"), "/_/links")
+	viewer := st.browseAs("eye@example.com", account.RoleViewer).open("/_/links")
+	expect.That(t, !strings.Contains(viewer.text(), "owner: "), "a viewer, who sees all, has a filter that cannot be taken away")
 }
 
 func TestForeignLinksAreMissingOnPages(t *testing.T) {

@@ -126,13 +126,16 @@ func (r *request) links() error {
 	view := linksView{
 		Owner: choice, Form: form, Admin: r.Admin(), Edits: r.Edits(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
 	}
+	view.Search.Implied = r.Query("owner") == ""
 	if view.Search.Owner = owner; owner == "" && view.Search.Folder != "" && r.Caller.ReadsAll() {
 		view.Search.Owner = "all" // whose links a folder has
 	}
 	if view.Folders, err = r.FoldersOfList(view.Search.Folder); err != nil {
 		return err
 	}
-	r.nameFolder(&view.Search)
+	if err := r.nameSearch(&view.Search); err != nil {
+		return err
+	}
 	if f, err := folders.Named(r.Request, view.Search.Folder); err == nil {
 		view.Folder = folders.PathOf(f.Number)
 	}
@@ -248,11 +251,31 @@ func (r *request) takePage(view *linksView, of ops.Whose, p *ops.Page, days [][]
 	return nil
 }
 
-// nameFolder names the folder of a search, for people.
-func (r *request) nameFolder(s *find.Search) {
+// nameSearch names the folder and the owner of a search, for people.
+func (r *request) nameSearch(s *find.Search) error {
 	if s.Folder != "" {
 		s.FolderName = r.FolderName(s.Folder)
 	}
+	switch s.Owner {
+	case "":
+		return nil
+	case "all":
+		s.OwnerName = "all users"
+		return nil
+	case numberOf(r.Caller.User):
+		s.OwnerName = "you"
+		return nil
+	}
+	s.OwnerName = "user " + s.Owner
+	if !r.Admin() {
+		return nil
+	}
+	u, err := r.userNamed(s.Owner)
+	if errors.Is(err, account.ErrNoUser) {
+		return nil
+	}
+	s.OwnerName = u.Name
+	return err
 }
 
 // ownerNames returns the names of all users, if they are wanted and the visitor may know them.
@@ -321,7 +344,9 @@ func (r *request) filters(query string) (rows []filterRow, err error) {
 		if _, err := r.Calls.DomainNamed(r.Caller, s.Domain); s.Domain != "" && err != nil && r.Caller.Domains.Limited() {
 			continue
 		}
-		r.nameFolder(&s)
+		if err := r.nameSearch(&s); err != nil {
+			return nil, err
+		}
 		rows = append(rows, filterRow{Filter: f, Path: s.Address(), Words: s.Words(), Current: s.Query() == query, Typed: f.Name})
 	}
 	return rows, err
@@ -356,7 +381,9 @@ func (r *request) showRefused(f account.Filter, was string, refused error) (err 
 		return err
 	}
 	s := find.Parse(f.Query)
-	r.nameFolder(&s)
+	if err := r.nameSearch(&s); err != nil {
+		return err
+	}
 	row := &filterRow{Filter: f, Words: s.Words()}
 	if i := slices.IndexFunc(view.Rows, func(row filterRow) bool { return row.Name == was }); i >= 0 {
 		row = &view.Rows[i]

@@ -22,10 +22,11 @@ type Search struct {
 	Owner         string // empty: the visitor
 	Domain        string // a host; empty: all domains
 
-	FolderName string // for people; it is no parameter
+	FolderName, OwnerName string // for people; they are no parameters
+	Implied               bool   // the owner is that of an address without one, and so no filter
 }
 
-// fields are the parameters of an address, in the order of filters on the page. The last three are no filters.
+// fields are the parameters of an address, in the order of filters on the page. The last one is no filter.
 var fields = []struct {
 	name, words string
 	of          func(*Search) *string
@@ -36,9 +37,11 @@ var fields = []struct {
 	{"created_to", "created until ", func(s *Search) *string { return &s.To }},
 	{"never_hit", "never hit", func(s *Search) *string { return &s.NeverHit }},
 	{"folder", "folder: ", func(s *Search) *string { return &s.Folder }},
-	{"sort", "", func(s *Search) *string { return &s.Sort }}, {"owner", "", func(s *Search) *string { return &s.Owner }},
-	{"domain", "", func(s *Search) *string { return &s.Domain }},
+	{"owner", "owner: ", func(s *Search) *string { return &s.Owner }}, {"domain", "domain: ", func(s *Search) *string { return &s.Domain }},
+	{"sort", "", func(s *Search) *string { return &s.Sort }},
 }
+
+var filters = fields[:len(fields)-1]
 
 // Read returns the search whose parameters value returns.
 func Read(value func(name string) string) (s Search) {
@@ -73,18 +76,12 @@ func (s *Search) Order() Order {
 func (s *Search) BySums() bool { return s.Sort == "visitors" || s.Sort == "last-hit" }
 
 // Pairs returns the names and values of the parameters of the call that lists what s asks for, in its order.
-func (s *Search) Pairs() []string {
-	pairs := s.filters()
-	order := s.Order()
-	return append(pairs, "sort", order.sort, "order", order.direction, "owner", s.Owner, "domain", s.Domain)
-}
-
-// filters returns the parameters that say which links those are, without the owner.
-func (s *Search) filters() (pairs []string) {
-	for _, f := range fields[:len(fields)-3] {
+func (s *Search) Pairs() (pairs []string) {
+	for _, f := range filters {
 		pairs = append(pairs, f.name, *f.of(s))
 	}
-	return pairs
+	order := s.Order()
+	return append(pairs, "sort", order.sort, "order", order.direction)
 }
 
 // Given returns the parameters of the address, those that have a value.
@@ -102,9 +99,9 @@ type Chip struct{ Text, Path string }
 
 // Chips returns the filters of s.
 func (s *Search) Chips() (all []Chip) {
-	for _, f := range fields[:len(fields)-3] {
+	for _, f := range filters {
 		value := *f.of(s)
-		if value == "" {
+		if value == "" || f.name == "owner" && s.Implied {
 			continue
 		}
 		without := *s
@@ -114,6 +111,8 @@ func (s *Search) Chips() (all []Chip) {
 			value = ""
 		case "folder":
 			value = cmp.Or(s.FolderName, value)
+		case "owner":
+			value = cmp.Or(s.OwnerName, value)
 		}
 		all = append(all, Chip{f.words + value, without.Address()})
 	}
@@ -133,12 +132,6 @@ func (s *Search) Words() (all []string) {
 	for _, c := range s.Chips() {
 		all = append(all, c.Text)
 	}
-	if s.Owner != "" {
-		all = append(all, "owner: "+s.Owner)
-	}
-	if s.Domain != "" {
-		all = append(all, "domain: "+s.Domain)
-	}
 	if s.Sort != "" {
 		all = append(all, s.Order().Title)
 	}
@@ -155,8 +148,21 @@ func (s *Search) SortedBy(name string) string {
 	return sorted.Address()
 }
 
-// Empty reports whether the list is of everything.
-func (s *Search) Empty() bool { return *s == Search{Sort: s.Sort, Owner: s.Owner, Domain: s.Domain} }
+// only reports whether s has no other filters than those of some names.
+func (s *Search) only(names ...string) bool {
+	for _, f := range filters {
+		if *f.of(s) != "" && !slices.Contains(names, f.name) {
+			return false
+		}
+	}
+	return true
+}
+
+// Empty reports whether the list is of everything: of all links of the visitor, or of all users.
+func (s *Search) Empty() bool { return s.only("owner") && (s.Owner == "" || s.Owner == all) }
+
+// all is the owner that stands for all users.
+const all = "all"
 
 // Address returns the address of the list, with more parameters; empty ones are left out.
 func (s *Search) Address(pairs ...string) string { return s.at(Path, pairs) }
@@ -183,5 +189,11 @@ func Parse(query string) Search {
 	return Read(values.Get)
 }
 
-// Cleared returns the address of the list of everything.
-func (s *Search) Cleared() string { return Of(s.Whose(), "").Address() }
+// Cleared returns the address of the list of everything, of the same owner and domain unless these alone are asked
+// for.
+func (s *Search) Cleared() string {
+	if s.only("owner", "domain") {
+		return Path
+	}
+	return Of(s.Whose(), "").Address()
+}
