@@ -158,6 +158,16 @@ func TestAFormOfSelectedLinksIsChecked(t *testing.T) {
 		expect.Equal(t, b.chosen(list, "compare", codes...).header.Get("Location"), "/_/links?q=l", "compare %d links", len(codes))
 	}
 	expect.Equal(t, b.chosen(list, "compare", "l2", "l1").header.Get("Location"), "/_/compare?codes=l2%2Cl1")
+	for _, code := range []string{"l1", "l2"} {
+		st.call("PATCH", "/links/"+code+"?owner=all", `{"title":"two"}`).need(t, code, 200)
+	}
+	for query, want := range map[string]string{"q=l1": "", "q=l": "", "q=two": "/_/compare?codes=l2%2Cl1", "q=two&sort=oldest": "/_/compare?codes=l1%2Cl2"} {
+		page := b.post("/_/links/selected", formType, "do=compare&all=true&"+query)
+		if want == "" {
+			want = "/_/links?" + query
+		}
+		expect.Equal(t, page.header.Get("Location"), want, "compare all of %s", query)
+	}
 }
 
 func TestAdminsMoveSelectedLinks(t *testing.T) {

@@ -180,6 +180,11 @@ const (
 )
 
 func (r *request) compareSelected(view *selectedView) error {
+	if view.All {
+		if err := r.takeCompared(view); err != nil {
+			return err
+		}
+	}
 	if n := len(view.Keys); n < leastCompared || n > mostCompared {
 		r.Say("warning", "Select two to five links to compare their figures.")
 		return r.SeeOther(view.Back)
@@ -194,6 +199,22 @@ func (r *request) compareSelected(view *selectedView) error {
 	}
 	whose := visit.Whose{Owner: view.Search.Owner, Domain: view.Keys[0].Host}
 	return r.SeeOther(whose.Address(comparePath, "codes", strings.Join(codes, ",")))
+}
+
+// takeCompared puts the first links of the search into the view, one more than can be compared.
+func (r *request) takeCompared(view *selectedView) error {
+	q, err := r.listAsked(&view.Search, "limit", strconv.Itoa(mostCompared+1))
+	if err != nil {
+		return err
+	}
+	return r.Heavily(func() error {
+		return r.Calls.List(r.Caller, q, func(p ops.Page) error {
+			for i := range p.Links {
+				view.Keys = append(view.Keys, several.Of(&p.Links[i]))
+			}
+			return nil
+		})
+	})
 }
 
 // showSelected shows the page that confirms, with the links as they are now.
