@@ -220,12 +220,14 @@ function search(form) {
 
 // Live figures. A browser has six connections to a server, so all of its pages share one stream: that of the page
 // that was looked at last. Pages of the same figures show its events, others wait until somebody looks at them. A
-// hidden page has no stream.
+// hidden page has no stream. The page with the stream says all the time that it has it; once nothing was heard for
+// long, because that page crashed or the server is gone, each of the others tries it itself.
 function live(root) {
 	const url = root.dataset.live;
 	const state = root.querySelector('[data-live-state]'), hits = root.querySelector('[data-live-value=hits]');
 	const drawn = hits && +hits.textContent.replace(/\D/g, ''); // as the rest of the page has them
-	let source, timer, channel, rank = 0, fed = false, failures = 0, over = false;
+	const beatEvery = 4000, silence = 12000;
+	let source, timer, pulse, channel, rank = 0, fed = false, failures = 0, over = false;
 	const tell = on => {
 		if (!state) return;
 		state.textContent = on ? said('live') : said('paused');
@@ -240,7 +242,11 @@ function live(root) {
 			if (Number.isFinite(figure)) value.textContent = number(figure);
 		}
 	};
-	const close = () => { clearTimeout(timer); source?.close(); source = null; fed = false; tell(false); };
+	const close = () => { clearTimeout(timer); clearInterval(pulse); source?.close(); source = null; fed = false; tell(false); };
+	const listen = () => {
+		clearTimeout(timer);
+		timer = setTimeout(() => { close(); open(); }, silence + Math.random() * 1000);
+	};
 	const retry = () => {
 		close();
 		if (++failures < 12) timer = setTimeout(open, Math.min(1000 * 2 ** failures, 60000) * (1 + Math.random() / 2));
@@ -253,6 +259,7 @@ function live(root) {
 		source = new EventSource(url);
 		source.onmessage = e => { failures = 0; show(e.data); channel?.postMessage({ url, text: e.data }); };
 		source.onerror = retry;
+		pulse = setInterval(() => source.readyState === EventSource.OPEN && channel?.postMessage({ beat: true }), beatEvery);
 		source.addEventListener('end', e => {
 			const { reason } = JSON.parse(e.data);
 			over = reason === 'unauthorized' || reason === 'deleted';
@@ -264,13 +271,16 @@ function live(root) {
 	function hear({ data }) {
 		if (data.rank) {
 			if (data.rank < rank) channel.postMessage({ rank });
-			else { rank = 0; close(); }
+			else { rank = 0; close(); listen(); }
 		} else if (data.free) {
 			close();
 			timer = setTimeout(open, Math.random() * 500);
-		} else if (data.url === url && !rank) {
-			fed = true;
-			show(data.text);
+		} else if (!rank) {
+			listen();
+			if (data.url === url) {
+				fed = true;
+				show(data.text);
+			}
 		}
 	}
 	const leave = () => {

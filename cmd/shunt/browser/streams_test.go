@@ -6,8 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"shunt/engine/expect"
@@ -90,4 +94,64 @@ func TestTwelveTabsBehindLeaveRoomForOneMore(t *testing.T) {
 	d.hit("link-3", 5, demoVisitors[0])
 	d.until("it counts", func() bool { return d.reads("[data-live-value=hits]") == "5" })
 	d.wantStreams(1)
+}
+
+// beside opens a page in another window of the same person. Its watcher fails no test by itself: the window may crash.
+func (b *tab) beside(path string) *tab {
+	b.t.Helper()
+	other := &tab{t: b.t, base: b.base, script: true, watch: newWatcher(b.base)}
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithListener(other.watch.see))
+	other.ctx = ctx
+	b.t.Cleanup(cancel)
+	expect.OK(b.t, chromedp.Do(ctx))
+	call(other, page.Enable, page.EnableParams{})
+	call(other, network.Enable, network.EnableParams{})
+	other.visit(path, http.StatusOK)
+	return other
+}
+
+// wantLive waits until a window shows that a link was hit n times, and says that this is live.
+func (b *tab) wantLive(n int) {
+	b.t.Helper()
+	b.until("it counts live", func() bool {
+		return b.reads("[data-live-value=hits]") == strconv.Itoa(n) && b.reads("[data-live-state]") == "live"
+	})
+}
+
+// TestTwoWindowsShareAStream: one of them has it, and feeds the other. Once that one is hidden, closed or crashes, the
+// other one takes over, so it never shows figures that are no longer live.
+func TestTwoWindowsShareAStream(t *testing.T) {
+	d := openDesk(t, localhost, openTab)
+	d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "link-0"})
+	const path = "/_/link/link-0"
+	hits := 0
+	hit := func(windows ...*tab) {
+		t.Helper()
+		hits++
+		d.hit("link-0", 1, demoVisitors[hits%len(demoVisitors)])
+		for _, w := range windows {
+			w.wantLive(hits)
+		}
+	}
+	d.visit(path, http.StatusOK)
+	hit(d.tab)
+	for name, leave := range map[string]func(leader *tab){
+		"is hidden": func(leader *tab) {
+			eval[bool](leader, `Object.defineProperty(document, 'hidden', {get: () => true}), document.dispatchEvent(new Event('visibilitychange'))`)
+		},
+		"is closed": func(leader *tab) { expect.OK(t, chromedp.Cancel(leader.ctx)) },
+		"has crashed": func(leader *tab) {
+			ctx, cancel := context.WithTimeout(leader.ctx, time.Second) // it never answers
+			defer cancel()
+			_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{})
+		},
+	} {
+		leader := d.beside(path)
+		expect.That(t, !read[bool](d.tab, "document.hidden") && !read[bool](leader, "document.hidden"), "%s: a window is hidden before", name)
+		hit(d.tab, leader)
+		d.wantStreams(1)
+		leave(leader)
+		d.wantStreams(1)
+		hit(d.tab)
+	}
 }
