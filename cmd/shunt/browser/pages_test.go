@@ -2,10 +2,12 @@ package browser
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"shunt/engine/expect"
 )
@@ -70,6 +72,8 @@ var pages = []row{
 	{name: "link-disabled", path: "/_/link/" + disabledCode, as: admin},
 	{name: "link-edit", path: "/_/link/" + demoCode + "/edit", as: admin},
 	{name: "link-delete", path: "/_/link/" + demoCode + "/delete", as: admin},
+	{name: "link-reset", path: "/_/link/" + demoCode + "/reset", as: admin},
+	{name: "link-owner", path: "/_/link/" + demoCode + "/owner", as: admin},
 	{name: "link-foreign", path: "/_/link/" + demoCode, as: member, status: http.StatusNotFound},
 	{name: "link-today", path: "/_/link/" + demoCode + "?period=today", as: admin},
 	{name: "link-dates", path: "/_/link/" + demoCode + "?from=2026-02-30", as: admin, status: http.StatusUnprocessableEntity},
@@ -208,6 +212,31 @@ func TestEveryPage(t *testing.T) {
 				b.wantAccessible(look)
 			}
 		})
+	}
+}
+
+// TestPagesOfYearsAreLight: a link and its tag have hits on each of 400 days, of which pages show all.
+func TestPagesOfYearsAreLight(t *testing.T) {
+	d := openDesk(t, localhost, openTab)
+	const days = 400
+	var lines strings.Builder
+	for i := range 3 {
+		var daily []string
+		for n := range days {
+			day := time.Now().UTC().AddDate(0, 0, n-days)
+			daily = append(daily, fmt.Sprintf(`{"day":%q,"hits":%d}`, day.Format(time.DateOnly), 1000+(n*7919+i*31)%9000))
+		}
+		fmt.Fprintf(&lines, `{"code":"years-%d","url":"https://example.org/%d","tags":["years"],"hits":4000000,"daily":[%s]}`+"\n", i, i, strings.Join(daily, ","))
+	}
+	d.run(lines.String(), "import", "--user", emails[admin], "-")
+	for i, path := range []string{"/_/?period=all", "/_/?period=all&owner=all", "/_/link/years-1?period=all", "/_/tags/figures?tag=years&period=all", "/_/compare?codes=years-0,years-1,years-2&period=all", "/_/link/years-1?period=90d"} {
+		d.visit(path, http.StatusOK)
+		d.wantLight()
+		for _, width := range []int64{360, 1440} {
+			d.resize(width)
+			d.wantNoSideways(width)
+		}
+		d.wantAccessible(looks(i)[0])
 	}
 }
 
