@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/domain"
 	"shunt/engine/expect"
+	"shunt/engine/zone"
 )
 
 var memberScopes = []account.Scope{account.LinksRead, account.LinksWrite, account.StatsRead}
@@ -220,6 +222,31 @@ func TestAnOwnerAndADomainAreFilters(t *testing.T) {
 	expect.Equal(t, page.link("Show all links"), "/_/links")
 	viewer := st.browseAs("eye@example.com", account.RoleViewer).open("/_/links")
 	expect.That(t, !strings.Contains(viewer.text(), "owner: "), "a viewer, who sees all, has a filter that cannot be taken away")
+}
+
+// TestDaysOfCreationAreTheViewers: at 11:04 UTC the next day has begun in Apia; a viewer elsewhere has days of his own.
+func TestDaysOfCreationAreTheViewers(t *testing.T) {
+	st := newSite(t, nil)
+	st.passTime(8 * 3600_000)
+	ann := st.person("ann@example.com", account.RoleAdmin)
+	token := st.issue(account.CallerOf(ann), account.AllScopes...)
+	st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/","alias":"a"}`).need(t, "", 201)
+	b := st.browse("ann@example.com")
+	created := func() (days []string) {
+		for _, path := range []string{"/_/links", "/_/tokens", "/_/users"} {
+			page := b.get(path)
+			found := regexp.MustCompile(`<time datetime="(\d{4}-\d\d-\d\d)">`).FindAllStringSubmatch(page.body, -1)
+			days = append(days, path+" "+found[len(found)-1][1]) // the first user is older
+		}
+		return days
+	}
+	expect.Slices(t, created(), []string{"/_/links 2026-01-02", "/_/tokens 2026-01-02", "/_/users 2026-01-02"}, "in the store's days of UTC")
+	apia, err := zone.Load("Pacific/Apia")
+	expect.OK(t, err)
+	expect.OK(t, st.store.FixZone(apia))
+	expect.Slices(t, created(), []string{"/_/links 2026-01-03", "/_/tokens 2026-01-03", "/_/users 2026-01-03"}, "in the store's days of Apia")
+	b.remembered = map[string]string{"shunt_zone": "Europe/Berlin"}
+	expect.Slices(t, created(), []string{"/_/links 2026-01-02", "/_/tokens 2026-01-02", "/_/users 2026-01-02"}, "in the days of a viewer in Berlin")
 }
 
 func TestForeignLinksAreMissingOnPages(t *testing.T) {

@@ -58,6 +58,8 @@ type linksView struct {
 	Kept    []filterRow // filters that the visitor keeps
 	Choices []choice    // what can be done with several links
 	Here    string      // the address of the page, to come back to
+
+	Place *time.Location // of days
 }
 
 // A madeView is a link that was made before.
@@ -124,7 +126,7 @@ func (r *request) links() error {
 		return err
 	}
 	view := linksView{
-		Owner: choice, Form: form, Admin: r.Admin(), Edits: r.Edits(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(),
+		Owner: choice, Form: form, Admin: r.Admin(), Edits: r.Edits(), States: engine.States(), Sorts: find.Orders, Search: find.Read(r.Query), Here: r.Here(), Choices: r.choices(), Place: r.Place(),
 	}
 	view.Search.Implied = r.Query("owner") == ""
 	if view.Search.Owner = owner; owner == "" && view.Search.Folder != "" && r.Caller.ReadsAll() {

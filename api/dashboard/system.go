@@ -60,7 +60,10 @@ func (r *request) edgesPage() error {
 	if err != nil {
 		return err
 	}
-	return r.Show(fasthttp.StatusOK, "edges", "Edges", struct{ Edges []edges.Edge }{all})
+	return r.Show(fasthttp.StatusOK, "edges", "Edges", struct {
+		Edges []edges.Edge
+		Place *time.Location // of days
+	}{all, r.Place()})
 }
 
 // forgetEdgePage asks whether an edge is to be forgotten.

@@ -41,6 +41,7 @@ type tokensView struct {
 	Tokens  []tokenView
 	Pager   visit.CutPager
 	Form    tokenForm
+	Place   *time.Location // of days
 }
 
 // A tokenView is a token as pages show it.
@@ -100,7 +101,7 @@ func (r *request) tokensPage() error { return r.showTokens(fasthttp.StatusOK, ni
 
 // showTokens shows the page of tokens; refused is why a form was not taken, nil if none was sent.
 func (r *request) showTokens(status int, refused error) error {
-	view := tokensView{Form: r.tokenForm(), Edits: r.Edits()}
+	view := tokensView{Form: r.tokenForm(), Edits: r.Edits(), Place: r.Place()}
 	if refused != nil {
 		at, general, ok := visit.FieldErrors(refused, "name", "scopes", "expires_at", "domains")
 		if !ok {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -97,6 +98,7 @@ type usersView struct {
 	Pager    visit.CutPager
 	Form     userForm
 	Filtered bool
+	Place    *time.Location // of days
 }
 
 // A userForm is the form that invites or changes a user, with what was typed.
@@ -127,7 +129,7 @@ func (r *request) usersPage() error { return r.showUsers(fasthttp.StatusOK, nil)
 // showUsers shows the page of users; refused is why an invitation was not taken, nil if none was
 // sent.
 func (r *request) showUsers(status int, refused error) error {
-	view := usersView{Search: r.Query("q"), Form: userForm{Key: r.FormKey(), Errors: map[string]string{}}}
+	view := usersView{Place: r.Place(), Search: r.Query("q"), Form: userForm{Key: r.FormKey(), Errors: map[string]string{}}}
 	view.Form.Email, _ = r.Typed("email")
 	role, _ := r.Typed("role")
 	view.Form.Role = cmp.Or(account.Role(role), account.RoleMember)

@@ -132,9 +132,9 @@ func ParseDate(text string) (day time.Time, ok bool) {
 // zero time is "never".
 func TimeTag(t time.Time) template.HTML { return markTime(t, "") }
 
-// dayTag returns the day of a time, in UTC.
-func dayTag(t time.Time) template.HTML {
-	text := t.UTC().Format(time.DateOnly)
+// dayTag returns the day of a time somewhere.
+func dayTag(t time.Time, in *time.Location) template.HTML {
+	text := t.In(in).Format(time.DateOnly)
 	return template.HTML(`<time datetime="` + text + `">` + text + `</time>`)
 }
 

@@ -51,6 +51,14 @@ func (r *Request) Zone() *zone.Zone {
 	return r.zones.load(r.Remembered(ToldZone))
 }
 
+// Place returns where the visitor's days are: where he is, or else where those of the store are.
+func (r *Request) Place() *time.Location {
+	if z := r.Zone(); z != nil {
+		return z.Place()
+	}
+	return r.Engine.Zone().Place()
+}
+
 // zones keeps the zones of visitors, because loading one reads a file.
 type zones struct {
 	mu   *sync.Mutex
