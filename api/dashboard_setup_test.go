@@ -30,7 +30,18 @@ func TestTheFirstSetupLeadsToATokenThatWorks(t *testing.T) {
 	token := st.secret(p.at("token"))
 	r := st.callAs(token, "POST", "/shorten", `{"url":"https://example.com"}`)
 	expect.That(t, r.status == 201 && strings.Contains(p.at("curl"), token), "the token: got %d, with the line %s", r.status, p.at("curl"))
-	expect.That(t, !strings.Contains(b.open("/_/welcome").body, token), "the token is shown twice")
+	again := b.open("/_/welcome")
+	expect.That(t, !strings.Contains(again.body, token), "the token is shown twice")
+	for url, want := range map[string]string{"": "", "first.example/page": "https://first.example/page"} { // the form of the first link
+		made := b.submit(again.form("/_/links").with("url", url))
+		if want == "" {
+			expect.That(t, made.status == 422, "a link to nowhere: got %d", made.status)
+			continue
+		}
+		expect.MustEqual(t, made.status, 303, "the first link: %s", made.body)
+		b.open(made.header.Get("Location")).want("The link is ready.", want)
+		expect.Contains(t, st.callAs(token, "GET", "/links", "").body, `"url":"`+want+`"`)
+	}
 	for _, p := range []*shown{st.visitor().get(path), st.visitor().submit(form)} {
 		if p.want("This link does not work"); p.status != 404 || strings.Contains(p.body, code) {
 			t.Errorf("the used code: got %d %s", p.status, p.body)

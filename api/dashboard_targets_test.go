@@ -56,3 +56,30 @@ func TestFormsEditRulesAndSplits(t *testing.T) {
 	b.open("/_/link/s").want("Targets, 30 days", "while the link had one target, or imported 1", "former target 3 1 1 100.0 %")
 	expect.Contains(t, b.get("/_/figures.csv?code=s&period=today").body, "\ntargets,,,,0,1,\ntargets,,,,3,1,1\n")
 }
+
+// TestPagesSayWhatTheDataHasNot: a link's tags lead to their figures; lists of several targets or links together lead
+// nowhere, and say so.
+func TestPagesSayWhatTheDataHasNot(t *testing.T) {
+	st := newSite(t, nil)
+	st.shorten(`{"url":"https://a.example/","alias":"x","tags":["t","some words"],"split":[{"url":"https://a.example/","weight":50},{"url":"https://b.example/","weight":50}]}`)
+	st.shorten(`{"url":"https://a.example/","alias":"y"}`)
+	st.get("/x", "User-Agent: Mozilla/5.0 Firefox/140", "Referer: https://news.example/")
+	b := st.ownFigures()
+	page := b.open("/_/link/x")
+	page.want("The lists below are of all targets together.")
+	for tag, path := range map[string]string{"t": "/_/tags/figures?tag=t", "some words": "/_/tags/figures?tag=some+words"} {
+		found := ""
+		for n := range page.doc.Descendants() {
+			if attribute(n, "aria-label") == "Figures of "+tag {
+				found = attribute(n, "href")
+			}
+		}
+		expect.Equal(t, found, path, "the figures of %s", tag)
+		b.open(path).want("30 days 1 ", "news.example")
+	}
+	for path, note := range map[string]bool{"/_/compare?codes=x,y": true, "/_/compare?codes=x": false, "/_/link/y": false} {
+		page := b.open(path)
+		got := strings.Contains(page.text(), "Hits by these values are kept for each link, not for several together.")
+		expect.Equal(t, got, note, "%s: the note", path)
+	}
+}

@@ -273,7 +273,7 @@ func fromFirstHit(series []ops.Bucket) []ops.Bucket {
 // drawn returns the chart of a series, which may lack the beginning of the window's; "" if it is empty, or too long for
 // a chart.
 func (r *request) drawn(v *figuresView, series []ops.Bucket) (template.HTML, error) {
-	if n := len(series); n == 0 || n > chart.MaxBuckets {
+	if n := len(series); n == 0 || n > chart.MaxBuckets || v.Span.Name == span.All && !slices.ContainsFunc(series, isHit) {
 		return "", nil
 	}
 	c := r.chartOf(v)
@@ -285,6 +285,8 @@ func (r *request) drawn(v *figuresView, series []ops.Bucket) (template.HTML, err
 	}
 	return c.HTML()
 }
+
+func isHit(b ops.Bucket) bool { return b.Hits > 0 }
 
 // chartOf returns the chart of a view without its buckets.
 func (r *request) chartOf(v *figuresView) chart.Chart {

@@ -57,6 +57,11 @@ func (v *linkView) Tagged(tag string) string {
 	return find.Of(visit.Whose{Owner: v.Owner}, tag).Address()
 }
 
+// TagFigures returns the address of the figures of a tag.
+func (v *linkView) TagFigures(tag string) string {
+	return v.Address(tagFigurePath, "tag", tag)
+}
+
 // link is GET /_/link/{code}.
 func (r *request) link() error {
 	code, guard, err := r.linkAsked()
