@@ -469,3 +469,16 @@ func (p *shown) firstFigure() string {
 	}
 	return hits
 }
+
+// TestAListOfTheMostHitSaysHowSureItIs: of more links than a query reads, each with a hit or two, no list by a country
+// can be certain, so it says how many hits a link has at most that is not in it.
+func TestAListOfTheMostHitSaysHowSureItIs(t *testing.T) {
+	st := newSite(t, nil)
+	ann := st.person("ann@example.com", account.RoleMember)
+	st.linksOf(st.issue(account.CallerOf(ann), memberScopes...), engine.MaxScannedLinks+1)
+	for i := range engine.MaxScannedLinks + 1 {
+		st.hit(fmt.Sprintf("l%d", i), 1+i%2, engine.Visit{Visitor: uint64(i+1) << 32, Values: engine.Values{Country: engine.CountryOf("DE")}})
+	}
+	page := st.browse("ann@example.com").open("/_/by?country=DE")
+	page.want("15,001 of 15,001 hits", "Links with the most of these hits", "A link that is not shown has at most 2 of these hits.")
+}
