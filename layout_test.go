@@ -172,8 +172,8 @@ var rooms = map[string]room{
 	"api/dashboard/undo": {
 		knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/jsonbody", "api/ops", "api/problem", "engine"}, users: []string{"api/dashboard"},
 	},
-	"api/dashboard/fieldtext": {knows: []string{"api/ops", "api/tagtext", "engine"}, users: []string{"api/dashboard", "api/dashboard/several"}},
-	"api/dashboard/several":   {knows: []string{"api/dashboard/fieldtext", "api/dashboard/find", "api/dashboard/visit", "api/ops", "api/problem", "api/sheet", "api/tagtext", "engine"}, users: []string{"api/dashboard"}},
+	"api/dashboard/fieldtext": {knows: []string{"api/ops", "api/tagtext", "engine"}, users: []string{"api/dashboard"}},
+	"api/dashboard/several":   {knows: []string{"api/dashboard/find", "api/dashboard/visit", "api/ops", "api/problem", "engine"}, users: []string{"api/dashboard"}},
 	"api/dashboard/apps":      {knows: []string{"api/account", "api/dashboard/visit"}, users: []string{"api/dashboard"}},
 	"api/dashboard/domains":   {knows: []string{"api/dashboard/visit", "api/domain", "api/domains", "api/jsonbody"}, users: []string{"api/dashboard"}},
 	"api/dashboard/folders":   {knows: []string{"api/account", "api/dashboard/visit", "api/folder", "api/folders", "api/jsonbody"}, users: []string{"api/dashboard"}},
@@ -214,7 +214,7 @@ var rooms = map[string]room{
 	"api/jsontext":       {never: noHTTP},
 	"api/limit":          {knows: []string{"api/rate"}, never: noHTTP},
 	"api/links": {
-		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/turnstile", "api/wire", "api/wire/http1"},
+		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
 	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/folder", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/qrorder", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},

@@ -132,6 +132,10 @@ func manageFolders(t *tour) {
 	t.must(err)
 	t.want("its figures", inWords(stats.Hits, len(stats.Top)), "0 0")
 	t.want("its links, exported", codesOf(t, t.Export(ctx, client.ExportQuery{Folder: made.ID, Unique: true})), "in-it")
+	for tag, want := range map[string]string{"none": "", "": "in-it"} {
+		only := client.LinksQuery{Q: "in", Tag: tag, State: client.StateActive, CreatedFrom: time.Unix(1, 0), NeverHit: true, Sort: "not looked at"}
+		t.want("those of a filter", codesOf(t, t.Export(ctx, client.ExportQuery{Only: only})), want)
+	}
 	_, err = t.ExportCSV(ctx, client.ExportQuery{Folder: made.ID + 1})
 	t.wantError(err, client.ErrNotFound)
 	edited, err := t.EditFolder(ctx, made.ID, client.FolderPatch{Name: client.Set("Summer"), Members: client.Set([]client.FolderMember{{User: ben.ID, May: client.FolderEdit}})})

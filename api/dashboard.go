@@ -140,7 +140,7 @@ func (s *Server) newDashboard(site page.Site, languages *words.Languages, edge b
 		Fetches: s.fetches, Checks: s.checks,
 		Edges: s.edgeList.list, ForgetEdge: s.edgeList.forget,
 		Facts: s.metrics.Facts, Site: site, BaseURL: s.baseURL,
-		Problem: exchange.WriteProblem, Stream: s.live.StreamOf,
+		Problem: exchange.WriteProblem, Stream: s.live.StreamOf, Table: s.linkCalls.StreamTable,
 		Answered: func(route string, method []byte, status int, took time.Duration) {
 			s.metrics.Seconds(route).Observe(took.Seconds())
 			s.metrics.Answered(route, method, status)

@@ -164,41 +164,65 @@ func TestExportsAreBounded(t *testing.T) {
 	st.callAs(late, "GET", "/export", "").expect(t, "one more than there may be", 503, problemOf("overloaded"))
 }
 
-func TestAnExportNeedsChunksAndRefusesFilters(t *testing.T) {
+func TestAnExportNeedsChunks(t *testing.T) {
 	st := newSite(t, nil)
 	old := strings.Replace(requestText("GET", "/api/v1/export", "", "Authorization: Bearer "+st.token), "HTTP/1.1", "HTTP/1.0", 1)
 	send(t, st.publicAt, "GET", old).expect(t, "HTTP/1.0", 400)
-	st.call("GET", "/export?q=x", "").expect(t, "", fieldsOf("q:unknown"))
+	st.call("GET", "/export?sort=hits", "").expect(t, "an order", fieldsOf("sort:unknown"))
+	st.call("GET", "/export?state=deleted", "").expect(t, "the trash", fieldsOf("state:range"))
+	st.call("GET", "/export?state=what&created_from=soon", "").expect(t, "no filters", fieldsOf("state:range created_from:format"))
+	st.awaitExports(0)
 	st.call("HEAD", "/export", "").expect(t, "HEAD", 200, bodyOf(""), header("Content-Type", "application/x-ndjson"))
 	st.awaitExports(0)
 }
 
-// Links with every field, and with texts that a spreadsheet would take for formulas, come back equal from a table.
-func TestATableOfLinksComesBackEqual(t *testing.T) {
-	from, to := newSite(t, nil), newSite(t, nil)
-	for _, st := range []*site{from, to} {
-		st.addDomain(domain.Domain{Host: "b.test"})
+// An export has the links of a list with the same filters, each once and newest first, in all of its pages.
+func TestAnExportHasTheFiltersOfAList(t *testing.T) {
+	st := newSite(t, nil)
+	for of, token := range []string{st.token, st.member("ann@example.com")} {
+		items := make([]string, 1000)
+		for round := range 3 {
+			for i := range items {
+				n := 3*(round*len(items)+i) + of
+				items[i] = fmt.Sprintf(`{"url":"https://h%d.example/p","alias":"l%d","title":"T%d","tags":["t%d"],"disabled":%t}`, n, n, n%7, n%3, n%2 == 0)
+			}
+			text := requestText("POST", "/api/v1/shorten/bulk", strings.Join(items, "\n"), "Authorization: Bearer "+token, "Content-Type: application/x-ndjson", fmt.Sprint("Idempotency-Key: ", round))
+			known(t, func() reply { return send(t, st.publicAt, "POST", text) }).need(t, "", 200, `"failed":0`)
+		}
 	}
-	from.shorten(`{"url":"https://a.example/","alias":"plain"}`)
-	from.shorten(linkOfRules)
-	from.shorten(linkOfSplit)
-	from.shorten(`{"url":"https://a.example/full","alias":"full","redirect_status":308,"expires_at":"2037-01-01T00:00:00.123Z","expired_url":"https://a.example/over","starts_at":"2026-01-01T00:00:00Z",` +
-		`"max_hits":5,"title":"Größe, \"1\"; x","note":"one\ntwo","tags":["b","a b"],"forward_query":true,"forward_path":true,"disabled":true,"card":{"title":"=1+1","description":"two","image":"https://a.example/x.png"}}`)
-	from.shorten(`{"url":"https://b.example/","alias":"plain","domain":"b.test"}`)
-	from.shorten(`{"url":"https://b.example/","alias":"locked","password":"open sesame"}`)
-	for i, title := range []string{"=1+1", "+49", "-1", "@a", "'quoted", "''twice", "'=both", "'", "[\"a\"]", "true", "null", "{}", "7", "a|b"} {
-		text, err := json.Marshal(title)
-		expect.OK(t, err)
-		from.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"title%d","title":%s,"tags":["=tag%d","x"]}`, i, text, i))
+	st.call("PATCH", "/links/l9", `{"title":"Größe"}`).need(t, "", 200)
+	for _, query := range []string{
+		"tag=T0", "state=disabled", "q=t3", "q=l9", "q=grosse", "q=nothing", "tag=t1&q=h11", "never_hit=true", "created_from=2026-01-02", "created_to=2026-01-01",
+		"owner=all&state=disabled", "owner=all&q=t3", "owner=all&tag=t1&state=active&q=l1", "owner=all&tag=t0", "owner=all&never_hit=true",
+	} {
+		var want []string
+		for cursor, more := "", true; more; {
+			page, r := st.list(st.token, "limit=1000&"+query+cursor)
+			r.need(t, query, 200)
+			for _, o := range page.Data {
+				want = append(want, o.Code)
+			}
+			if more = page.NextCursor != nil; more {
+				cursor = "&cursor=" + *page.NextCursor
+			}
+		}
+		_, body := st.export(st.token, "?"+query)
+		links, broken, err := readLines(t, body)
+		var got []string
+		for _, o := range links {
+			got = append(got, o.Code)
+		}
+		expect.That(t, broken == "" && err == nil, "%s: %q, %v", query, broken, err)
+		expect.Slices(t, got, want, query)
 	}
-	from.get("/plain")
-	from.passTime(3600_000)
-	to.passTime(7200_000)
-	r := from.call("GET", "/export?include=password_hash", "", "Accept: text/csv")
-	r.need(t, "", 200, header("Content-Type", "text/csv; charset=utf-8; header=present"), "'=1+1", "''quoted")
-	s, err := source.Open(strings.NewReader(r.body), int64(len(r.body)), source.Options{})
+	st.awaitExports(0)
+}
+
+// tableLinks has the links of a table, the last one first.
+func tableLinks(t *testing.T, table string) (links []string) {
+	t.Helper()
+	s, err := source.Open(strings.NewReader(table), int64(len(table)), source.Options{})
 	expect.OK(t, err)
-	var links []string
 	for {
 		record, err := s.Next()
 		if errors.Is(err, io.EOF) {
@@ -208,8 +232,56 @@ func TestATableOfLinksComesBackEqual(t *testing.T) {
 		links = append(links, string(record.Link))
 	}
 	slices.Reverse(links)
+	return links
+}
+
+// Links with every field, and with texts that a spreadsheet would take for formulas, come back equal from a table.
+func TestATableOfLinksComesBackEqual(t *testing.T) {
+	from, to := newSite(t, nil), newSite(t, nil)
+	from.allKinds(to)
+	from.shorten(`{"url":"https://b.example/","alias":"locked","password":"open sesame"}`)
+	r := from.call("GET", "/export?include=password_hash", "", "Accept: text/csv")
+	r.need(t, "", 200, header("Content-Type", "text/csv; charset=utf-8; header=present"), "'=1+1", "''quoted")
+	links := tableLinks(t, r.body)
 	got, answer := to.importText(links...)
-	expect.MustThat(t, answer.Failed == 0 && answer.Created == len(links) && len(links) == 20, "%s: %v", got, answer.Results)
+	expect.MustThat(t, answer.Failed == 0 && answer.Created == len(links) && len(links) == 24, "%s: %v", got, answer.Results)
 	expect.Slices(t, to.exportedLines(), from.exportedLines())
 	from.call("GET", "/export", "", "Accept: application/json, text/csv").expect(t, "no preference", 200, header("Content-Type", "application/x-ndjson"))
+}
+
+// allKinds makes links with every field but a password, and with texts that a spreadsheet would take for formulas. They
+// are in a domain that other has, too.
+func (st *site) allKinds(other *site) {
+	for _, one := range []*site{st, other} {
+		one.addDomain(domain.Domain{Host: "b.test"})
+	}
+	st.shorten(`{"url":"https://a.example/","alias":"plain"}`)
+	st.shorten(linkOfRules)
+	st.shorten(linkOfSplit)
+	st.shorten(`{"url":"https://a.example/full","alias":"full","redirect_status":308,"expires_at":"2037-01-01T00:00:00.123Z","expired_url":"https://a.example/over","starts_at":"2026-01-01T00:00:00Z",` +
+		`"max_hits":5,"title":"Größe, \"1\"; x","note":"one\ntwo","tags":["b","a b"],"forward_query":true,"forward_path":true,"disabled":true,"card":{"title":"=1+1","description":"two","image":"https://a.example/x.png"}}`)
+	st.shorten(`{"url":"https://b.example/","alias":"plain","domain":"b.test"}`)
+	st.shorten(`{"url":"https://a.example/","alias":"moved","redirect_status":301,"disabled":true,"tags":["a, b","c;d"]}`)
+	for i, title := range []string{"=1+1", "+49", "-1", "@a", "'quoted", "''twice", "'=both", "'", "[\"a\"]", "true", "null", "{}", "7", "a|b", "'-1", "'+1", "'@x"} {
+		text, err := json.Marshal(title)
+		expect.OK(st.t, err)
+		st.shorten(fmt.Sprintf(`{"url":"https://a.example/","alias":"title%d","title":%s,"note":%s,"tags":["=tag%d","x"]}`, i, text, text, i))
+	}
+	st.get("/plain")
+	st.passTime(3600_000)
+	other.passTime(7200_000)
+}
+
+// The file of the button on a list comes back equal by the page to import.
+func TestTheFileOfAListComesBackEqual(t *testing.T) {
+	from, to := newSite(t, nil), newSite(t, nil)
+	from.allKinds(to)
+	admin := from.browseAs("root@example.com", account.RoleAdmin)
+	file := admin.get("/_/links/export?owner=1&sort=oldest")
+	file.need(t, "", 200, header("Content-Type", "text/csv; charset=utf-8"))
+	to.browseAs("root@example.com", account.RoleAdmin).upload("1", file.body).want("Created 23", "Refused 0")
+	expect.Slices(t, to.exportedLines(), from.exportedLines())
+
+	tagged := admin.get("/_/links/export?owner=1&tag=x&q=title1")
+	expect.Equal(t, len(tableLinks(t, tagged.body)), 8, "title1, and title10 to title16")
 }

@@ -72,17 +72,10 @@ type list[T any] struct {
 
 func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, options []Option) (list[Link], error) {
 	query := make(url.Values)
-	setGiven(query, "q", q.Q)
-	setGiven(query, "tag", q.Tag)
+	q.choose(query)
 	setNumber(query, "folder", q.Folder)
-	setGiven(query, "state", string(q.State))
 	setGiven(query, "cursor", cursor)
 	setGiven(query, "sort", q.Sort)
-	setTime(query, "created_from", q.CreatedFrom)
-	setTime(query, "created_to", q.CreatedTo)
-	if q.NeverHit {
-		query.Set("never_hit", "true")
-	}
 	if q.Ascending {
 		query.Set("order", "asc")
 	}
@@ -93,6 +86,18 @@ func (c *Client) linkPage(ctx context.Context, q LinksQuery, cursor string, opti
 		query.Set("limit", strconv.Itoa(q.PageSize))
 	}
 	return ask[list[Link]](ctx, c, call{method: http.MethodGet, path: "/links", query: query, takes: whose}, options)
+}
+
+// choose sets the parameters that say which links are wanted.
+func (q *LinksQuery) choose(query url.Values) {
+	setGiven(query, "q", q.Q)
+	setGiven(query, "tag", q.Tag)
+	setGiven(query, "state", string(q.State))
+	setTime(query, "created_from", q.CreatedFrom)
+	setTime(query, "created_to", q.CreatedTo)
+	if q.NeverHit {
+		query.Set("never_hit", "true")
+	}
 }
 
 // setGiven sets a parameter unless it is empty.
@@ -115,6 +120,8 @@ type ExportQuery struct {
 	Unique bool   // with the number of visitors of each link
 	Hashes bool   // with the hashes of passwords, for admins
 	Daily  bool   // with the hits of each day
+
+	Only LinksQuery // only the links that Q, Tag, State, times of creation and NeverHit choose; nothing else of it matters
 }
 
 // ExportCSV is Export as a table: a column for each field of a link object, by its name. It is complete only if reading
@@ -137,6 +144,7 @@ func (c *Client) ExportLines(ctx context.Context, q ExportQuery, options ...Opti
 func (q *ExportQuery) call() call {
 	asked := call{method: http.MethodGet, path: "/export", query: make(url.Values), takes: whose}
 	setNumber(asked.query, "folder", q.Folder)
+	q.Only.choose(asked.query)
 	var includes []string
 	if q.Unique {
 		includes = append(includes, "unique")

@@ -238,10 +238,15 @@ func (v *figuresView) fileName(of string) string {
 
 // sendCSV answers with a file, which is not changed afterwards.
 func (r *request) sendCSV(name string, text []byte) {
+	r.nameCSV(name)
+	r.Ctx.Response.SetBodyRaw(text)
+}
+
+// nameCSV makes the answer a file of CSV.
+func (r *request) nameCSV(name string) {
 	h := &r.Ctx.Response.Header
 	h.SetContentType("text/csv; charset=utf-8")
 	h.Set(fasthttp.HeaderContentDisposition, `attachment; filename="`+name+`"`)
-	r.Ctx.Response.SetBodyRaw(text)
 }
 
 // parameters returns names and values as parameters of a call; empty values are left out.

@@ -1,13 +1,13 @@
 package dashboard
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,6 +20,7 @@ import (
 	"shunt/api/jsonbody"
 	"shunt/api/ops"
 	"shunt/api/problem"
+	"shunt/api/sheet"
 	"shunt/api/tagtext"
 	"shunt/engine"
 )
@@ -409,52 +410,34 @@ func (r *request) askOwner(s *ops.Several) error {
 	return patchAs("owner", u.ID)(r, s)
 }
 
-// tablePatience bounds how long a list is read that becomes a file.
-const tablePatience = 10 * time.Second
-
-// newLinkTable returns a table of links as a file, with the names of their owners if they are asked for.
-func (r *request) newLinkTable(owners bool) (*several.Table, error) {
-	if !owners {
-		return several.NewTable(nil), nil
-	}
-	names, err := r.ownerNames(true)
-	return several.NewTable(names), err
-}
-
-// exportCodes answers with links as a file. Links that are not there any more are left out.
+// exportCodes answers with links as a file, which has the columns of an export. Links that are not there any more are
+// left out. A form has 255 codes at most, so the file is made in memory.
 func (r *request) exportCodes(view *selectedView) error {
 	q, err := r.listAsked(&view.Search)
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Whose.Anybody || q.Folder != 0)
-	if err != nil {
-		return err
-	}
-	cut := false
+	text := bytes.NewBufferString(sheet.ByteOrderMark)
+	table := ops.NewLinkWriter(text)
 	err = r.Heavily(func() error {
 		for _, k := range view.Keys {
-			if cut = table.Full(); cut {
-				break
-			}
 			l, err := r.Calls.Read(r.Caller, k.Code, k.Of(q.Whose))
 			switch {
 			case err == nil:
-				table.Add(&l, r.Now())
+				table.Add(&l)
 			case !errors.Is(err, engine.ErrNotFound):
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err = errors.Join(err, table.End()); err == nil {
+		r.sendCSV("links.csv", text.Bytes())
 	}
-	return r.sendTable(table, cut)
+	return err
 }
 
-// exportShown is GET /_/links/export: the list as a file, with its filters and in its order, from the first link on.
-// Visitors are as they were summed up.
+// exportShown is GET /_/links/export: the whole list as a file, with its filters and in its order.
 func (r *request) exportShown() error {
 	search := find.Read(r.Query)
 	owner, choice, err := r.ownerAsked()
@@ -465,45 +448,13 @@ func (r *request) exportShown() error {
 		return jsonbody.FieldError("owner", "invalid", choice.Error)
 	}
 	search.Owner = owner
-	q, err := r.listAsked(&search, "limit", strconv.Itoa(engine.MaxListed))
+	q, err := r.listAsked(&search, "include", "unique")
 	if err != nil {
 		return err
 	}
-	table, err := r.newLinkTable(q.Whose.Anybody || q.Folder != 0)
-	if err != nil {
+	if err := r.Table(r.Ctx, r.Caller, q); err != nil {
 		return err
 	}
-	q.Summed = true
-	cut, began := false, time.Now()
-	takePage := func(p ops.Page) error {
-		for i := range p.Links {
-			if cut = table.Full(); cut {
-				break
-			}
-			table.Add(&p.Links[i], p.AsOf)
-		}
-		q.Cursor = p.Next
-		return nil
-	}
-	err = r.Heavily(func() error {
-		for more := true; more; more = q.Cursor != "" && !table.Full() && time.Since(began) < tablePatience {
-			if err := r.Calls.List(r.Caller, q, takePage); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return r.sendTable(table, cut || q.Cursor != "")
-}
-
-// sendTable answers with a table; cut: it has not all links.
-func (r *request) sendTable(t *several.Table, cut bool) error {
-	text, err := t.End()
-	if err == nil {
-		r.sendCSV(t.Name(cut), text)
-	}
-	return err
+	r.nameCSV("links.csv")
+	return nil
 }

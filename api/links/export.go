@@ -15,6 +15,7 @@ import (
 	"shunt/api/ops"
 	"shunt/api/page"
 	"shunt/api/problem"
+	"shunt/api/sheet"
 	"shunt/api/wire"
 )
 
@@ -31,13 +32,8 @@ func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	if err != nil {
 		return err
 	}
-	if !ctx.Request.Header.IsHTTP11() {
-		return problem.New(problem.BadRequest, "an export needs HTTP/1.1: without chunks a client cannot tell its end from an error")
-	}
-	if !ctx.IsHead() {
-		if err := l.startExport(ctx, caller, q); err != nil {
-			return err
-		}
+	if err := l.startExport(ctx, caller, q, wantsCSV(ctx), ""); err != nil {
+		return err
 	}
 	h := &ctx.Response.Header
 	h.SetContentType("application/x-ndjson")
@@ -49,14 +45,27 @@ func (l *Calls) ExportLinks(ctx *fasthttp.RequestCtx, caller account.Caller) err
 	return nil
 }
 
-// startExport makes the links the body of the answer. It reads the first page itself, so that an
-// error there becomes an ordinary answer.
-func (l *Calls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error {
+// StreamTable makes the links of a list the body of the answer, as a table for spreadsheets, in the order of the list.
+// Otherwise it is as ExportLinks.
+func (l *Calls) StreamTable(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error {
+	return l.startExport(ctx, caller, q, true, sheet.ByteOrderMark)
+}
+
+// startExport makes the links the body of the answer, after what the file begins with. It reads the first page itself,
+// so that an error there becomes an ordinary answer.
+func (l *Calls) startExport(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery, csv bool, begin string) error {
+	if !ctx.Request.Header.IsHTTP11() {
+		return problem.New(problem.BadRequest, "an export needs HTTP/1.1: without chunks a client cannot tell its end from an error")
+	}
+	if ctx.IsHead() {
+		return nil
+	}
 	export, err := l.Ops.Export(caller, q)
 	if err != nil {
 		return err
 	}
-	x := &exportStream{export: export, csv: wantsCSV(ctx), ending: l.Ending, log: exchange.LoggerOf(ctx, l.Log), conn: ctx.Conn()}
+	x := &exportStream{export: export, csv: csv, ending: l.Ending, log: exchange.LoggerOf(ctx, l.Log), conn: ctx.Conn()}
+	x.page.WriteString(begin)
 	if err := x.readPage(); err != nil {
 		return errors.Join(err, x.Close())
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/jsonbody"
 	"shunt/api/sheet"
 	"shunt/engine"
 	"shunt/engine/daily"
@@ -24,9 +25,9 @@ const (
 	exportPage       = 256
 )
 
-// An Export reads all links that existed when it began, the newest first, page by page. The hits,
-// visitors and states of links are those of the moment at which their page was read. It belongs to
-// one goroutine.
+// An Export reads all links of a list that existed when it began, in the order of the list, page by page. The hits,
+// visitors and states of links are those of the moment at which their page was read; an order by what changes meanwhile
+// may miss some. It belongs to one goroutine.
 type Export struct {
 	calls   *Calls
 	caller  account.Caller
@@ -37,8 +38,12 @@ type Export struct {
 	end     func()       // of the scan
 }
 
-// Export begins an export, which the caller must close. It returns an error if too many are open.
+// Export begins an export, which the caller must close. It returns an error if too many are open. Of q, the length of
+// pages, the cursor and the total do not matter.
 func (c *Calls) Export(caller account.Caller, q ListQuery) (*Export, error) {
+	if q.Cursor, q.Total = "", false; q.State == engine.StateDeleted {
+		return nil, errTrashExported
+	}
 	asked, err := c.linkQuery(caller, &q)
 	if err != nil {
 		return nil, err
@@ -68,8 +73,16 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	} else if err := x.recheck(); err != nil {
 		return false, err
 	}
-	err = x.calls.inSteps(x.caller, func(pause func() error) error {
-		page, err := x.list.Page(context.Background(), x.query)
+	var page engine.LinkPage
+	if x.chooses() {
+		if page, err = x.list.Next(context.Background(), x.query, x.calls.turns(x.caller)); err != nil {
+			return false, err
+		}
+	}
+	err = x.calls.inSteps(x.caller, func(pause func() error) (err error) {
+		if !x.chooses() {
+			page, err = x.list.Page(context.Background(), x.query)
+		}
 		if err != nil {
 			return err
 		}
@@ -88,6 +101,9 @@ func (x *Export) Page(write func(*Link)) (more bool, err error) {
 	})
 	return x.query.After != nil, err
 }
+
+// chooses reports whether the links are not just all that there are, the newest first.
+func (x *Export) chooses() bool { return x.asked.Listed != Listed{Folder: x.asked.Folder} }
 
 // writeDaily writes the links of a page with their hits by day. It calls pause between the steps of reading these.
 func (x *Export) writeDaily(page []engine.Detail, write func(*Link), pause func() error) error {
@@ -141,6 +157,8 @@ func (c *Calls) readDays(links []Link, pause func() error) error {
 	}
 	return nil
 }
+
+var errTrashExported = jsonbody.FieldError("state", "range", "must be that of a link which is not deleted: the trash has no export")
 
 // Close ends the export, whether or not it was read to its end.
 func (x *Export) Close() error {

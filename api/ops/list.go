@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,19 +71,11 @@ func Orders() (names []string) {
 	return names
 }
 
-// listParameters are the parameters of a list, exportParameters those of an export; both have
-// owner, too. An empty value of a list counts as absent.
+// filterParameters say which links a list or an export has, listParameters are the others of a list, exportParameters
+// those of an export; both have owner, too. An empty value counts as absent, but of the folder of an export.
 var (
-	listParameters = map[string]parameterReader[ListQuery]{
-		"include": readUnique, "state": readState,
-		"limit": func(q *ListQuery, value string) (err error) {
-			q.Limit, err = readCount(value, engine.MaxListed)
-			return err
-		},
-		"cursor": func(q *ListQuery, value string) error {
-			q.Cursor = value
-			return nil
-		},
+	filterParameters = map[string]parameterReader[ListQuery]{
+		"state": readState,
 		"q": func(q *ListQuery, value string) error {
 			q.Q = value
 			if _, ok := search.Parse(value); !ok {
@@ -94,16 +87,33 @@ var (
 			q.Tag = value
 			return checkTextParameter(value, engine.MaxTagBytes)
 		},
-		"folder":       readListFolder,
 		"created_from": func(q *ListQuery, value string) error { return readListMoment(&q.From, value, when.Begin) },
 		"created_to":   func(q *ListQuery, value string) error { return readListMoment(&q.To, value, when.End) },
 		"never_hit":    func(q *ListQuery, value string) error { return readYes(&q.NeverHit, value) },
-		"total":        func(q *ListQuery, value string) error { return readYes(&q.Total, value) },
-		"sort":         readSort,
-		"order":        readOrder,
 	}
-	exportParameters = map[string]parameterReader[ListQuery]{"include": readExported, "folder": readExportedFolder}
+	listParameters = filtered(map[string]parameterReader[ListQuery]{
+		"include": readUnique,
+		"limit": func(q *ListQuery, value string) (err error) {
+			q.Limit, err = readCount(value, engine.MaxListed)
+			return err
+		},
+		"cursor": func(q *ListQuery, value string) error {
+			q.Cursor = value
+			return nil
+		},
+		"folder": readListFolder,
+		"total":  func(q *ListQuery, value string) error { return readYes(&q.Total, value) },
+		"sort":   readSort,
+		"order":  readOrder,
+	})
+	exportParameters = filtered(map[string]parameterReader[ListQuery]{"include": readExported, "folder": readExportedFolder})
 )
+
+// filtered returns readers together with those of filters.
+func filtered(readers map[string]parameterReader[ListQuery]) map[string]parameterReader[ListQuery] {
+	maps.Copy(readers, filterParameters)
+	return readers
+}
 
 // readListMoment reads a bound of the time of creation.
 func readListMoment(to *time.Time, value string, read func(string, *time.Location) (time.Time, bool)) (err error) {

@@ -5,12 +5,15 @@ import (
 	"io"
 )
 
+// ByteOrderMark begins a table for a spreadsheet: without it, they take the file for one of an older encoding.
+const ByteOrderMark = "\ufeff"
+
 // A Table writes rows as CSV with headings, for a spreadsheet: no cell is a formula there.
 type Table struct{ w *csv.Writer }
 
 // NewTable begins a table.
 func NewTable(w io.Writer, headings ...string) *Table {
-	_, _ = io.WriteString(w, "\ufeff") // without it, spreadsheets take the file for one of an older encoding; End returns the error
+	_, _ = io.WriteString(w, ByteOrderMark) // End returns the error
 	t := &Table{csv.NewWriter(w)}
 	t.Row(headings...)
 	return t

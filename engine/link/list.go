@@ -115,6 +115,7 @@ type LinkPage struct {
 type LinkList struct {
 	links   *Links
 	listing Listing
+	ahead   *ahead // see Next
 
 	pendingSince uint32 // see Hits.PendingSince; of a moment before the listing
 }

@@ -69,20 +69,84 @@ type searched struct {
 // cores, within turns.
 func (l *LinkList) search(ctx context.Context, q *LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
 	s := searching{LinkList: l, q: q, limit: q.Limit}
-	defer func() { err = errors.Join(err, s.close()) }()
-	if err := turn(func() error { return s.begin(ctx) }); err != nil {
+	if err := s.find(ctx, turn); err != nil {
 		return LinkPage{}, err
-	}
-	for !s.enough() {
-		if err := turn(s.step); err != nil {
-			return LinkPage{}, fmt.Errorf("searching links: %w", err)
-		}
 	}
 	page, err = s.page(ctx, turn)
 	if err == nil && (q.byFigures() || q.Summed) {
 		page.AsOfHour, err = s.asOf()
 	}
 	return page, err
+}
+
+// find finds the places of the links.
+func (s *searching) find(ctx context.Context, turn func(step func() error) error) (err error) {
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := turn(func() error { return s.begin(ctx) }); err != nil {
+		return err
+	}
+	for !s.enough() {
+		if err := turn(s.step); err != nil {
+			return fmt.Errorf("searching links: %w", err)
+		}
+	}
+	return nil
+}
+
+// An ahead is what a LinkList has found beyond the page that it has returned.
+type ahead struct {
+	searching
+	places []search.Place // the next ones
+	more   bool           // there are others after them
+}
+
+// aheadPlaces is how many links Next finds at once. A search of the links of many owners reads the rows of all, so that
+// it must not be done for each page. They take 64 KiB.
+const aheadPlaces = 4096
+
+// Next returns the next page of a q that may ask for anything but Total, and is the same in each call up to its After.
+// It is read in steps, each within a call of turn.
+func (l *LinkList) Next(ctx context.Context, q LinkQuery, turn func(step func() error) error) (page LinkPage, err error) {
+	var first []Record
+	if l.ahead == nil || len(l.ahead.places) == 0 {
+		wide := q
+		wide.Limit = aheadPlaces
+		found := &ahead{searching: searching{LinkList: l, q: &wide, limit: aheadPlaces}}
+		if err := found.find(ctx, turn); err != nil {
+			return LinkPage{}, err
+		}
+		if found.places, found.more = found.best.Places(); found.first != nil && q.After == nil {
+			first = []Record{*found.first}
+		}
+		l.ahead = found
+	}
+	s := l.ahead
+	for left := q.Limit; ; first = nil {
+		some := s.places[:min(len(s.places), left, listStepLinks)]
+		if err := turn(func() error { return s.append(ctx, &page, first, some) }); err != nil {
+			return LinkPage{}, err
+		}
+		left, s.places = left-len(some), s.places[len(some):]
+		if left == 0 || len(s.places) == 0 || page.sizeBytes >= maxListBytes {
+			if len(s.places) == 0 && !s.more {
+				page.Next = nil
+			}
+			return page, nil
+		}
+	}
+}
+
+// append adds the links of records, and then those of places, to a page.
+func (s *searching) append(ctx context.Context, page *LinkPage, records []Record, places []search.Place) (err error) {
+	for i := range places {
+		page.Next = &places[i]
+		if records, err = s.readPlace(records, places[i]); err != nil {
+			return err
+		}
+	}
+	part, err := s.details(ctx, records, s.q)
+	page.Links, page.sizeBytes = append(page.Links, part.Links...), page.sizeBytes+part.sizeBytes
+	return err
 }
 
 // asOf returns the hour before which all hits are in the figures that the store has summed up, at most the present one:
@@ -410,21 +474,8 @@ func (s *searching) page(ctx context.Context, turn func(step func() error) error
 	}
 	for at, end := 0, 0; ; records = nil {
 		at, end = end, min(len(places), end+listStepLinks)
-		err := turn(func() (err error) {
-			for _, p := range places[at:end] {
-				if records, err = s.readPlace(records, p); err != nil {
-					return err
-				}
-			}
-			part, err := s.details(ctx, records, s.q)
-			page.Links, page.sizeBytes = append(page.Links, part.Links...), page.sizeBytes+part.sizeBytes
-			return err
-		})
-		if err != nil {
+		if err := turn(func() error { return s.append(ctx, &page, records, places[at:end]) }); err != nil {
 			return LinkPage{}, fmt.Errorf("reading links that were found: %w", err)
-		}
-		if end > 0 {
-			page.Next = &places[end-1]
 		}
 		if full := page.sizeBytes >= maxListBytes; full || end == len(places) {
 			if !more && end == len(places) {

@@ -63,3 +63,6 @@ func (c Chosen) Of(w ops.Whose) ops.Whose {
 	w.Domain, w.Every = c.Domain, false
 	return w
 }
+
+// Uncounted reports whether a link has hits whose visitors were not summed up yet.
+func Uncounted(l *ops.Link) bool { return l.Unique == 0 && l.Hits > l.ImportedHits }

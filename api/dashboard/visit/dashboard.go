@@ -47,7 +47,8 @@ type Options struct {
 
 	Problem  func(ctx *fasthttp.RequestCtx, p problem.Problem) // answers with p, for clients that prefer JSON
 	Stream   Stream
-	Answered func(route string, method []byte, status int, took time.Duration) // counts an answered request
+	Table    func(ctx *fasthttp.RequestCtx, caller account.Caller, q ops.ListQuery) error // answers with a list as CSV
+	Answered func(route string, method []byte, status int, took time.Duration)            // counts an answered request
 	Now      func() time.Time
 
 	Logger *slog.Logger // default: discards

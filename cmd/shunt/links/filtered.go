@@ -56,10 +56,16 @@ func addQuery(cmd *cobra.Command, q *client.LinksQuery, tagFlag string) {
 func (f *filter) add(cmd *cobra.Command, tagFlag, verb string) {
 	f.tagFlag = tagFlag
 	addQuery(cmd, &f.LinksQuery, tagFlag)
+	addWords(cmd, &f.LinksQuery)
 	fs := cmd.Flags()
-	fs.StringVar(&f.Q, "q", "", "only links that 'shunt ls WORD …' finds by these `WORDS`")
 	fs.BoolVar(&f.yes, "yes", false, verb+" the links that the filter has; without it the command only lists them")
-	settings.MarkArguments(fs, "q", "yes")
+	settings.MarkArguments(fs, "yes")
+}
+
+// addWords gives cmd the flag of words, for commands that have no arguments for them.
+func addWords(cmd *cobra.Command, q *client.LinksQuery) {
+	cmd.Flags().StringVar(&q.Q, "q", "", "only links that 'shunt ls WORD …' finds by these `WORDS`")
+	settings.MarkArguments(cmd.Flags(), "q")
 }
 
 // given reports whether the command line has a filter.

@@ -373,8 +373,9 @@ func newExport(stdout, stderr io.Writer) *cobra.Command {
 		Use:   "export",
 		Short: "Print all links, one JSON object per line, or as CSV",
 		Long: `Print all your links, or with --folder those in a folder, as they are at this moment: one JSON object
-per line, newest first, or as a table with --csv; 'shunt import' takes both. If it does not exit with 0, the output is not complete. An import elsewhere refuses links with a password, unless
---password-hashes was given here.
+per line, newest first, or as a table with --csv; 'shunt import' takes both. With --tag, --state, --q and so on only the
+links that 'shunt ls' has with them. If it does not exit with 0, the output is not complete. An import elsewhere refuses
+links with a password, unless --password-hashes was given here.
 ` + reach.WhereTokensAre,
 		Example: `  shunt export > links.ndjson
   shunt export --owner all --unique
@@ -398,6 +399,8 @@ per line, newest first, or as a table with --csv; 'shunt import' takes both. If 
 	reach.AddSettings(cmd, &where)
 	addWhose(cmd, &of, ownerOfLinks, domainOfLinks, true)
 	addFolder(cmd.Flags(), &asked.Folder, "the links in this folder, whoever's they are")
+	addQuery(cmd, &asked.Only, "tag")
+	addWords(cmd, &asked.Only)
 	cmd.Flags().BoolVar(&asked.Unique, "unique", false, "with the unique visitors of each link")
 	cmd.Flags().BoolVar(&asked.Daily, "daily", false, "with the hits of each day that is kept, at most of the last 1200; an import takes them, without visitors")
 	cmd.Flags().BoolVar(&asked.Hashes, "password-hashes", false, "with the hashes of the passwords of links, without which these cannot be imported elsewhere (admin)")
