@@ -567,3 +567,49 @@ func FuzzPolr(f *testing.F) {
 	}
 	fuzzDoor(f, "polr", "/api/v2/action/shorten", "/api/v2/action/lookup", "/api/v2/action")
 }
+
+// TestADoorFindsTheLinkOfATargetThatCameInByAnImport moves links in, and asks for their targets as tools do that were
+// kept: the link that is there is the answer, whatever else was sent.
+func TestADoorFindsTheLinkOfATargetThatCameInByAnImport(t *testing.T) {
+	st := newDoorSite(t)
+	dump, err := os.ReadFile("source/testdata/files/yourls-mariadb.sql")
+	expect.OK(t, err)
+	st.browseAs("root@example.com", account.RoleAdmin).upload("1", string(dump)).want("Created 4", "Refused 0")
+	target := st.get("/emoji").header.Get("Location")
+	st.call("POST", "/import?reuse=true", `[{"code":"old","url":"https://old.example/p?b=1&a=2","title":"Old","tags":["t"],"redirect_status":301}]`, "Content-Type: application/json").
+		need(t, "", 200, `"created":1`)
+	st.call("POST", "/import", `[{"code":"apart","url":"https://apart.example/"}]`, "Content-Type: application/json").need(t, "", 200, `"created":1`)
+	st.call("POST", "/import?reuse=what", `[]`, "Content-Type: application/json").expect(t, "", fieldsOf("reuse:range"))
+	links := st.engine.Metrics().Links
+	json := "\nX-API-KEY: $ADMIN\nContent-Type: application/json\n\n"
+	for _, c := range []struct{ ask, want string }{
+		{"GET /yourls-api.php?action=shorturl&format=json&signature=$ADMIN&url=" + url.QueryEscape(target), `"status":"success"`},
+		{"GET /yourls-api.php?action=shorturl&format=json&signature=$ADMIN&title=Another&url=" + url.QueryEscape(target), "/emoji"},
+		{"GET /yourls-api.php?action=shorturl&format=simple&signature=$ADMIN&title=New&url=https://OLD.example/p?b=1%26a=2", "http://127.0.0.1:8080/old"},
+		{"GET /api/v2/action/shorten?key=$ADMIN&url=https://old.example/p?b=1%26a=2", "http://127.0.0.1:8080/old"},
+		{"POST /api/v2/links" + json + `{"target":"https://old.example/p?b=1&a=2","reuse":true,"description":"d","expire_in":"2 days"}`, `"address":"old"`},
+		{"POST /rest/v3/short-urls" + json + `{"longUrl":"https://old.example/p?b=1&a=2","findIfExists":true,"title":"Another","tags":["t"]}`, `"shortCode":"old"`},
+		{"POST /api/v1/shorten\nAuthorization: Bearer $ADMIN\nContent-Type: application/json\n\n" + `{"url":"https://old.example/p?b=1&a=2","reuse":true}`, `"code":"old"`},
+	} {
+		r := st.ask(c.ask)
+		expect.That(t, r.status == 200 && strings.Contains(r.body, c.want), "%s: got %d %s", c.ask, r.status, r.body)
+		expect.Equal(t, st.engine.Metrics().Links, links, c.ask)
+	}
+	for _, ask := range []string{
+		"GET /yourls-api.php?action=shorturl&format=json&signature=$ADMIN&url=https://apart.example/", // an import without reuse
+		"GET /yourls-api.php?action=shorturl&format=json&signature=$OTHER&url=https://old.example/p?b=1%26a=2",
+		"POST /rest/v3/short-urls" + json + `{"longUrl":"https://old.example/p?b=1&a=2","findIfExists":true,"tags":["another"]}`,
+		"POST /api/v2/links" + json + `{"target":"https://old.example/p?b=1&a=2"}`,
+		"POST /api/v1/shorten\nAuthorization: Bearer $ADMIN\nContent-Type: application/json\n\n" + `{"url":"https://old.example/p?b=1&a=2","reuse":true,"title":"Another"}`,
+		"GET /yourls-api.php?action=shorturl&format=json&signature=$ADMIN&keyword=named&url=https://named.example/",
+	} {
+		r := st.ask(ask)
+		links++
+		expect.That(t, r.status/100 == 2 && st.engine.Metrics().Links == links, "%s makes none: %d %s", ask, r.status, r.body)
+	}
+	r := st.ask("GET /yourls-api.php?action=shorturl&format=simple&signature=$ADMIN&url=https://named.example/")
+	expect.Equal(t, r.body, "http://127.0.0.1:8080/named", "the target of a link with a keyword")
+	st.call("PATCH", "/links/named", `{"disabled":true}`).need(t, "", 200)
+	r = st.ask("GET /yourls-api.php?action=shorturl&format=simple&signature=$ADMIN&url=https://named.example/")
+	expect.That(t, r.status == 200 && r.body != "http://127.0.0.1:8080/named", "a link that is disabled: got %s", r.body)
+}

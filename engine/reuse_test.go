@@ -423,3 +423,28 @@ func TestOnlyLinksToReuseHaveARowForIt(t *testing.T) {
 	want := map[byte]int{0x20: 30, 0x21: 30, 0x22: 30} // hot, cold, by owner
 	expect.That(t, fmt.Sprint(rows) == fmt.Sprint(want), "rows by table: got %x, want %x", rows, want)
 }
+
+// TestAReusableLinkIsFoundWhateverMadeIt: an import or a link with an alias may be found by creates with reuse, looks
+// for none itself, and has its row as long as it lives.
+func TestAReusableLinkIsFoundWhateverMadeIt(t *testing.T) {
+	e := newTestEngine(t, engine.Options{})
+	moved := engine.Draft{Owner: 1, Alias: "moved", Target: reusedTarget, Reusable: true, Import: &engine.Import{CreatedAt: time.Unix(1, 0), UpdatedAt: time.Unix(1, 0)}}
+	items := []engine.BulkItem{{Draft: moved}, {Draft: moved}, {Draft: moved}}
+	items[1].Draft.Alias, items[1].Draft.Owner = "foreign", 2
+	items[2].Draft.Alias, items[2].Draft.Reusable = "apart", false
+	results, err := e.CreateBulk(context.Background(), items)
+	expect.That(t, err == nil && !results[0].Existed && !results[2].Existed, "got %+v, %v", results, err)
+	e.wantReusable(t, 2)
+	l, existed := e.reuse(t, toReuse(1, ""))
+	expect.That(t, existed && l.Code == "moved", "got %+v", l)
+	_, existed, err = e.Create(context.Background(), engine.Draft{Owner: 1, Alias: "named", Target: reusedTarget, Reusable: true})
+	expect.That(t, err == nil && !existed, "a link with an alias: existed %v, %v", existed, err)
+	l, existed = e.reuse(t, toReuse(1, ""))
+	expect.That(t, existed && l.Code == "named", "the newest: got %+v", l)
+	for _, code := range []string{"named", "moved"} {
+		expect.OK(t, e.Delete(context.Background(), keyOf(code), engine.Guard{AnyOwner: true}))
+	}
+	e.wantReusable(t, 1)
+	_, existed = e.reuse(t, toReuse(1, ""))
+	expect.That(t, !existed, "a deleted link was found")
+}

@@ -48,7 +48,7 @@ func (c *Client) ImportAll(ctx context.Context, batches iter.Seq[[]json.RawMessa
 }
 
 func importOf(links []json.RawMessage) call {
-	return call{method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner | takesDomain | takesDomains | takesDryRun, repeatable: true}
+	return call{method: http.MethodPost, path: "/import", body: ndjson(links), takes: takesOwner | takesDomain | takesDomains | takesDryRun | takesReuse, repeatable: true}
 }
 
 // An importAnswer is what the answer to an import of a number of links says, without the links: the

@@ -29,6 +29,7 @@ const (
 	takesDomain
 	takesDomains
 	takesDryRun
+	takesReuse
 	allOptions = takesOwner | takesDomain | takesVersion | takesKey
 
 	whose = takesOwner | takesDomain
@@ -55,7 +56,7 @@ func invisible(r rune) bool { return r <= ' ' || r > '~' }
 
 var optionNames = map[optionKind]string{
 	takesOwner: "Owner", takesVersion: "IfVersion", takesKey: "IdempotencyKey", takesNoKey: "NoIdempotencyKey", takesLinks: "KeepLinks or MoveLinksTo", takesDomain: "InDomain",
-	takesDomains: "CreateDomains", takesDryRun: "DryRun",
+	takesDomains: "CreateDomains", takesDryRun: "DryRun", takesReuse: "Reusable",
 }
 
 // Owner is for every call about links and figures, and for Tokens and RevokeToken: the links or tokens are those of the
@@ -76,6 +77,10 @@ func CreateDomains() Option { return Option{takesDomains, "true"} }
 // DryRun is for Import and ImportAll: nothing is changed, and the results are those that the import would have now. A
 // link that an earlier call would have made counts as one that would be created.
 func DryRun() Option { return Option{takesDryRun, "true"} }
+
+// Reusable is for Import and ImportAll: a Shorten with Reuse, or another shortener's client, finds the new links by
+// their targets.
+func Reusable() Option { return Option{takesReuse, "true"} }
 
 // IfVersion is for Update, Delete, EditFolder and RemoveFolder: the call fails with ErrPreconditionFailed unless the
 // link or the folder still has this Version. Version 0, which links of lists have, is an error.
@@ -120,6 +125,8 @@ func (r *request) apply(asked *call, options []Option) error {
 			query.Set("create_domains", o.value)
 		case takesDryRun:
 			query.Set("dry_run", o.value)
+		case takesReuse:
+			query.Set("reuse", o.value)
 		case takesLinks:
 			if o.value == "" {
 				query.Set("links", "keep")

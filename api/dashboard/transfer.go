@@ -187,7 +187,7 @@ func (r *request) importLines(f upload) (*imported, error) {
 			Body: jsonbody.Body{MediaType: []byte(jsonbody.NDJSON[0]), Text: text},
 			May:  func(n int) error { return r.Sessions.AllowMore(r.Ctx, r.Caller, n) },
 
-			CreateDomains: f.domains,
+			CreateDomains: f.domains, Reusable: source.Reuses(lines.Summary().Format),
 		})
 		if err != nil && done.Before == 0 {
 			return nil, err

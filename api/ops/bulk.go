@@ -25,6 +25,7 @@ type Bulk struct {
 
 	CreateDomains bool // an import adds the domains that are not there
 	DryRun        bool // an import makes nothing, and has the results that it would have
+	Reusable      bool // creates with reuse, and doors, find the links of an import
 
 	typed bool // passwords are as they were typed, and not their hashes
 }
@@ -77,6 +78,7 @@ func (c *Calls) importReader(caller account.Caller, w Whose, may account.Domains
 			}
 		}
 		err := r.readImport(d, item)
+		d.Reusable = b.Reusable
 		if err == nil && !may.Has(d.Domain) {
 			err = errOwnerElsewhere
 		}

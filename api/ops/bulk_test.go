@@ -40,7 +40,7 @@ func FuzzBulk(f *testing.F) {
 		sizeBytes := 0
 		for _, item := range items {
 			sizeBytes += len(item)
-			if _, err := c.parseDraft(item, benchCaller, time.Unix(1_700_000_000, 0)); err != nil {
+			if _, err := c.parseDraft(item, benchCaller, nil, time.Unix(1_700_000_000, 0)); err != nil {
 				_, known := problem.Of(err)
 				expect.MustThat(t, known, "%q: %v", item, err)
 			}

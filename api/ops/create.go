@@ -14,17 +14,29 @@ import (
 // The engine gets a background context, because a write must not end with the request that asked
 // for it.
 
+// A Manner is how a door for the clients of another link shortener creates, whose rules differ from those of the API.
+// The zero Manner is the API's.
+type Manner struct {
+	Reusable bool     // later requests with reuse may find the link, although this one has no reuse
+	Apart    []string // fields that a link which is reused need not have as they were sent
+}
+
 // Create creates the link that body describes, for the caller. existed reports that the caller
 // already had a link with the same fields. With a key, a repeat of the request gets the answer to
 // the first, before its body is examined.
 func (c *Calls) Create(caller account.Caller, key Key, body jsonbody.Body) (l *Link, existed bool, err error) {
+	return c.CreateAs(Manner{}, caller, key, body)
+}
+
+// CreateAs is Create in a manner.
+func (c *Calls) CreateAs(m Manner, caller account.Caller, key Key, body jsonbody.Body) (l *Link, existed bool, err error) {
 	read := func() (engine.Draft, error) {
 		if err := body.WantJSON(); err != nil {
 			return engine.Draft{}, err
 		}
 		now := c.o.Now()
-		draft, err := c.parseDraft(body.Text, caller, now)
-		draft.By, draft.TakesDeleted = byAt(caller, now), caller.Has(account.Admin)
+		draft, err := c.parseDraft(body.Text, caller, m.Apart, now)
+		draft.By, draft.TakesDeleted, draft.Reusable = byAt(caller, now), caller.Has(account.Admin), m.Reusable
 		return draft, err
 	}
 	d, existed, err := c.create(caller, key.request(caller, "/shorten", body), read)

@@ -11,10 +11,11 @@ import (
 	"shunt/engine"
 )
 
-// parseDraft reads text, a JSON object, as a draft of a new link of the caller.
-func (c *Calls) parseDraft(text []byte, caller account.Caller, now time.Time) (d engine.Draft, err error) {
+// parseDraft reads text, a JSON object, as a draft of a new link of the caller. apart is as in a Manner.
+func (c *Calls) parseDraft(text []byte, caller account.Caller, apart []string, now time.Time) (d engine.Draft, err error) {
 	r := linkReaders.Get().(*linkReader)
 	r.begin(c, caller, caller.User.ID, now)
+	r.apart = apart
 	err = r.readDraft(&d, text)
 	r.release()
 	linkReaders.Put(r)
@@ -38,6 +39,7 @@ type linkReader struct {
 	add     func(host string) (*domain.Domain, error) // adds a domain that is not there; nil: it is an error
 	days    keptDays                                  // for hits by day of an import
 	calls   *Calls                                    // of the sender, with the scopes
+	apart   []string                                  // see Manner.Apart
 	scopes  []account.Scope
 
 	asked   askedLink
@@ -157,6 +159,9 @@ func (r *linkReader) putDraft(d *engine.Draft) {
 	*d = r.asked.Draft
 	if d.Alias != "" || d.Reuse {
 		asked, sent, state := *d, slices.Clone(r.sent), r.state
+		if d.Reuse {
+			sent = slices.DeleteFunc(sent, func(name string) bool { return slices.Contains(r.apart, name) })
+		}
 		d.Same = func(l engine.Detail) bool {
 			return sameLink(&asked, sent, &l) && (!asked.Reuse || state(&l) == engine.StateActive)
 		}

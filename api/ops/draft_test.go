@@ -35,7 +35,7 @@ func TestAFieldThatNoRowHasIsRefused(t *testing.T) {
 	c := &Calls{o: Options{Domains: onlyDefault(t, "https://sho.rt")}}
 	for _, value := range append(plainValues, `null`, `1.5`, `{}`) {
 		body := fmt.Appendf(nil, `{"url":"https://a.example/","brand_new":%s}`, value)
-		_, err := c.parseDraft(body, benchCaller, time.Now())
+		_, err := c.parseDraft(body, benchCaller, nil, time.Now())
 		want := engine.InvalidError{{Field: "brand_new", Code: "unknown", Message: "is not a field of this request"}}
 		invalid, ok := err.(engine.InvalidError)
 		expect.That(t, ok && slices.Equal(invalid, want), "%s: got %v, want %v", body, err, want)
@@ -75,7 +75,7 @@ func TestReadingAPlainLinkNeedsFewAllocations(t *testing.T) {
 	c := &Calls{o: Options{Domains: onlyDefault(t, "https://sho.rt")}}
 	body := []byte(benchBodies[0].text)
 	got := testing.AllocsPerRun(100, func() {
-		if _, err := c.parseDraft(body, benchCaller, benchNow); err != nil {
+		if _, err := c.parseDraft(body, benchCaller, nil, benchNow); err != nil {
 			t.Fatal(err)
 		}
 	})

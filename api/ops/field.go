@@ -69,7 +69,7 @@ var table = withKeys([]row{
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
 	},
 	{name: "alias", read: readAlias, fixed: fixedCode, same: sameCode},
-	{name: "reuse", read: readReuse, fixed: "is for new links only"}, // imported links are not made to be reused
+	{name: "reuse", read: readReuse, fixed: "is for new links only"}, // of imported links, Bulk.Reusable says so
 	{
 		name: "short_url", imported: skip, fixed: fixedCode,
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.ShortURL) },

@@ -56,6 +56,7 @@ func (c *Calls) ParseImport(caller account.Caller, p Parameters, b *Bulk) (Whose
 var importParameters = map[string]parameterReader[Bulk]{
 	"create_domains": func(b *Bulk, value string) error { return readYes(&b.CreateDomains, value) },
 	"dry_run":        func(b *Bulk, value string) error { return readYes(&b.DryRun, value) },
+	"reuse":          func(b *Bulk, value string) error { return readYes(&b.Reusable, value) },
 }
 
 // ParseQRCode is ParseWhose for a QR code, of which the parameters say how it looks.

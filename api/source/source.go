@@ -88,6 +88,10 @@ const (
 	Nginx     = "nginx"
 )
 
+// Reuses reports whether the system of a format answers the repeated target of a create with the link that there is,
+// always or if it is told to. Who moves away from it keeps tools that rely on that.
+func Reuses(format string) bool { return format == yourls || format == "shlink" || format == "kutt" }
+
 // Formats lists the names of formats.
 func Formats() []string {
 	all := []string{Shunt, CSV, JSON}

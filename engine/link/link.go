@@ -111,7 +111,7 @@ type Cold struct {
 	Title        string
 	Note         string
 	Tags         []string
-	Reuse        bool   // it was made with Draft.Reuse, and may be found by others
+	Reuse        bool   // it was made with Draft.Reuse or Draft.Reusable, and may be found by creates
 	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
 	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
 	Card         Card   // zero: it has none; the extras say whether it has one, too
@@ -270,10 +270,14 @@ type Draft struct {
 
 	LowerCode bool // a code that is drawn has no upper-case letters
 
-	// Reuse asks for the newest active link that was itself made with Reuse, has the same Owner and Target,
+	// Reuse asks for the newest active link that was itself made with Reuse or Reusable, has the same Owner and Target,
 	// and of which Same, which must be set, returns true; only without one a link is made. Neither Alias nor
 	// Import go with it.
 	Reuse bool
+
+	// Reusable makes a link that later creates with Reuse may find, although it has an Alias or an Import, or must
+	// be made anyway. It waits for none of them: one at the same time may make another link.
+	Reusable bool
 
 	// Same, if set, is called when Alias is taken by a live link of the same Owner. If it returns
 	// true, Create returns that link instead of ErrTaken. It runs while locks are held and must

@@ -171,7 +171,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec := Record{
 		Hot: Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
 		Cold: Cold{
-			Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags), Reuse: d.Reuse, Folder: d.Folder,
+			Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags), Reuse: d.Reuse || d.Reusable, Folder: d.Folder,
 		},
 	}
 	if d.Reuse && (d.Alias != "" || d.Import != nil) {

@@ -14,9 +14,10 @@ import (
 )
 
 // A create may ask to reuse a link (Draft.Reuse): it is answered with the newest active link of the same owner that was
-// itself made so, leads to the same target, and is what the draft asks for; only without one it makes a link. The store
-// finds those links by a row for each, of the owner and a hash of the target (Listing.Reusable). Other links have no
-// such row, and other creates look for none. The invariants:
+// itself made so, or with Draft.Reusable, leads to the same target, and is what the draft asks for; only without one it
+// makes a link. The store finds those links by a row for each, of the owner and a hash of the target
+// (Listing.Reusable). That row is all that Reusable costs a create. Other links have no such row, and other creates
+// look for none. The invariants:
 //
 //  1. Creates with reuse of one owner and target wait for each other, from before they look until their commit has
 //     ended, however late. So what one of them makes, the next one finds, also if the first caller stopped waiting.

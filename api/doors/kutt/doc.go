@@ -16,7 +16,7 @@
 //
 //   - The id of a link is no UUID. It is the code of the link, or else ~ and its short address in base64url: see id.go.
 //   - A code cannot be changed: a PATCH with another address is refused.
-//   - reuse finds links that were made with reuse here, or by a door, and that have the same description and expiry.
+//   - reuse finds active links that were made by a door, with reuse in our API, or by an import with reuse.
 //   - Figures have no operating systems, and the names of browsers and countries are those of this server.
 //   - A link that is missing is 404 and one that is taken 400, where versions of Kutt answer 500 for both.
 //   - There are no calls on users and domains, and no bans.

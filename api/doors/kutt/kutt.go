@@ -10,6 +10,7 @@ import (
 	"shunt/api/doors/door"
 	"shunt/api/exchange"
 	"shunt/api/jsonbody"
+	"shunt/api/ops"
 	"shunt/api/problem"
 )
 
@@ -157,6 +158,9 @@ func number(text string, other int) int {
 	return int(n)
 }
 
+// manner is how links are made: reuse asks for a link to the same target in the same domain, whatever else it has.
+var manner = ops.Manner{Reusable: true, Apart: []string{"note", "expires_at"}}
+
 // create is POST /links.
 func (k *kutt) create(r *door.Request) exchange.Handler {
 	return func(ctx *fasthttp.RequestCtx, caller account.Caller) error {
@@ -180,7 +184,7 @@ func (k *kutt) create(r *door.Request) exchange.Handler {
 				f.Raw(name, value)
 			}
 		}
-		l, existed, err := k.Ops.Create(caller, key, f.Body())
+		l, existed, err := k.Ops.CreateAs(manner, caller, key, f.Body())
 		if err != nil {
 			return err
 		}

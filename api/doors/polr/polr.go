@@ -8,6 +8,7 @@ import (
 	"shunt/api/account"
 	"shunt/api/doors/door"
 	"shunt/api/exchange"
+	"shunt/api/ops"
 	"shunt/api/problem"
 )
 
@@ -94,7 +95,7 @@ func (d *polr) shorten(r *door.Request, v door.Values, asJSON bool) exchange.Han
 		} else {
 			f.Yes("reuse")
 		}
-		l, _, err := d.Ops.Create(caller, key, f.Body())
+		l, _, err := d.Ops.CreateAs(ops.Manner{Reusable: true}, caller, key, f.Body())
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,9 @@
 //
 //   - A visit is a hit: a redirect to a visitor that is no known bot. Nothing is kept of a single visit but its hour,
 //     and later its day. So lists of visits have dates, and nothing else (visits.go); those of orphans are empty.
-//   - findIfExists finds the newest active link that was itself made so and has what the request says, as reuse of our
-//     API does. With a customSlug it finds the link that has the slug already.
+//   - findIfExists finds the newest active link that was made by a door, with reuse in our API, or by an import with
+//     reuse, and that has what the request says; titles and forwardQuery do not matter. With a customSlug it finds the
+//     link that has the slug already.
 //   - Codes that are drawn have the length that this server draws, whatever shortCodeLength says, and no pathPrefix.
 //   - Pages have numbers up to 10,000 links from the beginning. Orders that are not kept here (shortCode, longUrl,
 //     title), several tags, and figures of tags are worked out in memory, for up to 10,000 links (page.go, list.go).

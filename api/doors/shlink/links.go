@@ -62,6 +62,9 @@ func (a *asked) wantsText() bool {
 	return bytes.Contains(bytes.ToLower(first), []byte("text/plain"))
 }
 
+// manner is how links are made: findIfExists compares neither titles nor what becomes of queries.
+var manner = ops.Manner{Reusable: true, Apart: []string{"title", "forward_query"}}
+
 // make makes the link of a wish. Queries are forwarded unless it says otherwise, as in Shlink. A custom slug that is
 // taken is an error also if the same link has it, because Shlink answers so; our API does not.
 func (d *Door) make(a *asked, caller account.Caller, w wish) (*ops.Link, error) {
@@ -83,7 +86,7 @@ func (d *Door) make(a *asked, caller account.Caller, w wish) (*ops.Link, error) 
 		w.textMember("domain", d.hostOf(w.domain))
 	}
 	a.about = subject{CustomSlug: slug, Domain: w.domain}
-	l, existed, err := d.Ops.Create(caller, key, w.body())
+	l, existed, err := d.Ops.CreateAs(manner, caller, key, w.body())
 	if err == nil && existed && slug != "" && !w.find {
 		err = engine.ErrTaken
 	}

@@ -9,7 +9,7 @@
 //
 // # Actions
 //
-//	shorturl   url, keyword, title   a link; the target of an earlier one without a keyword gives that one again
+//	shorturl   url, keyword, title   a link; without a keyword, the target of an earlier one gives that one again
 //	expand     shorturl              the target of a code or a short address
 //	url-stats  shorturl              the same with its hits
 //	stats      filter, limit, start  links: top, bottom, last (the newest), rand (of the newest thousand); and sums
@@ -22,9 +22,9 @@
 // # What differs from YOURLS
 //
 //   - Everything is about the links of the caller, and not about those of all.
-//   - A repeated target is a success, and not error:url, if it comes without a keyword; it finds links that were made
-//     by a door, or with reuse in the API. With another title it makes another link. Clients that treat error:url as a
-//     failure were broken by it.
+//   - A repeated target is a success, and not error:url, if it comes without a keyword: clients that treat error:url as
+//     a failure were broken by it. It finds active links that were made by a door, with reuse in the API, or by an
+//     import with reuse, whatever their titles are. With a keyword it makes another link.
 //   - ip is always empty: nobody's address is kept. No page is fetched for a title.
 //   - Sums are of the links that are there and of the hits in the days that are kept.
 //   - Times are UTC. There are no plugins: action=delete and others are unknown.

@@ -10,6 +10,9 @@ import (
 	"shunt/engine"
 )
 
+// manner is how links are made: a target is known whatever its title is, and with a keyword, too.
+var manner = ops.Manner{Reusable: true, Apart: []string{"title"}}
+
 // shorten is the action shorturl.
 func (d *yourls) shorten(r *door.Request, caller account.Caller, v door.Values) (answer, error) {
 	key, err := r.Key()
@@ -27,7 +30,7 @@ func (d *yourls) shorten(r *door.Request, caller account.Caller, v door.Values) 
 	} else {
 		f.Yes("reuse")
 	}
-	link, existed, err := d.Ops.Create(caller, key, f.Body())
+	link, existed, err := d.Ops.CreateAs(manner, caller, key, f.Body())
 	if err != nil {
 		return answer{}, err
 	}

@@ -27,7 +27,7 @@ func TestCommandsNeedTheRightFolder(t *testing.T) {
 }
 
 func TestCommandsOnAFolder(t *testing.T) {
-	for _, file := range []string{"alone", "server", "several", "owners", "baseurl", "journalfile", "journalmoves", "journalcopied", "health", "setuplink", "backup", "config", "importing", "importdaily", "importtimes", "importfiles", "importrejects", "tables", "filtered", "resolve", "complete", "help", "sheet", "qrcodes", "deadtargets", "domains", "folders", "sort", "timezone"} {
+	for _, file := range []string{"alone", "server", "several", "owners", "baseurl", "journalfile", "journalmoves", "journalcopied", "health", "setuplink", "backup", "config", "importing", "importdaily", "importtimes", "importfiles", "importrejects", "tables", "importreuse", "filtered", "resolve", "complete", "help", "sheet", "qrcodes", "deadtargets", "domains", "folders", "sort", "timezone"} {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			newCaseFolder(t).run(file)

@@ -41,6 +41,8 @@ type importAsked struct {
 	asJSON  bool
 	rules   string // a file for those of a proxy
 	dryRun  bool
+	reuse   bool // the links may be found by their targets
+	asked   bool // whether they may was said
 	format  source.Options
 	columns []string // FIELD=COLUMN
 	hosts   []string // HOST=DOMAIN
@@ -143,6 +145,7 @@ func newImport(stdout, stderr io.Writer) *cobra.Command {
 			if asked.resume && args[0] == "-" {
 				return settings.UsageErrorf("--resume needs a file, because standard input can be read only once")
 			}
+			asked.asked = cmd.Flags().Changed("reuse")
 			if err := asked.readFormat(); err != nil {
 				return err
 			}
@@ -171,13 +174,14 @@ func (a *importAsked) addFlags(cmd *cobra.Command) {
 	fs.StringVar(&a.zone, "source-tz", "UTC", "the time `ZONE` of times without one, such as Europe/Berlin; of a dump of YOURLS: of its database")
 	fs.BoolVar(&a.log, "log", false, "of a dump of YOURLS: clicks become hits by day")
 	fs.StringVar(&a.logZone, "log-tz", "UTC", "with --log, of a YOURLS before 1.7.2: the time `ZONE` of its clicks")
+	fs.BoolVar(&a.reuse, "reuse", false, "later creates with reuse, and tools of other systems, find the links by their targets (default: those of YOURLS, Shlink and Kutt)")
 	fs.BoolVar(&a.dryRun, "dry-run", false, "say what would happen, and change nothing")
 	fs.BoolVar(&a.asJSON, "json", false, "print the result as JSON")
-	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "table", "source-tz", "log", "log-tz", "dry-run", "json")
+	settings.MarkArguments(fs, "domain", "create-domains", "resume", "rejects", "redirects", "format", "map", "map-domain", "table", "source-tz", "log", "log-tz", "reuse", "dry-run", "json")
 }
 
-// options returns the options of the calls.
-func (a *importAsked) options() []client.Option {
+// options returns the options of the calls, with links of a system.
+func (a *importAsked) options(format string) []client.Option {
 	options := a.owner
 	if a.domain != "" {
 		options = append(options, client.InDomain(a.domain))
@@ -187,6 +191,9 @@ func (a *importAsked) options() []client.Option {
 	}
 	if a.dryRun {
 		options = append(options, client.DryRun())
+	}
+	if a.reuse || !a.asked && source.Reuses(format) {
+		options = append(options, client.Reusable())
 	}
 	return options
 }
@@ -264,13 +271,14 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		}
 		check := asked
 		check.dryRun = true
-		kept := &rejected{records: asked.refused, rules: asked.rules, allows: allowedBy(c.Client, check.options())}
+		kept := &rejected{records: asked.refused, rules: asked.rules, allows: allowedBy(c.Client, check.options(""))}
 		defer func() { err = errors.Join(err, kept.close()) }()
-		x := &importer.Import{
+		var x *importer.Import
+		x = &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Keep: kept, Resume: asked.resume, To: destination(where, asked.ownerID),
 			Format: asked.format, DryRun: asked.dryRun,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
-				return c.ImportAll(ctx, batches, asked.options()...)
+				return c.ImportAll(ctx, batches, asked.options(x.Summary().Format)...)
 			},
 		}
 		if asked.from != nil {
