@@ -378,7 +378,25 @@ func TestOneDoorOpensNoOther(t *testing.T) {
 		}
 		expect.That(t, st.metric(`shunt_http_requests_total{code="404",method="GET",route="`+name+`"}`) == "none", "counted as missing")
 	}
-	expect.That(t, expect.Err(foreign.Named([]string{"yourls", "none"})) != nil, "an unknown door was taken")
+	for _, name := range []string{"none", "yourls:", "yourls:none", "kutt:unique", ":unique"} {
+		expect.That(t, expect.Err(foreign.Named([]string{"polr", name})) != nil, "%s: an unknown door was taken", name)
+	}
+}
+
+// TestARepeatedTargetIsAnErrorIfTheOperatorSaysSo is for clients that know YOURLS's own answer.
+func TestARepeatedTargetIsAnErrorIfTheOperatorSaysSo(t *testing.T) {
+	st := &doorSite{site: newSite(t, func(o *Options) { o.Doors = []string{"yourls:unique", "yourls"} })}
+	ask := func(more string) reply {
+		return st.ask("GET /yourls-api.php?action=shorturl&signature=" + st.token + "&url=https://a.example/" + more)
+	}
+	made := ask("&format=simple")
+	expect.Equal(t, made.status, 200, "the first")
+	code := strings.TrimPrefix(made.body, "http://127.0.0.1:8080/")
+	ask("&format=json&title=Another").expect(t, "again", 400, `"url":{"keyword":"`+code+`","url":"https://a.example/"`, `"status":"fail"`, `"code":"error:url"`,
+		`"message":"https://a.example/ already exists in database"`, `"errorCode":"400"`, `"shorturl":"`+made.body+`"`, `"statusCode":400`)
+	ask("&format=simple").expect(t, "again, simple", 400, bodyOf(made.body))
+	ask("&format=json&keyword=named").expect(t, "with a keyword", 200, `"status":"success"`)
+	expect.Equal(t, st.engine.Metrics().Links, 2, "links")
 }
 
 // TestNoSecretAtADoorIsKeptAnywhere sends secrets in queries, forms and fields of the header through each reader, some

@@ -16,7 +16,7 @@ import (
 
 // table has all doors.
 var table = []row{
-	{name: "yourls", paths: []string{yourls.Path}, open: yourls.Open},
+	{name: "yourls", paths: []string{yourls.Path}, open: yourls.Open, variants: []variant{{"unique", yourls.OpenUnique}}},
 	{name: "shlink", paths: []string{shlink.Path}, open: shlink.Open, ownCORS: true},
 	{name: "kutt", paths: []string{kutt.Links, kutt.Health}, open: kutt.Open},
 	{name: "polr", paths: []string{polr.Path}, open: polr.Open},
@@ -28,7 +28,14 @@ type row struct {
 	paths []string                         // and all below each of them
 	open  func(h *door.House) door.Handler // called once
 
-	ownCORS bool // it lets pages of other origins in itself, whatever --cors-origin says
+	variants []variant // other ways in which it may be open
+	ownCORS  bool      // it lets pages of other origins in itself, whatever --cors-origin says
+}
+
+// A variant is a door that answers some requests in another way. Its name follows that of the door, and a colon.
+type variant struct {
+	name string
+	open func(h *door.House) door.Handler
 }
 
 // Names returns the names of all doors.
@@ -42,15 +49,24 @@ func Names() (names []string) {
 // Chosen are the doors that an operator has named.
 type Chosen []row
 
-// Named returns the doors with these names.
+// Named returns the doors with these names. Of one that is named twice, the first counts.
 func Named(names []string) (c Chosen, err error) {
-	for _, name := range names {
+	for _, text := range names {
+		name, of, special := strings.Cut(text, ":")
 		i := slices.IndexFunc(table, func(r row) bool { return r.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("%q must be one of %s", name, strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("%q must be one of %s", text, strings.Join(Names(), ", "))
+		}
+		r := table[i]
+		if special {
+			v := slices.IndexFunc(r.variants, func(v variant) bool { return v.name == of })
+			if v < 0 {
+				return nil, fmt.Errorf("%q is no way in which the door %s may be open", text, name)
+			}
+			r.open = r.variants[v].open
 		}
 		if !slices.ContainsFunc(c, func(r row) bool { return r.name == name }) {
-			c = append(c, table[i])
+			c = append(c, r)
 		}
 	}
 	return c, nil

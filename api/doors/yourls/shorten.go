@@ -34,7 +34,11 @@ func (d *yourls) shorten(r *door.Request, caller account.Caller, v door.Values) 
 	if err != nil {
 		return answer{}, err
 	}
-	return madeLink(link, existed), nil
+	a := madeLink(link, existed)
+	if existed && d.unique && v["keyword"] == "" {
+		a = repeated(a)
+	}
+	return a, nil
 }
 
 // madeLink is the answer with a link that was made, or that existed.
@@ -49,6 +53,24 @@ func madeLink(l *ops.Link, existed bool) answer {
 		{"url", url}, {"status", success}, {"code", ""}, {"message", message}, {"errorCode", ""}, {"title", l.Title},
 		{"shorturl", l.ShortURL}, ok,
 	}, l.ShortURL}
+}
+
+// repeated is a with an error in place of the success.
+func repeated(a answer) answer {
+	a.status = 400
+	for i := range a.fields {
+		switch f := &a.fields[i]; f.name {
+		case "status":
+			f.value = "fail"
+		case "code":
+			f.value = "error:url"
+		case "errorCode":
+			f.value = strconv.Itoa(a.status)
+		case "statusCode":
+			f.value = a.status
+		}
+	}
+	return a
 }
 
 // maxShown is how many characters of a target a message has.

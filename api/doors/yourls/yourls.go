@@ -21,6 +21,7 @@ const (
 type yourls struct {
 	*door.House
 	actions map[string]action
+	unique  bool // a repeated target is an error
 }
 
 // An action is what the parameter action names.
@@ -30,8 +31,13 @@ type action struct {
 }
 
 // Open returns the door.
-func Open(h *door.House) door.Handler {
-	d := &yourls{House: h}
+func Open(h *door.House) door.Handler { return open(h, false) }
+
+// OpenUnique returns a door at which a repeated target is an error, as in YOURLS.
+func OpenUnique(h *door.House) door.Handler { return open(h, true) }
+
+func open(h *door.House, unique bool) door.Handler {
+	d := &yourls{House: h, unique: unique}
 	sums := door.Action{Scope: account.LinksRead, Also: account.StatsRead, Heavy: true}
 	d.actions = map[string]action{
 		"shorturl":  {door.Create, d.shorten},

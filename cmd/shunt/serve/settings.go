@@ -96,7 +96,7 @@ func addServeSettings(cmd *cobra.Command, cfg *serveConfig) {
 	addLanguages(fs, &cfg.languageFiles)
 	fs.StringSliceVar(&cfg.doors, "doors", nil,
 		"`NAMES` of other link shorteners whose clients this server answers as their own would, at the base URL, with its tokens as their API keys; "+
-			"some of "+strings.Join(doors.Names(), ", ")+", with commas (default: none)")
+			"some of "+strings.Join(doors.Names(), ", ")+", with commas; yourls:unique refuses a repeated target (default: none)")
 	settings.CompleteWords(fs, "doors", doors.Names()...)
 	settings.Var(fs, &cfg.flushInterval, "flush-interval", "DURATION", engine.DefaultFlushInterval.String(),
 		"how often hits are written; a power cut loses at most this much", parseFlushInterval)
