@@ -152,6 +152,7 @@ const otherPages = `
 /_/setup GET POST
 /_/welcome GET
 /_/links/check GET
+/_/new GET
 /_/links/trash GET
 /_/tags GET
 /_/tags/figures GET

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -74,6 +75,11 @@ func (r *request) newLink() error {
 	}
 	form.Fields["url"].Focus = true
 	return r.Show(fasthttp.StatusOK, "link-new", "New link", form)
+}
+
+// newLinkOf is GET /_/new, which bookmarks and other programs open: the form for a new link, with what they ask for.
+func (r *request) newLinkOf() error {
+	return r.SeeOther(newPath + strings.TrimPrefix(r.Here(), r.Path()))
 }
 
 // given returns the texts of the fields that the address asks for: those of the link that the new one is to be like, or

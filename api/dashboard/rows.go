@@ -103,6 +103,7 @@ func rowsOfLinks() []row {
 		{"GET", "/_/links", visit.SignedIn, (*request).links},
 		{"POST", "/_/links", visit.Creating, (*request).createLink},
 		{"GET", "/_/links/new", visit.Changing, (*request).newLink},
+		{"GET", apps.NewLinkPath, visit.Changing, (*request).newLinkOf},
 		{"POST", "/_/links/new", visit.Creating, (*request).createLink},
 		{"GET", "/_/links/bulk", visit.Changing, (*request).newBulk},
 		{"POST", "/_/links/bulk", visit.Creating, (*request).createBulk},

@@ -13,7 +13,8 @@ const (
 	// Path is the page of apps.
 	Path = visit.Root + "tokens/apps"
 
-	newLinkPath = visit.Root + "links/new"
+	// NewLinkPath leads to the form for a new link. Bookmarks that people have made open it.
+	NewLinkPath = visit.Root + "new"
 )
 
 // view is what the page shows.
@@ -33,7 +34,7 @@ type made struct {
 
 // List is GET /_/tokens/apps. After a token was made, the page shows once how its app is set up.
 func List(r *visit.Request) error {
-	v := view{Apps: apps, Key: r.FormKey(), Host: hostOf(r.BaseURL), Bookmarklet: bookmarklet(r.BaseURL, newLinkPath)}
+	v := view{Apps: apps, Key: r.FormKey(), Host: hostOf(r.BaseURL), Bookmarklet: bookmarklet(r.BaseURL, NewLinkPath)}
 	for _, a := range apps {
 		if token := r.TakeSecret(a.ID); token != "" {
 			v.Made = &made{a.Name, token, a.setup(r.BaseURL, token)}
