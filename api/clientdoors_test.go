@@ -180,6 +180,8 @@ var doorRequests = map[string]string{
 	"kutt by JSON":        "POST /api/v2/links\nX-API-KEY: $TOKEN\nContent-Type: application/json\n\n{\"target\":$JSON}",
 	"kutt reuse":          "POST /api/v2/links\nX-API-KEY: $TOKEN\nContent-Type: application/json\n\n{\"target\":$JSON,\"reuse\":true}",
 	"kutt by form":        "POST /api/v2/links\nX-API-KEY: $TOKEN\nContent-Type: application/x-www-form-urlencoded\n\ntarget=$URL",
+	"shlink":              "POST /rest/v3/short-urls\nX-Api-Key: $TOKEN\nContent-Type: application/json\n\n{\"longUrl\":$JSON}",
+	"shlink by GET":       "GET /rest/v3/short-urls/shorten?apiKey=$TOKEN&longUrl=$URL",
 	"kutt edit":           "PATCH /api/v2/links/victim\nX-API-KEY: $TOKEN\nContent-Type: application/json\n\n{\"target\":$JSON}",
 }
 
@@ -204,6 +206,36 @@ func TestNoHostileTargetIsTakenAtADoor(t *testing.T) {
 	expect.Equal(t, st.get("/victim").header.Get("Location"), "https://good.example/", "the link that is there leads to")
 	expect.Equal(t, st.engine.Metrics().Links, 1, "links")
 }
+
+// TestATargetLeavesADoorAsItCame sends targets of which YOURLS is known to change the case of queries, and to lose or
+// double what is percent-encoded.
+func TestATargetLeavesADoorAsItCame(t *testing.T) {
+	t.Parallel()
+	st := newDoorSite(t)
+	st.shorten(`{"url":"https://good.example/","alias":"victim"}`)
+	targets := []string{
+		"https://a.example/Path?Query=AbC&utm_Source=NewsLetter#Part", "https://a.example/100%25-sure?p=%2525", "https://a.example/a%0Ab?c=%0d%0A&d=%09", "https://a.example/?q=%2F%3d%26%2B+%20", "https://a.example/%F0%9F%8C%B8?ü=%C3%BC",
+		"https://a.example/?a[]=1&a[]=2&b={c}|d&e='f'", "https://a.example/?u=https://b.example/?x=1&y=2",
+	}
+	for way := range doorRequests {
+		for i, target := range targets {
+			r := st.ask(doorRequest(way, st.token, target, strconv.Itoa(i)))
+			expect.MustThat(t, r.status/100 == 2, "%s: %s: got %d %s", way, target, r.status, r.body)
+			links, _ := st.list(st.token, "limit=1")
+			code := links.Data[0].Code
+			if way == "kutt edit" {
+				code = "victim"
+			} else if found := shownCode.FindStringSubmatch(r.body); found != nil {
+				code = found[1]
+			}
+			kept, _ := st.link(code)
+			expect.Equal(t, kept.URL, target, way)
+		}
+	}
+}
+
+// shownCode is the code of a short address, also in JSON and XML.
+var shownCode = regexp.MustCompile(`127\.0\.0\.1:8080/([0-9A-Za-z]+)`)
 
 // TestDoorsKeepTheRulesOfTheAPI sends what the API refuses to each way of each door: tokens that may not, and no token.
 func TestDoorsKeepTheRulesOfTheAPI(t *testing.T) {
@@ -232,6 +264,15 @@ func TestDoorsKeepTheRulesOfTheAPI(t *testing.T) {
 	expect.That(t, r.status == 400 && r.close, "two X-API-KEY fields: got %+v", r)
 }
 
+// floods are the answers to one request too many, by ways of doorRequests or by doors.
+var floods = map[string]string{
+	"yourls": `^application/xml; charset=utf-8 <\?xml [^\n]*\n<root><errorCode>429</errorCode><message>[^<]+</message></root>\n$`, "yourls by GET": `^application/json {"errorCode":"429","message":"[^"]+"}$`,
+	"yourls simple": `^text/plain; charset=utf-8 [^{<]+$`,
+	"kutt":          `^application/json {"error":"[^"]+"}\s$`,
+	"polr":          `^text/plain; charset=utf-8 [^{<]+$`, "polr by POST": `^application/json {"status_code":429,"error_code":"QUOTA_EXCEEDED","error":"[^"]+"}\s$`,
+	"shlink": `^application/problem\+json {.*"status":429`,
+}
+
 func TestADoorHasTheRateLimitsOfTheAPI(t *testing.T) {
 	limits := limit.Limits{Creates: rate.Limit{Events: 2, Period: time.Hour, Burst: 2}}
 	for way := range doorRequests {
@@ -248,6 +289,11 @@ func TestADoorHasTheRateLimitsOfTheAPI(t *testing.T) {
 				last = (&doorSite{site: st}).askAt(at, text)
 			}
 			expect.That(t, last.status == 429 && last.header.Get("Retry-After") != "", "the third create: got %+v", last)
+			form := floods[way]
+			if form == "" {
+				form = floods[strings.Fields(way)[0]]
+			}
+			expect.That(t, regexp.MustCompile(form).MatchString(last.header.Get("Content-Type")+" "+last.body), "the third create: got %s %s, want %s", last.header.Get("Content-Type"), last.body, form)
 		})
 	}
 }
@@ -336,6 +382,7 @@ func TestADoorRepeatsARequestUnderItsKey(t *testing.T) {
 // doorPaths are paths of doors.
 var doorPaths = []string{
 	"/yourls-api.php", "/yourls-api.php?action=version", "/api/v2/links", "/api/v2/links/x", "/api/v2/links/x/stats", "/api/v2/health", "/api/v2/action/shorten?url=x", "/api/v2/action/lookup",
+	"/rest/v3/short-urls", "/rest/v1/short-urls/shorten?longUrl=x", "/rest/health", "/rest/v3/short-urls/x/visits",
 }
 
 // TestADoorThatIsOffIsMissing asks at the paths of doors through each reader, without any door, and with all of them on
@@ -350,10 +397,10 @@ func TestADoorThatIsOffIsMissing(t *testing.T) {
 			}, func(t *testing.T, st *site, dial func() net.Conn) {
 				st.addDomain(domain.Domain{Host: "b.test"})
 				for _, path := range doorPaths {
-					for _, method := range []string{"GET", "POST"} {
+					for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"} {
 						raw := strings.Replace(requestText(method, path, "", "Connection: close"), "any.example", host, 1)
 						r := onlyAnswer(t, exchangeOn(t, dial(), raw), method)
-						expect.That(t, r.status == 404 || method == "POST" && r.status == 405, "%s %s: got %d %s", method, path, r.status, r.body)
+						expect.Equal(t, r.status, 404, "%s %s: %s", method, path, r.body)
 					}
 				}
 			})
@@ -372,6 +419,8 @@ func TestOneDoorOpensNoOther(t *testing.T) {
 				of = "yourls"
 			case strings.HasPrefix(path, "/api/v2/action"):
 				of = "polr"
+			case strings.HasPrefix(path, "/rest"):
+				of = "shlink"
 			}
 			r := st.get(path)
 			expect.That(t, (of == name) == (r.status != 404), "with %s alone %s: got %d %s", name, path, r.status, r.body)
@@ -445,7 +494,7 @@ func TestNoSecretAtADoorIsKeptAnywhere(t *testing.T) {
 func TestMalformedRequestsAreRefusedAtDoors(t *testing.T) {
 	st := newSite(t, openAll)
 	expect.Lines(t, "testdata/malformed.txt", func(t *testing.T, _, raw string) (status string) {
-		for _, path := range []string{"/x", "/yourls-api.php", "/api/v2/links", "/api/v2/action/shorten"} {
+		for _, path := range []string{"/x", "/yourls-api.php", "/api/v2/links", "/api/v2/action/shorten", "/rest/v3/short-urls", "/rest/health"} {
 			method, _, _ := strings.Cut(raw, " ")
 			raw := strings.Replace(raw, " /x", " "+path, 1)
 			r := send(t, st.publicAt, method, raw)
@@ -460,6 +509,31 @@ func TestMalformedRequestsAreRefusedAtDoors(t *testing.T) {
 	})
 	expect.Equal(t, st.counted(), "0 links, 0 redirects")
 	expect.That(t, !strings.Contains(st.log.String(), "SesameOpen"), "the log holds bytes of requests: %s", st.log)
+}
+
+// TestDoorsTakeBodiesInChunks sends good bodies in chunks, which clients in PHP do, and broken ones.
+func TestDoorsTakeBodiesInChunks(t *testing.T) {
+	st := newDoorSite(t)
+	for i, c := range []struct{ path, kind, body string }{
+		{"/rest/v3/short-urls", "application/json", `{"longUrl":"https://a.example/1"}`},
+		{"/api/v2/links", "application/json", `{"target":"https://a.example/2"}`},
+		{"/yourls-api.php", "application/x-www-form-urlencoded", "action=shorturl&url=https://a.example/3&signature=" + st.token},
+		{"/api/v2/action/shorten", "application/x-www-form-urlencoded", "url=https://a.example/4&key=" + st.token},
+	} {
+		head := "POST " + c.path + " HTTP/1.1\r\nHost: any.example\r\nX-Api-Key: " + st.token + "\r\nContent-Type: " + c.kind + "\r\nTransfer-Encoding: chunked\r\n\r\n"
+		chunks := ""
+		for part := range slices.Chunk([]byte(c.body), 7) {
+			chunks += fmt.Sprintf("%x\r\n%s\r\n", len(part), part)
+		}
+		r := send(t, st.publicAt, "POST", head+chunks+"0\r\n\r\n")
+		expect.That(t, r.status/100 == 2 && st.engine.Metrics().Links == uint64(i+1), "%s: got %d %s", c.path, r.status, r.body)
+		for _, wrong := range []string{"zz\r\n", "-1\r\n\r\n", "5\r\nabc\r\n0\r\n\r\n", "ffffffffffffffff\r\n", "7\n" + c.body[:7] + "\n0\n\n"} {
+			send(t, st.publicAt, "POST", head+wrong).expect(t, c.path+" "+wrong, 400, closed)
+		}
+		large := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", 70_000, c.body+strings.Repeat(" ", 70_000-len(c.body)))
+		send(t, st.publicAt, "POST", head+large).expect(t, c.path+": large", 413)
+		expect.Equal(t, st.engine.Metrics().Links, uint64(i+1), c.path)
+	}
 }
 
 // TestABadBodyIsRefusedAtDoors sends the bodies that the API refuses as bodies at doors, in each media type. Only
