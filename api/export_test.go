@@ -272,6 +272,19 @@ func (st *site) allKinds(other *site) {
 	other.passTime(7200_000)
 }
 
+// No text of a link begins with a tab or a CR, which are formulas, too: they are refused, or taken off.
+func TestNoTextOfALinkBeginsWithATab(t *testing.T) {
+	st := newSite(t, nil)
+	for i, field := range []string{`"title":"%s=1"`, `"note":"%s=1"`, `"tags":["%s=1"]`, `"card":{"title":"%s=1"}`, `"rules":[{"url":"https://a.example/","conditions":[{"type":"query-param","match_key":"%s=1","match_value":"%[1]s=1"}]}]`} {
+		for _, begin := range []string{`\t`, `\r`} {
+			st.call("POST", "/shorten", fmt.Sprintf(`{"url":"https://a.example/","alias":"l%d",`+field+`}`, i, begin))
+		}
+	}
+	r := st.call("GET", "/export", "", "Accept: text/csv")
+	r.need(t, "", 200)
+	expect.That(t, !strings.ContainsAny(r.body, "\t\r"), "got %q", r.body)
+}
+
 // The file of the button on a list comes back equal by the page to import.
 func TestTheFileOfAListComesBackEqual(t *testing.T) {
 	from, to := newSite(t, nil), newSite(t, nil)

@@ -191,7 +191,7 @@ var leakValues = map[string][]string{
 	"owner": {"all", "1", "3"}, "domain": {"guessed.test", "127.0.0.1", "b.test", "none.test"}, "q": {"guessed", "http", "https://guessed.test/guessed-ann"},
 	"tag": {"guessed-tag", "mine-tag"}, "codes": {"guessed-ann,guessed-bob", "mine-ann,mine-too-ann", "guessed-ann,mine-ann"}, "limit": {"1", "100"}, "cursor": {"AQ"},
 	"include": {"unique", "referrers,countries,devices,browsers", "targets"}, "state": {"active", "deleted"}, "purge": {"true"}, "created_from": {"2020-01-01"}, "created_to": {"2030-01-01"},
-	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
+	"never_hit": {"true"}, "sort": {"hits", "visitors"}, "order": {"asc"}, "total": {"true"}, "create_domains": {"true"}, "dry_run": {"true"}, "reuse": {"true"}, "from": {"2026-01-01"}, "to": {"2026-01-03"},
 	"interval": {"day"}, "time_zone": {"UTC"}, "top": {"100"}, "target": {"1"}, "actor": {"1"}, "code": {"guessed-ann"}, "links": {"keep"}, "move_links_to": {"3"},
 	"begins_with": {"shunt_"}, "folder": {"1", "99"},
 	"format": {"png"}, "color": {"#1d3557"}, "background": {"transparent"}, "margin": {"2"}, "level": {"H"}, "mm": {"20"}, "dpi": {"300"}, "size": {"600"}, "track": {"false"},

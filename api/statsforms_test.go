@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/api/domain"
 	"shunt/engine"
 	"shunt/engine/expect"
 )
@@ -54,6 +55,32 @@ func TestFiguresAreCSVForThoseWhoPreferIt(t *testing.T) {
 		expect.Equal(t, r.header.Get("Content-Type"), "text/csv; charset=utf-8; header=present", query)
 	}
 	st.call("GET", "/stats/a1", "", "Accept: application/json, text/csv").expect(t, "no strict preference", 200)
+}
+
+// TestFiguresOfADomainAreCSV: those of its links alone, and those of a tag in it.
+func TestFiguresOfADomainAreCSV(t *testing.T) {
+	st := newSite(t, nil)
+	st.addDomain(domain.Domain{Host: "b.test"})
+	for _, link := range []string{`"alias":"twin","tags":["t"]`, `"alias":"twin","domain":"b.test","tags":["t"]`, `"alias":"-other","domain":"b.test"`} {
+		st.shorten(`{"url":"https://a.example/",` + link + `}`)
+	}
+	dial := doors[0].open(t, st)
+	for _, to := range []string{"any.example/twin", "b.test/twin", "b.test/twin", "b.test/-other", "b.test/-other", "b.test/-other"} {
+		host, code, _ := strings.Cut(to, "/")
+		askAs(t, dial, host, "/"+code).need(t, to, 302)
+	}
+	const head, window = "part,code,from,to,value,hits,unique\n", "2026-01-02T03:00:00Z,2026-01-02T04:00:00Z"
+	for query, want := range map[string]string{
+		"domain=b.test&interval=hour&top=5":  "total,," + window + ",,5,1\nseries,," + window + ",,5,1\ntop,'-other,,,b.test,3,1\ntop,twin,,,b.test,2,1\n",
+		"domain=b.test&tag=t":                "total,," + window + ",,2,1\n",
+		"domain=127.0.0.1&include=referrers": "total,," + window + ",,1,1\nreferrers,,,,direct,1,\n",
+	} {
+		r := st.call("GET", "/stats?from=2026-01-02T03:00:00Z&"+query, "", "Accept: text/csv")
+		expect.Equal(t, r.body, head+want, query)
+	}
+	r := st.call("GET", "/stats/twin?domain=b.test&from=2026-01-02T03:00:00Z&include=referrers,browsers", "", "Accept: text/csv")
+	expect.Equal(t, r.body, head+"total,,"+window+",,2,1\nreferrers,,,,direct,2,\nbrowsers,,,,other,2,\n", "of a link")
+	st.call("GET", "/stats?domain=none.test", "", "Accept: text/csv").expect(t, "an unknown domain", 422)
 }
 
 func TestDaysAreThoseOfTheZoneThatIsAskedFor(t *testing.T) {

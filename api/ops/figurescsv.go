@@ -10,8 +10,8 @@ import (
 )
 
 // figuresHeader names the columns of figures as CSV. All parts of an answer are in one table, so that a spreadsheet
-// filters by the first column: total, series, bots, scans, the lists, targets, top, and, of several links, the code of
-// each.
+// filters by the first column: total, series, bots, scans, the lists, targets, top (whose value is the host of a link
+// in another domain than the default one), and, of several links, the code of each.
 var figuresHeader = []string{"part", "code", "from", "to", "value", "hits", "unique"}
 
 // CSV returns f as CSV (RFC 4180), with what JSON has of it. A cell that a spreadsheet would take for a formula begins
@@ -127,7 +127,7 @@ func (w *figuresWriter) figures(code string, f *Figures) {
 		w.target(code, &f.Targets[i])
 	}
 	for _, l := range f.Top {
-		w.row("top", l.Code, "", "", "", csvNumber(l.Hits), csvNumber(l.Unique))
+		w.row("top", l.Code, "", "", l.Host, csvNumber(l.Hits), csvNumber(l.Unique))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"shunt/engine/expect"
 )
 
@@ -106,5 +108,23 @@ func FuzzRead(f *testing.F) {
 			item, err := json.Marshal(r.Item(time.UTC))
 			expect.That(t, err == nil && (r.Refused == "" || len(r.cells) == 0), "got %s, %v, %q", item, err, r.Refused)
 		}
+	})
+}
+
+// TestNoCellIsAFormulaAndEachComesBack: what a spreadsheet would take for a formula gets an apostrophe, and so does
+// what begins with one.
+func TestNoCellIsAFormulaAndEachComesBack(t *testing.T) {
+	for cell, want := range map[string]string{
+		"=1+1": "'=1+1", "+49": "'+49", "-1": "'-1", "@a": "'@a", "\t=1": "'\t=1", "\r=1": "'\r=1", "'a": "''a", "'": "''", "''": "'''", "'=1": "''=1",
+		"": "", "a=1": "a=1", " =1": " =1", "1-1": "1-1", "\n=1": "\n=1", "ä": "ä",
+	} {
+		expect.Equal(t, Harmless(cell), want, "%q", cell)
+		expect.Equal(t, Unharmed(want), cell, "%q", want)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		cell := rapid.StringOf(rapid.SampledFrom([]rune("'=+-@\t\r\na, \""))).Draw(t, "cell")
+		harmless := Harmless(cell)
+		expect.That(t, harmless == "" || !strings.ContainsAny(harmless[:1], "=+-@\t\r"), "%q is a formula", harmless)
+		expect.Equal(t, Unharmed(harmless), cell)
 	})
 }

@@ -7,8 +7,25 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/api/client"
 	"shunt/engine/expect"
 )
+
+// linksOfClients is how many links each program leaves behind: what it makes, less what it means to delete.
+var linksOfClients = map[string]int{"yourls.js": 2, "yourls-api.js": 4, "kutt.js": 1, "n8n.js": 3, "curl.php": 6}
+
+// linksAt returns how many links a server has.
+func linksAt(t *testing.T, server, token string) int {
+	t.Helper()
+	c, err := client.New(server, token, nil)
+	expect.OK(t, err)
+	links := 0
+	for _, err := range c.Links(t.Context(), client.LinksQuery{}) {
+		expect.OK(t, err)
+		links++
+	}
+	return links
+}
 
 // TestClientsOfOtherShortenersWorkAsTheyAre runs programs that use clients from npm, as their authors published them,
 // and PHP's curl, on a server with its doors open. Each program of testdata/clients checks what it gets. None of what
@@ -33,8 +50,11 @@ func TestClientsOfOtherShortenersWorkAsTheyAre(t *testing.T) {
 			t.Run(filepath.Base(script), func(t *testing.T) {
 				cmd := exec.Command(program, script)
 				cmd.Env = append(os.Environ(), "SHUNT_URL="+p.public, "SHUNT_TOKEN="+token)
+				before := linksAt(t, p.public, token)
 				out, err := cmd.CombinedOutput()
 				expect.That(t, err == nil, "%v\n%s", err, out)
+				made, known := linksOfClients[filepath.Base(script)]
+				expect.That(t, known && linksAt(t, p.public, token) == before+made, "there were %d links, and are %d: want %d more", before, linksAt(t, p.public, token), made)
 			})
 		}
 	}
