@@ -419,7 +419,8 @@ func TestListsOfTheShlinkDoorHaveABoundedDepth(t *testing.T) {
 	p = list("page=9&itemsPerPage=1000", 200)
 	expect.Equal(t, fmt.Sprint(p.ShortURLs.Data[0], p.ShortURLs.Data[999]), "{c02000} {c01001}")
 	list("page=11&itemsPerPage=1000", 400)
-	list("orderBy=shortCode-ASC", 400)
+	list("orderBy=longUrl-ASC", 400)
+	list("orderBy=shortCode-ASC&excludePastValidUntil=true", 400)
 	p = list("orderBy=shortCode-ASC&tags[]=t3&page=2&itemsPerPage=5", 200)
 	expect.Equal(t, fmt.Sprint(p.ShortURLs.Pagination, p.ShortURLs.Data), "{2 286 5 5 1429} [{c00038} {c00045} {c00052} {c00059} {c00066}]")
 	st.call("DELETE", "/links/c00000", "").expect(t, "delete", 204)
@@ -429,4 +430,54 @@ func TestListsOfTheShlinkDoorHaveABoundedDepth(t *testing.T) {
 	expect.Equal(t, fmt.Sprint(p.ShortURLs.Pagination, p.ShortURLs.Data), "{1 1429 2 2 2858} [{c09998} {c09997}]")
 	r := st.shlink(st.token, "GET", "/v3/tags/stats?itemsPerPage=2", "")
 	r.expect(t, "figures of tags", 200, `{"tag":"all","shortUrlsCount":10000,`, `"totalItems":8}`)
+}
+
+// TestTheShlinkDoorListsAnyNumberOfShortURLs reads more than 10,000 page by page, as Shlink's own importer does, and
+// other systems.
+func TestTheShlinkDoorListsAnyNumberOfShortURLs(t *testing.T) {
+	st := newSite(t, func(o *Options) { o.Doors = []string{"shlink"} })
+	const links = 10_900
+	for made := 0; made < links; made += 100 {
+		_, _, r := st.bulk("application/x-ndjson", strings.Repeat(`{"url":"https://a.example/","tags":["t"]}`+"\n", 100), fmt.Sprint("Idempotency-Key: ", made))
+		r.need(t, "", 200)
+	}
+	other := st.member("other@example.com")
+	type page struct {
+		ShortURLs struct {
+			Data       []struct{ ShortCode, DateCreated string }
+			Pagination struct{ PagesCount, TotalItems int }
+		}
+	}
+	read := func(key, order string, number int) (p page, r reply) {
+		r = st.shlink(key, "GET", fmt.Sprintf("/v3/short-urls?itemsPerPage=500&orderBy=%s&page=%d", order, number), "")
+		expect.OK(t, json.Unmarshal([]byte(r.body), &p))
+		return p, r
+	}
+	_, r := read(st.token, "shortCode-ASC", 22)
+	expect.That(t, r.status == 400 && strings.Contains(r.body, "follow a page that was just read"), "the last page at once: got %d %s", r.status, r.body)
+	for _, order := range []string{"shortCode-ASC", "shortCode-DESC", "dateCreated-DESC", "dateCreated-ASC"} {
+		var codes []string
+		for number := 1; number <= 22; number++ {
+			p, r := read(st.token, order, number)
+			expect.MustThat(t, r.status == 200 && p.ShortURLs.Pagination.TotalItems == links && p.ShortURLs.Pagination.PagesCount == 22, "%s, page %d: got %d %.300s", order, number, r.status, r.body)
+			for _, one := range p.ShortURLs.Data {
+				codes = append(codes, one.ShortCode)
+			}
+		}
+		sorted := slices.Sorted(slices.Values(codes))
+		expect.Equal(t, len(slices.Compact(slices.Clone(sorted))), links, order+": different short URLs")
+		switch order {
+		case "shortCode-DESC":
+			slices.Reverse(sorted)
+			fallthrough
+		case "shortCode-ASC":
+			expect.That(t, slices.Equal(codes, sorted), "%s: another order", order)
+		}
+		_, again := read(st.token, order, 22)
+		expect.Equal(t, again.status, 200, order+": the last page again")
+		foreign, _ := read(other, order, 22)
+		expect.Equal(t, len(foreign.ShortURLs.Data), 0, order+": the last page for somebody else")
+	}
+	st.shlink(st.token, "GET", "/v3/short-urls?orderBy=title-ASC", "").expect(t, "an order that is not kept", 400)
+	st.call("GET", "/links?sort=code", "").expect(t, "the API", fieldsOf("sort:range"))
 }

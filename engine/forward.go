@@ -141,6 +141,7 @@ const (
 	ByRelevance          = link.ByRelevance
 	ByVisitors           = link.ByVisitors
 	ByLastHit            = link.ByLastHit
+	ByCode               = link.ByCode
 	MaxListedTags        = link.MaxListedTags
 	MaxAuditChanges      = link.MaxAuditChanges
 	MaxAuditTextBytes    = link.MaxAuditTextBytes

@@ -48,7 +48,7 @@ type Listed struct {
 	State     engine.State // block list included; empty: any
 	From, To  time.Time    // only those that were created from From on and before To; the zero time: no bound
 	NeverHit  bool         // only those without a hit
-	Order     string       // one of Orders; empty: the newest first
+	Order     string       // one of Orders, or ByCode; empty: the newest first
 	Ascending bool
 }
 
@@ -60,13 +60,18 @@ type order struct {
 
 var orders = []order{
 	{"created", engine.ByCreation}, {"updated", engine.ByUpdate}, {"hits", engine.ByHits}, {"relevance", engine.ByRelevance},
-	{"visitors", engine.ByVisitors}, {"last_hit", engine.ByLastHit},
+	{"visitors", engine.ByVisitors}, {"last_hit", engine.ByLastHit}, {ByCode, engine.ByCode},
 }
+
+// ByCode is a Listed.Order that is no parameter: by the first 8 bytes of codes, which are all of a drawn one.
+const ByCode = "code"
 
 // Orders are the names of what a list can be sorted by.
 func Orders() (names []string) {
 	for _, o := range orders {
-		names = append(names, o.name)
+		if o.name != ByCode {
+			names = append(names, o.name)
+		}
 	}
 	return names
 }

@@ -84,6 +84,7 @@ const (
 	ByRelevance              // by the field that has the words; see search.Rank
 	ByVisitors               // by the visitors of all time, as of LinkPage.AsOfHour
 	ByLastHit                // by the hour of the last hit, as of then
+	ByCode                   // by the first 8 bytes of the code, which are all of a drawn one
 )
 
 // plain reports whether q is of the newest links of its range, so that few rows are read.

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -450,6 +451,10 @@ func (s *searching) placeOf(e *LinkEntry) search.Place {
 		p.Key = uint64(e.LastHitHour)
 	case ByRelevance:
 		p.Key = math.MaxUint8 - uint64(s.q.Words.Rank(e.Text))
+	case ByCode:
+		var first [8]byte
+		copy(first[:], e.Code)
+		p.Key = binary.BigEndian.Uint64(first[:])
 	}
 	if s.q.Ascending {
 		return search.Place{Key: ^p.Key, ID: ^p.ID}

@@ -16,8 +16,10 @@
 //     reuse, and that has what the request says; titles and forwardQuery do not matter. With a customSlug it finds the
 //     link that has the slug already.
 //   - Codes that are drawn have the length that this server draws, whatever shortCodeLength says, and no pathPrefix.
-//   - Pages have numbers up to 10,000 links from the beginning. Orders that are not kept here (shortCode, longUrl,
-//     title), several tags, and figures of tags are worked out in memory, for up to 10,000 links (page.go, list.go).
+//   - Pages have numbers up to 10,000 links from the beginning, and beyond for who reads one after the other (ends.go).
+//     Orders that are not kept here (shortCode, longUrl, title), several tags, and figures of tags are worked out in
+//     memory, for up to 10,000 links (page.go, list.go); among more links the order of shortCode, by which other
+//     systems read all of them, is that of the first 8 characters.
 //   - A searchTerm is looked for as q of our API is: word by word.
 //   - Tags are those of one domain: that of the query, or else the one that the caller means without a name.
 //   - validUntil must be in the future when it is set; a custom slug is taken as it is, or refused.
@@ -31,6 +33,6 @@
 // path; a code with a slash at such a place is written with %2F. Visits are not deleted if the path could mean a link
 // of that name. Tags are deleted only if the query has them as a list.
 //
-// Files, leaves first: query.go, field.go, problem.go, page.go, shorturl.go, door.go, links.go, list.go, visits.go,
-// tags.go, domains.go, rules.go, spot.go.
+// Files, leaves first: query.go, field.go, problem.go, page.go, ends.go, shorturl.go, door.go, links.go, list.go,
+// visits.go, tags.go, domains.go, rules.go, spot.go.
 package shlink

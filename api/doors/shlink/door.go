@@ -14,6 +14,7 @@ import (
 type Door struct {
 	*door.House
 	scans *ops.Places // for lists that are sorted or chosen in memory
+	ends  *ends
 }
 
 // Limits of scans: each has up to maxDepth links in memory.
@@ -25,7 +26,7 @@ const (
 
 // Open returns the door.
 func Open(h *door.House) door.Handler {
-	d := &Door{House: h, scans: ops.NewPlaces("lists in this order", maxScans, maxScansCaller)}
+	d := &Door{House: h, scans: ops.NewPlaces("lists in this order", maxScans, maxScansCaller), ends: new(ends)}
 	return d.serve
 }
 

@@ -2,6 +2,8 @@ package shlink
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +23,7 @@ type listing struct {
 	place
 	keep []func(l *ops.Link) bool // those that are not kept are not listed
 	text func(l *ops.Link) string // what the list is sorted by, ListQuery.Ascending or not; nil: what ops sorts by
+	code bool                     // text is the code
 }
 
 // scanned reports whether all links must be looked at for a page of l.
@@ -74,7 +77,7 @@ func (l *listing) readOrder(text string) error {
 	if !found || directed && direction != "ASC" && direction != "DESC" {
 		return jsonbody.FieldError("orderBy", "range", "must be dateCreated, shortCode, longUrl, title, visits or nonBotVisits, and -ASC or -DESC")
 	}
-	l.Order, l.text, l.Ascending = o.ours, o.text, direction != "DESC"
+	l.Order, l.text, l.Ascending, l.code = o.ours, o.text, direction != "DESC", name == "shortCode"
 	return nil
 }
 
@@ -141,7 +144,10 @@ func (d *Door) list(a *asked, caller account.Caller) error {
 	case empty:
 		answer.Pagination = l.in(0, 0)
 	case l.scanned():
-		err = d.scannedPage(caller, &l, &answer)
+		if err = d.scannedPage(caller, &l, &answer); errors.Is(err, errTooMany) && l.code && len(l.keep) == 0 {
+			l.Order = ops.ByCode
+			err = d.pageOf(caller, &l, &answer)
+		}
 	default:
 		err = d.pageOf(caller, &l, &answer)
 	}
@@ -153,21 +159,29 @@ func (d *Door) list(a *asked, caller account.Caller) error {
 
 // pageOf reads a page of a list that package ops sorts and chooses.
 func (d *Door) pageOf(caller account.Caller, l *listing, answer *Paged[ShortURL]) error {
-	skip := l.begin()
-	if skip+l.items > maxDepth {
-		return jsonbody.FieldError("page", "range", "must end within the first 10,000 short URLs of the list; ask with a startDate, an endDate, tags or a searchTerm")
+	skip, q := l.begin(), l.ListQuery
+	next := skip + l.items
+	if next > maxDepth {
+		if q.Cursor = d.ends.cursor(endOf(caller, &l.ListQuery, skip)); q.Cursor == "" {
+			return jsonbody.FieldError("page", "range", "must end within the first 10,000 short URLs of the list, or follow a page that was just read; ask with a startDate, an endDate, tags or a searchTerm")
+		}
+		skip = 0
 	}
-	total, err := d.walk(caller, l.ListQuery, skip+l.items, func(l *ops.Link) {
+	total, end, err := d.walk(caller, q, skip+l.items, func(l *ops.Link) {
 		if skip--; skip < 0 {
 			answer.Data = append(answer.Data, shortURL(l))
 		}
 	})
+	if end != "" && next+l.items > maxDepth {
+		d.ends.keep(endOf(caller, &l.ListQuery, next), end)
+	}
 	answer.Pagination = l.in(total, len(answer.Data))
 	return err
 }
 
-// walk calls do for the first most links of a list, in its order, and returns how many links the list has.
-func (d *Door) walk(caller account.Caller, q ops.ListQuery, most int, do func(*ops.Link)) (total uint64, err error) {
+// walk calls do for the first most links of a list, or for those after its cursor, in its order. It returns how many
+// links the list has, and the cursor of what follows; empty: nothing does.
+func (d *Door) walk(caller account.Caller, q ops.ListQuery, most int, do func(*ops.Link)) (total uint64, end string, err error) {
 	q.Total = true
 	err = door.EachPage(func() (more bool, err error) {
 		q.Limit = min(most, engine.MaxListed)
@@ -184,12 +198,12 @@ func (d *Door) walk(caller account.Caller, q ops.ListQuery, most int, do func(*o
 		})
 		return q.Cursor != "" && most > 0, err
 	})
-	return total, err
+	return total, q.Cursor, err
 }
 
 // errTooMany is the error of a list that is sorted or chosen in memory and is too long for that.
-var errTooMany = problem.New(problem.BadRequest, "this takes at most 10,000 short URLs, and there are more; "+
-	"lists by dateCreated or visits, and those of one tag, have no such limit on how many there are")
+var errTooMany = fmt.Errorf("scan: %w", problem.New(problem.BadRequest, "this takes at most 10,000 short URLs, and there are more; "+
+	"lists by dateCreated, shortCode or visits, and those of one tag, have no such limit on how many there are")) // problems cannot be compared
 
 // scan calls do for all links of a list, if they are not too many. Few scans run at once.
 func (d *Door) scan(caller account.Caller, q ops.ListQuery, do func(*ops.Link)) error {
@@ -210,7 +224,7 @@ func (d *Door) scan(caller account.Caller, q ops.ListQuery, do func(*ops.Link)) 
 	if err != nil {
 		return err
 	}
-	_, err = d.walk(caller, q, maxDepth, do)
+	_, _, err = d.walk(caller, q, maxDepth, do)
 	return err
 }
 
