@@ -28,7 +28,7 @@ const (
 	signInLimit   = 200 * time.Millisecond // a password takes 30 ms of processor on purpose
 )
 
-// timedPages are all pages, and the calls that programs make most. One that is added here is
+// timedPages are all pages that people look at, and the calls that programs make most. One that is added here is
 // measured in every way. {own} is the parameter by which people other than the owner see the links.
 var timedPages = []timedPage{
 	page("/_/?{own}"),
@@ -56,6 +56,19 @@ var timedPages = []timedPage{
 	page("/_/links?owner=all&state=exhausted"),
 	page("/_/links?owner=all&q=price"),
 	page("/_/links?owner=all&q=nowhere"),
+	page("/_/links?{own}sort=hits"),
+	page("/_/links?{own}sort=visitors"),
+	page("/_/links?{own}sort=last-hit"),
+	page("/_/links?{own}q=price&sort=match"),
+	page("/_/links?{own}created_from={89d}"),
+	page("/_/links?{own}never_hit=true"),
+	page("/_/links?{own}q={hot}"),
+	longPage("/_/links/export?{own}"), // a file of 10,000 links
+	page("/_/links/trash?{own}"),
+	page("/_/links/check?{own}"),
+	page("/_/links/filters"),
+	page("/_/go?q=price"),
+	page("/_/keys"),
 	page("/_/links/new"),
 	page("/_/links/bulk"),
 	page("/_/campaigns"),
@@ -66,12 +79,21 @@ var timedPages = []timedPage{
 	page("/_/link/{rare}?{own}period=all"),
 	page("/_/link/{tagged}?{own}"),
 	page("/_/compare?{own}codes={hot},{rare}"),
+	page("/_/by?{own}country=US"),
+	page("/_/by?{own}code={hot}&country=US"),
+	page("/_/figures.csv?{own}"),
+	page("/_/tags?{own}"),
 	page("/_/tags/figures?{own}tag=some"),
 	longPage("/_/tags/figures?{own}tag=many"),
 	page("/_/link/{hot}/edit?{own}"),
 	page("/_/link/{hot}/delete?{own}"),
+	page("/_/link/{hot}/reset?{own}"),
+	page("/_/link/{hot}/owner?{own}"),
+	page("/_/link/{hot}/qr?{own}"),
 	page("/_/folders"),
 	page("/_/tokens"),
+	page("/_/tokens/apps"),
+	page("/_/all-tokens"),
 	page("/_/users"),
 	page("/_/users/1"),
 	page("/_/misses"),
@@ -79,6 +101,7 @@ var timedPages = []timedPage{
 	page("/_/audit"),
 	page("/_/audit?actor=nobody"),
 	page("/_/system"),
+	page("/_/system/edges"),
 	page("/_/domains"),
 	page("/_/account"),
 	page("/_/welcome"),
