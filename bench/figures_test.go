@@ -36,7 +36,7 @@ func newFigured(b *testing.B, n uint64) *figured {
 	dir := b.TempDir()
 	var err error
 	f.dir = filepath.Join(dir, "data")
-	if f.store, err = storage.Open(f.dir, storage.Options{Create: true}); err != nil {
+	if f.store, err = storage.Open(f.dir, storage.Options{Create: true, CacheBytes: 1 << 30}); err != nil { // as serve on 16 GiB
 		b.Fatal(err)
 	}
 	var store engine.Store = f.store

@@ -42,7 +42,7 @@ func blockedHosts(b *testing.B, n int) *engine.BlockList {
 // BenchmarkListByState asks for links that there are none of, which reads all rows: with a state, which asks memory of
 // each; with words; and by an order, of which the row alone says that no link is wanted.
 func BenchmarkListByState(b *testing.B) {
-	for _, n := range []int{10_000, 1_000_000} {
+	for _, n := range []int{10_000, 100_000, 1_000_000, 10_000_000} {
 		f := newFigured(b, 0)
 		f.createAll(b, n)
 		redirects := redirect.New(f.Engine, nil, blockedHosts(b, 100_000), f.now())
