@@ -116,8 +116,8 @@ func (l *LinkList) Next(ctx context.Context, q LinkQuery, turn func(step func() 
 		if err := found.find(ctx, turn); err != nil {
 			return LinkPage{}, err
 		}
-		if found.places, found.more = found.best.Places(); found.first != nil && q.After == nil {
-			first = []Record{*found.first}
+		if found.places, found.more = found.best.Places(); q.After == nil {
+			first = found.first
 		}
 		l.ahead = found
 	}
