@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/netip"
@@ -89,10 +90,11 @@ func (c *edgeChallenges) ask(r *http.Request) (text []byte, ok bool) {
 		return nil, false
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusUnauthorized {
+	text, err = io.ReadAll(io.LimitReader(resp.Body, maxChallengeBytes))
+	var said struct{ Code string }
+	if resp.StatusCode == http.StatusUnauthorized && json.Unmarshal(text, &said) == nil && said.Code == problem.Unauthorized.Code {
 		c.of.Refused(own)
 	}
-	text, err = io.ReadAll(io.LimitReader(resp.Body, maxChallengeBytes))
 	return text, err == nil && resp.StatusCode == http.StatusOK
 }
 

@@ -89,7 +89,12 @@ func (c *edgeCalls) endpoints() []endpoint {
 }
 
 func (c *edgeCalls) meet(ctx *fasthttp.RequestCtx, caller account.Caller) error {
-	if err := c.claimAlone(ctx, caller); err != nil {
+	who, err := edges.ReadWho(ctx.PostBody())
+	if err != nil {
+		return problem.New(problem.BadRequest, "an edge says who it is in another way: %v", err)
+	}
+	who.Store = "" // its folder may be the wrong one, and then it does not come
+	if err := c.claim(ctx, caller, who); err != nil {
 		return err
 	}
 	id := c.Identity()
@@ -238,6 +243,7 @@ func (c *edgeCalls) follow(ctx *fasthttp.RequestCtx, caller account.Caller) erro
 	answer, entries, err := c.Follow(waiting, caller.Edge, &ask, records)
 	if err != nil {
 		answered(nil, c.now())
+		c.known.Release(caller.Edge, ask.Who)
 		return err
 	}
 	answered(&answer, c.now())

@@ -99,7 +99,7 @@ func TestTheTrashIsItsOwners(t *testing.T) {
 		st.callAs(ann, "GET", "/links?state=deleted&"+query, "").expect(t, query, 422, fieldsOf(want))
 	}
 	st.callAs(ann, "GET", "/links?state=deleted&owner=all", "").expect(t, "of others", problemOf("forbidden"))
-	st.callAs(ann, "GET", "/export?state=deleted", "").expect(t, "an export", 422, fieldsOf("state:unknown"))
+	st.callAs(ann, "GET", "/export?state=deleted", "").expect(t, "an export", 422, fieldsOf("state:range"))
 	for _, call := range []string{"POST /links/code1/restore", "DELETE /links/code1?purge=true"} {
 		method, path, _ := strings.Cut(call, " ")
 		st.callAs(ann, method, path, "").expect(t, call, problemOf("not_found"))

@@ -245,7 +245,7 @@ function live(root) {
 	const close = () => { clearTimeout(timer); clearInterval(pulse); source?.close(); source = null; fed = false; tell(false); };
 	const listen = () => {
 		clearTimeout(timer);
-		timer = setTimeout(() => { close(); open(); }, silence + Math.random() * 1000);
+		timer = setTimeout(() => { close(); if (failures < 12) open(); }, silence + Math.random() * 1000);
 	};
 	const retry = () => {
 		close();

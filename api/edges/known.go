@@ -109,6 +109,16 @@ func (k *Known) Claim(name, address string, who Who, now time.Time) *Rival {
 	return nil
 }
 
+// Release lets others use a token whose edge was refused for another reason, such as for the folder of another server:
+// however often it asks, it keeps out nobody.
+func (k *Known) Release(name string, who Who) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h := k.by[name]; h != nil && h.who == who && h.asks == 0 {
+		h.who, h.replaced = Who{}, nil
+	}
+}
+
 func (h *heard) isHeard(now time.Time) bool {
 	return h.copies || h.asks > 0 || now.Sub(h.at) < silentAfter
 }
@@ -157,15 +167,15 @@ func (k *Known) Asks(name, address string, ask *Ask, head uint64, now time.Time)
 
 // Copies notes that an edge takes a copy, until ended is called.
 func (k *Known) Copies(name, address string, now time.Time) (ended func(now time.Time)) {
-	set := func(copies bool, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h := k.of(name)
+	h.copies, h.at, h.address = true, now, address
+	return func(now time.Time) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		h := k.of(name)
-		h.copies, h.at, h.address = copies, now, address
-		h.lost = h.lost && copies
+		h.copies, h.at, h.lost = false, now, false
 	}
-	set(true, now)
-	return func(now time.Time) { set(false, now) }
 }
 
 // Forget forgets an edge.

@@ -65,3 +65,34 @@ func TestAClaimIsToldOnceAMinute(t *testing.T) {
 	known.Forget("rome")
 	expect.That(t, known.Claim("rome", "203.0.113.7", first, now) == nil, "after it was forgotten")
 }
+
+// TestAnEdgeThatIsRefusedKeepsNobodyOut has an edge whose questions fail for another reason, such as its folder,
+// between those of the one that may come.
+func TestAnEdgeThatIsRefusedKeepsNobodyOut(t *testing.T) {
+	known, now := new(Known), time.Unix(1_700_000_000, 0)
+	wrong, right := Who{"1", "a"}, Who{"2", "b"}
+	claim := func(who Who) bool {
+		now = now.Add(time.Second)
+		return known.Claim("oslo", "203.0.113.7", who, now) == nil
+	}
+	expect.That(t, claim(wrong), "nobody is there")
+	known.Release("oslo", wrong)
+	expect.That(t, claim(right), "one that was refused keeps another one out")
+	known.Release("oslo", wrong)
+	known.Release("rome", wrong)
+	expect.That(t, !claim(wrong), "one that was refused takes the place of another one")
+	answered := known.Asks("oslo", "203.0.113.7", &Ask{Who: right}, 9, now)
+	known.Release("oslo", right)
+	expect.That(t, !claim(wrong), "another question of the edge is not answered yet")
+	answered(nil, now)
+}
+
+// TestAForgottenEdgeStaysForgotten has a copy end after its edge was forgotten.
+func TestAForgottenEdgeStaysForgotten(t *testing.T) {
+	known, now := new(Known), time.Unix(1_700_000_000, 0)
+	ended := known.Copies("oslo", "203.0.113.7", now)
+	expect.Equal(t, len(known.List(nil, nil, 9, now)), 1, "edges in a copy")
+	known.Forget("oslo")
+	ended(now)
+	expect.Equal(t, len(known.List(nil, nil, 9, now)), 0, "edges after it was forgotten")
+}

@@ -293,7 +293,9 @@ func (f fields) numbers(l *link) (err error) {
 			err = errors.Join(err, l.isWrong(field.name, text, "number"))
 		}
 	}
-	l.RedirectStatus = int(min(status, 999))
+	if l.RedirectStatus = int(min(status, 999)); l.wrong["redirect_status"] != "" {
+		l.RedirectStatus = 0 // the line of a refused record has the wrong one
+	}
 	return err
 }
 

@@ -41,10 +41,15 @@ type ownLines struct {
 // Next implements Source.
 func (l *ownLines) Next() (Record, error) {
 	r, err := l.lines.Next()
-	if r.Link != nil {
-		r.Link = linkIn(r.Link)
-		l.met.note(r.Link)
+	if r.Link == nil {
+		return r, err
 	}
+	link := linkIn(r.Link)
+	if why, rest, ok := notCorrected(r.Link, link); ok {
+		return Record{Number: r.Number, Refused: why, Rest: rest}, err
+	}
+	r.Link = link
+	l.met.note(link)
 	return r, err
 }
 

@@ -69,6 +69,22 @@ func linkIn(line []byte) []byte {
 	return line
 }
 
+// notCorrected reports whether a line of Rejected has no link; then it returns why the record was refused, and what the
+// line has of it.
+func notCorrected(line, link []byte) (why string, rest []byte, ok bool) {
+	var of struct {
+		Refused, Text string
+		Record        json.RawMessage
+	}
+	if string(link) != "{}" || json.Unmarshal(line, &of) != nil || of.Refused == "" {
+		return "", nil, false
+	}
+	if of.Record != nil {
+		return of.Refused, append(append([]byte(`{"record":`), of.Record...), '}'), true
+	}
+	return of.Refused, []byte(of.Text), true
+}
+
 // restOf returns what is known of a record that is refused: the link as far as it was read, and all values.
 func (s *foreign) restOf(l *link, at []address, all fields) []byte {
 	if len(at) > 0 {

@@ -17,6 +17,7 @@ type poster struct{ *Rows }
 // Begin implements hits.Poster. An edge keeps no tallies: see the package's comment.
 func (s *poster) Begin(b *pebble.Batch) (keep bool) {
 	o := &s.outbox
+	o.flushing.Lock()
 	p := &o.posting
 	*p = posting{batch: b, record: p.record, bytes: o.state.Bytes}
 	p.head = row.OutboxHead{Position: o.state.Next, MadeMs: max(time.Now().UnixMilli(), 0), Sequence: s.shared.applied.Load()}
@@ -84,8 +85,13 @@ func (o *outbox) reduce(t *engine.Tally, visitorsToo bool) []byte {
 
 // DoubtLinks has the flushes of an edge of a writer say nothing of how far it had read the log, until TrustLinks: they
 // may have hits that were counted before its last copy, of links that were lost with a log before this one. So the
-// writer looks for their links.
-func (s *Rows) DoubtLinks() { s.outbox.doubtful.Store(math.MaxInt32) }
+// writer looks for their links. When it returns, all flushes before it are in the outbox. It must not be called during
+// one, by the same goroutine.
+func (s *Rows) DoubtLinks() {
+	s.outbox.doubtful.Store(math.MaxInt32)
+	s.outbox.flushing.Lock() // one may have begun before
+	defer s.outbox.flushing.Unlock()
+}
 
 // TrustLinks ends DoubtLinks after two more flushes: one may be under way, and the next one has the hits that were not
 // folded then.
@@ -94,6 +100,7 @@ func (s *Rows) TrustLinks() { s.outbox.doubtful.Store(2) }
 // Ended implements hits.Poster.
 func (s *poster) Ended(durable bool) {
 	o := &s.outbox
+	defer o.flushing.Unlock()
 	if n := o.doubtful.Load(); durable && n > 0 {
 		o.doubtful.CompareAndSwap(n, n-1) // or it was set again
 	}

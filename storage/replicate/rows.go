@@ -2,6 +2,7 @@ package replicate
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -109,6 +110,7 @@ type outbox struct {
 	dropped   atomic.Pointer[placedHash] // of the last record before first
 	hashed    atomic.Pointer[placedHash] // of the record that was asked for last; nil: none was
 	lacksHits atomic.Bool                // of the committed state
+	flushing  sync.Mutex                 // held during a flush
 	doubtful  atomic.Int32               // that many flushes, from the next one on, may have hits of links that are gone: see DoubtLinks
 
 	withoutBreakdowns, withoutVisitors atomic.Uint64 // rows

@@ -23,8 +23,9 @@
 //
 //   - Everything is about the links of the caller, and not about those of all.
 //   - A repeated target is a success, and not error:url, if it comes without a keyword: clients that treat error:url as
-//     a failure were broken by it. With --doors yourls:unique it is error:url, with the link that is there. It finds active links that were made by a door, with reuse in the API, or by an
-//     import with reuse, whatever their titles are. With a keyword it makes another link.
+//     a failure were broken by it. With --doors yourls:unique it is error:url, with the link that is there. A target is
+//     known if an active link to it was made by a door, with reuse in the API, or by an import with reuse, whatever its
+//     title is. With a keyword another link is made.
 //   - ip is always empty: nobody's address is kept. No page is fetched for a title.
 //   - Sums are of the links that are there and of the hits in the days that are kept.
 //   - Times are UTC. There are no plugins: action=delete and others are unknown.

@@ -64,6 +64,8 @@ type client struct {
 type secret struct {
 	text    atomic.Pointer[string]
 	refused func(why error) // is told that the writer refuses the token; nil: nobody is. Set before others use it
+
+	again func() (string, error) // reads the token again; set with refused
 }
 
 // Load returns the text.
@@ -71,7 +73,14 @@ func (s *secret) Load() string { return *s.text.Load() }
 
 // isRefused notes that the writer refuses a text, unless there is another one by now.
 func (s *secret) isRefused(text string, why error) {
-	if s.refused != nil && text == s.Load() {
+	if s.refused == nil {
+		return
+	}
+	if other, err := s.again(); err == nil && other != text {
+		s.text.Store(&other)
+		return
+	}
+	if text == s.Load() {
 		s.refused(why)
 	}
 }

@@ -116,7 +116,7 @@ func (n *Node) Join(ctx context.Context, store *storage.Store) error {
 	n.client.store = hex.EncodeToString(id[:])
 	n.source = &source{client: n.client, rows: n.rows, log: n.log, token: n.settings.readToken}
 	n.source.revoked.Store(n.rows.Revoked())
-	n.client.token.refused = n.source.refused
+	n.client.token.refused, n.client.token.again = n.source.refused, n.settings.readToken
 	if !n.rows.Edge() {
 		if err := n.begin(ctx, store); err != nil {
 			return err

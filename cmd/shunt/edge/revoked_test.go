@@ -201,3 +201,18 @@ func TestACopyEndsWhenItsEdgeIsRevoked(t *testing.T) {
 	e.setToken(other)
 	e.redirects("late", "https://late.example/")
 }
+
+// TestATokenThatWasRefusedIsReadAgain has a writer refuse a token, of which the file has another one by now.
+func TestATokenThatWasRefusedIsReadAgain(t *testing.T) {
+	file, told := "first", 0
+	s := &secret{refused: func(error) { told++ }, again: func() (string, error) { return file, nil }}
+	first := file
+	s.text.Store(&first)
+	file = "second"
+	s.isRefused("first", errRevoked)
+	expect.That(t, s.Load() == "second" && told == 0, "the token is %q, and it was told %d times", s.Load(), told)
+	s.isRefused("first", errRevoked) // of an earlier call
+	expect.Equal(t, told, 0, "told of a token that is not used any more")
+	s.isRefused("second", errRevoked)
+	expect.Equal(t, told, 1, "told of the one that is in the file")
+}

@@ -162,6 +162,9 @@ func (s *source) step(ctx context.Context, at clusterlog.Position, fn func(clust
 		s.log.Info("this edge follows its writer again", "writer", s.client.origin)
 	}
 	s.heed(ctx, &answer)
+	if answer.Copy != edges.NotNeeded {
+		s.rows.DoubtLinks() // from now on, until the copy is there; what is in the outbox comes from a place that is not in the log
+	}
 	left, err := s.taken(&answer)
 	if err != nil {
 		return at, err

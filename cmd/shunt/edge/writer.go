@@ -191,11 +191,11 @@ func (w *Writer) take(ctx context.Context, name string, p *place, ask *edges.Ask
 	return err
 }
 
-// astray reports whether the place of an edge is not in the log, but for one whose entries are dropped.
+// astray reports whether the place of an edge is not in the log, or not known to be: its entries may be dropped.
 func (w *Writer) astray(name string, p *place) bool {
 	_, _, err := w.rows.EdgeEntries(p.log, p.at, 1)
 	switch reasonOf(err) {
-	case edges.NotNeeded, edges.Behind:
+	case edges.NotNeeded:
 		return false
 	case edges.Ahead, edges.Diverged:
 		w.log.Error("an edge knows changes that this server lacks: its data folder was rolled back, such as by a snapshot of its machine. "+

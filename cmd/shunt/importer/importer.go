@@ -41,8 +41,9 @@ type Import struct {
 	DryRun  bool   // Send changes nothing
 	Resume  bool   // go on where an earlier import of the file was cut
 	To      string // names the server and the owner, to know an earlier import
-	// Send is ImportAll of a client.
-	Send func(context.Context, iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error]
+	// Send is ImportAll of a client. System is set before it is called.
+	Send   func(context.Context, iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error]
+	System string // the name of the format in which the file is
 
 	file      *file
 	report    *report
@@ -150,7 +151,7 @@ func (x *Import) importFrom(ctx context.Context, from *mark) error {
 	if err != nil {
 		return err
 	}
-	x.met, x.reasons = records, make(map[string]int)
+	x.met, x.reasons, x.System = records, make(map[string]int), records.Summary().Format
 	x.mark = mark{Bytes: x.file.bytes, Modified: x.file.modified, To: x.To, As: x.Format.String()}
 	at, knownTo := 0, 0
 	x.resumable, x.batches = from != nil, 0

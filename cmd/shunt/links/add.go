@@ -85,7 +85,7 @@ It uses the server that runs on the data folder. If none runs, it opens the fold
 		given["domain"] = text
 		return text, nil
 	})
-	settings.BoolVar(fs, &reuse, "reuse", "print a link that --reuse made before, if it is active and has all that is given; else make one")
+	settings.BoolVar(fs, &reuse, "reuse", "print an active link with all that is given, if --reuse, an import with --reuse or a door made one; else make it")
 	linkflags.Add(fs, given, true)
 	fs.StringVar(&csvFile, "csv", "", "make a link of each row of `FILE`")
 	fs.BoolVar(&asJSON, "json", false, "print the link object")

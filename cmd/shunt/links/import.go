@@ -271,14 +271,14 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		}
 		check := asked
 		check.dryRun = true
-		kept := &rejected{records: asked.refused, rules: asked.rules, allows: allowedBy(c.Client, check.options(""))}
+		kept := &rejected{imported: file, records: asked.refused, rules: asked.rules, allows: allowedBy(c.Client, check.options(""))}
 		defer func() { err = errors.Join(err, kept.close()) }()
 		var x *importer.Import
 		x = &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Keep: kept, Resume: asked.resume, To: destination(where, asked.ownerID),
 			Format: asked.format, DryRun: asked.dryRun,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
-				return c.ImportAll(ctx, batches, asked.options(x.Summary().Format)...)
+				return c.ImportAll(ctx, batches, asked.options(x.System)...)
 			},
 		}
 		if asked.from != nil {

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +19,7 @@ import (
 // rejected writes the files about refused records of an import: the records themselves, and rules of a proxy for those
 // that are links all the same.
 type rejected struct {
+	imported           string // path of the file that is imported; - or empty: none
 	records, rules     string // paths; empty: no such file
 	toRecords, toRules *os.File
 	allows             func(ctx context.Context, targets []string) ([]bool, error) // asks the server
@@ -24,6 +27,9 @@ type rejected struct {
 
 // Begin implements importer.Keeper.
 func (r *rejected) Begin(resumed bool) (err error) {
+	if err := r.apart(); err != nil {
+		return err
+	}
 	if r.toRecords, err = openKept(r.records, resumed); err == nil {
 		r.toRules, err = openKept(r.rules, resumed)
 	}
@@ -31,6 +37,30 @@ func (r *rejected) Begin(resumed bool) (err error) {
 		_, err = r.toRules.WriteString(source.RulesHead)
 	}
 	return err
+}
+
+// apart returns an error if a file that would be written is the one that is imported, or if both are one: what was in
+// it would be lost.
+func (r *rejected) apart() error {
+	switch {
+	case isSameFile(r.records, r.imported):
+		return fmt.Errorf("--rejects: %s is the file that is imported; name another one", r.records)
+	case isSameFile(r.rules, r.imported):
+		return fmt.Errorf("--redirects: %s is the file that is imported; name another one", r.rules)
+	case isSameFile(r.records, r.rules):
+		return fmt.Errorf("--rejects and --redirects: %s is one file; name two", r.rules)
+	}
+	return nil
+}
+
+// isSameFile reports whether two paths lead to one file, which need not be there.
+func isSameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	first, err := os.Stat(a)
+	second, other := os.Stat(b)
+	return err == nil && other == nil && os.SameFile(first, second) || filepath.Clean(a) == filepath.Clean(b)
 }
 
 // openKept opens a file for what is written in all runs of an import; nil: path is empty.
