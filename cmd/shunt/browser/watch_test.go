@@ -204,6 +204,9 @@ func (w *watcher) complaints() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.mu.said {
+		if strings.Contains(c.text, "503") && strings.Contains(c.text, "/live") { // a busy server: the page asks again
+			continue
+		}
 		if c.request == "" || !w.mu.documents[c.request] {
 			all = append(all, c.text)
 		}
