@@ -66,7 +66,7 @@ type Identity struct {
 	VisitorKey []byte `json:"visitor_key"` // of the writer
 }
 
-// Who says which edge it is that uses a token. Edges of earlier versions do not say it.
+// Who identifies the edge that uses a token. Edges of earlier versions do not send it.
 type Who struct {
 	Store   string `json:"store,omitempty"`   // id of its store; empty: it has none yet
 	Process string `json:"process,omitempty"` // that of ProcessField

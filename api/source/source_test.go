@@ -115,7 +115,7 @@ func namesOf(files []os.DirEntry) (all []string) {
 	return all
 }
 
-// What FuzzOpen reads a file with, beside its format.
+// Options of a reading in FuzzOpen, beside the format.
 const (
 	withLog = 1 << iota
 	withColumns

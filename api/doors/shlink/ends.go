@@ -30,7 +30,7 @@ func endOf(caller account.Caller, q *ops.ListQuery, after int) end {
 	return end{sha256.Sum256(fmt.Appendf(nil, "%d %v %q", caller.User.ID, q.Whose, fmt.Sprint(q.Listed))), after}
 }
 
-// cursor returns that of a page that begins after so many links; empty: nobody has read the one before lately.
+// cursor returns the cursor of a page by the number of links before it; empty: the page before was not read lately.
 func (e *ends) cursor(at end) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -122,6 +122,7 @@ func (b *tab) wantLive(n int) {
 // other one takes over, so it never shows figures that are no longer live.
 func TestTwoWindowsShareAStream(t *testing.T) {
 	d := openDesk(t, localhost, openTab)
+	d.watch.busy = true
 	d.create(d.token, map[string]any{"url": "https://example.org/", "alias": "link-0"})
 	const path = "/_/link/link-0"
 	hits := 0

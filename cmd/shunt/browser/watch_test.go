@@ -32,6 +32,8 @@ const watchScript = `(() => {
 // A watcher sees all events of a tab, and keeps what no page may do. Its methods may be called at
 // any time.
 type watcher struct {
+	busy bool // the server may refuse a stream: the test waits until the page has asked again
+
 	host    string // that pages may talk to, with the port
 	other   string // another one, in tests of two sites; usually empty
 	dismiss func() // closes a dialog
@@ -204,7 +206,7 @@ func (w *watcher) complaints() (all []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.mu.said {
-		if strings.Contains(c.text, "503") && strings.Contains(c.text, "/live") { // a busy server: the page asks again
+		if w.busy && strings.Contains(c.text, "503") && strings.Contains(c.text, "/live") {
 			continue
 		}
 		if c.request == "" || !w.mu.documents[c.request] {

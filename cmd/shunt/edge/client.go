@@ -63,15 +63,14 @@ type client struct {
 // secret is the token of an edge. Any goroutine may call its methods.
 type secret struct {
 	text    atomic.Pointer[string]
-	refused func(why error) // is told that the writer refuses the token; nil: nobody is. Set before others use it
-
-	again func() (string, error) // reads the token again; set with refused
+	refused func(why error)        // is told that the writer refuses the token; nil: nobody is. Set before others use it
+	again   func() (string, error) // reads the token again; set with refused
 }
 
 // Load returns the text.
 func (s *secret) Load() string { return *s.text.Load() }
 
-// isRefused notes that the writer refuses a text, unless there is another one by now.
+// isRefused notes that the writer refuses a text. If there is another token by now, that is used from now on.
 func (s *secret) isRefused(text string, why error) {
 	if s.refused == nil {
 		return

@@ -94,9 +94,9 @@ func (r *rejected) Keep(ctx context.Context, all []importer.Refusal) (err error)
 	return err
 }
 
-// rulesOf returns the rules for refused records. The server is asked about their targets, because those of records
-// that the source refuses it has not seen, and a rule must not lead back to it or to where links may not lead. There is
-// none for a code that has another link here, or of what is no link.
+// rulesOf returns the rules for refused records. A rule must not lead back to the server or where links may not lead.
+// So the server is asked about the targets: it has not seen those of records that the source refuses. A code that has
+// another link here gets no rule, and neither does a record that is no link.
 func (r *rejected) rulesOf(ctx context.Context, all []importer.Refusal) (string, error) {
 	var rules, targets []string
 	for i := range all {
