@@ -105,9 +105,9 @@ func (e *testEngine) makeSearched(t *testing.T, rng *rand.Rand, n int) map[strin
 	return model
 }
 
-// TestASearchOfManyFindsWhatAnotherFoldingFinds searches so many links that all cores read parts of them, and that these
-// are split again. The model shares no code with the search: it folds texts by another library. Both must find the same
-// links.
+// TestASearchOfManyFindsWhatAnotherFoldingFinds searches so many links that all cores read parts of them, and that
+// these are split again. The model shares no code with the search: it folds texts by another library. Both must find
+// the same links.
 func TestASearchOfManyFindsWhatAnotherFoldingFinds(t *testing.T) {
 	const links = 12_000 // more than three times what a core reads at once, on each of two
 	e := newTestEngine(t, engine.Options{})
