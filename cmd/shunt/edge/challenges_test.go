@@ -23,6 +23,15 @@ func (c challenges) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, c.token+".key")
 }
 
+// plain returns the plain listener of an edge, which serves from now on.
+func (m *machine) plain() *machine {
+	m.t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	expect.OK(m.t, err)
+	go func() { _ = m.server.ServeRedirects(ln) }()
+	return &machine{t: m.t, address: ln.Addr().String()}
+}
+
 // TestChallengesThatReachAnEdgeAreAnsweredByItsWriter asks the plain listener of an edge, as an authority does.
 func TestChallengesThatReachAnEdgeAreAnsweredByItsWriter(t *testing.T) {
 	w := &machine{t: t, dir: t.TempDir(), address: porttest.Hold(t, "127.0.0.1"), log: new(logs)}
@@ -35,10 +44,7 @@ func TestChallengesThatReachAnEdgeAreAnsweredByItsWriter(t *testing.T) {
 	e.startEdge()
 	w.link("code", "https://a.example/", 0)
 	e.redirects("code", "https://a.example/")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.OK(t, err)
-	go func() { _ = e.server.ServeRedirects(ln) }()
-	plain := &machine{t: t, address: ln.Addr().String()}
+	plain := e.plain()
 	for name, c := range map[string]struct {
 		token, host string
 		want        int

@@ -765,9 +765,7 @@ func (f *flaky) cut() {
 // in the middle of questions and answers, edges and the writer are restarted, and the log is dropped. At the end each
 // edge redirects as its writer, and each answered redirect counted once.
 func TestEdgesLoseAndDoubleNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long")
-	}
+	expect.Long(t)
 	t.Parallel()
 	w := newWriter(t)
 	for n := range 20 {

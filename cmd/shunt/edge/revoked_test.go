@@ -172,6 +172,9 @@ func TestAnyRefusedCallStopsAnEdge(t *testing.T) {
 			e.ask("POST", "/locked", "password=open+sesame", "Content-Type", "application/x-www-form-urlencoded")
 		},
 		"a call of the API": func(e *machine) { e.ask("GET", "/api/v1/links", "") },
+		"a challenge": func(e *machine) {
+			e.plain().ask("GET", "/.well-known/acme-challenge/of_the-writer", "", "Host", "sho.rt")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

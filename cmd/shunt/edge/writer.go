@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"shunt/api"
@@ -36,6 +37,7 @@ type Writer struct {
 	accounts *account.Accounts
 	key      [16]byte // of visitors
 	log      *slog.Logger
+	ahead    sync.Map // names of edges that know changes that this server lacks, each of which was logged
 }
 
 // NewWriter returns what a server does for its edges. Its store must be of no cluster, and of no edge.
@@ -196,8 +198,12 @@ func (w *Writer) astray(name string, p *place) bool {
 	_, _, err := w.rows.EdgeEntries(p.log, p.at, 1)
 	switch reasonOf(err) {
 	case edges.NotNeeded:
+		w.ahead.Delete(name)
 		return false
 	case edges.Ahead, edges.Diverged:
+		if _, said := w.ahead.LoadOrStore(name, true); said {
+			return true // an edge asks many times until it has its copy
+		}
 		w.log.Error("an edge knows changes that this server lacks: its data folder was rolled back, such as by a snapshot of its machine. "+
 			"The edge takes the links as they are here; its hits of links that are lost count for their owners only", "edge", name)
 	}
