@@ -13,23 +13,20 @@ import (
 type Text struct {
 	Body []byte
 
-	packed func() packed
+	gzip, brotli func() []byte
 }
-
-// packed is a body in the two encodings that browsers accept; nil: it saves less than a tenth of the body.
-type packed struct{ gzip, brotli []byte }
 
 // NewText returns the text whose bytes are body, which it keeps.
 func NewText(body []byte) Text {
-	return Text{body, sync.OnceValue(func() packed { return pack(body) })}
+	return Text{body, sync.OnceValue(func() []byte { return worth(zip(body), body) }), sync.OnceValue(func() []byte { return worth(pack(body), body) })}
 }
 
-// Gzip returns the body compressed by gzip, or nil if that saves less than a tenth of it. Only the first call of it or
-// Brotli compresses, so a flood of error pages costs nothing more than copying them.
-func (t Text) Gzip() []byte { return t.packed().gzip }
+// Gzip returns the body compressed by gzip, or nil if that saves less than a tenth of it. Only the first call
+// compresses, so a flood of error pages costs nothing more than copying them.
+func (t Text) Gzip() []byte { return t.gzip() }
 
 // Brotli is Gzip for Brotli (RFC 7932), which saves a tenth more.
-func (t Text) Brotli() []byte { return t.packed().brotli }
+func (t Text) Brotli() []byte { return t.brotli() }
 
 // BrotliLevel is that of pages made for one request: it takes as long as the default level of gzip, and saves a tenth
 // more.
@@ -39,7 +36,7 @@ const BrotliLevel = 5
 // highest one takes more than twice as long for another fiftieth.
 const onceLevel = 10
 
-func pack(body []byte) packed {
+func zip(body []byte) []byte {
 	var zipped bytes.Buffer
 	w, err := gzip.NewWriterLevel(&zipped, gzip.BestCompression)
 	if err != nil {
@@ -47,11 +44,15 @@ func pack(body []byte) packed {
 	}
 	_, _ = w.Write(body) // into memory
 	_ = w.Close()
-	b, err := brotli.Compress(body, onceLevel)
+	return zipped.Bytes()
+}
+
+func pack(body []byte) []byte {
+	packed, err := brotli.Compress(body, onceLevel)
 	if err != nil {
 		panic(err) // the level is right
 	}
-	return packed{worth(zipped.Bytes(), body), worth(b, body)}
+	return packed
 }
 
 // worth returns a compressed body if it saves a tenth.

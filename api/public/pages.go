@@ -196,7 +196,7 @@ func writeText(ctx *fasthttp.RequestCtx, t page.Text) (compressed bool) {
 	h := &ctx.Response.Header
 	h.Add("Vary", "Accept-Encoding")
 	switch asks := &ctx.Request.Header; {
-	case t.Brotli() != nil && asks.HasAcceptEncoding("br"):
+	case asks.HasAcceptEncoding("br") && t.Brotli() != nil:
 		h.SetContentEncoding("br")
 		ctx.Response.SetBodyRaw(t.Brotli())
 	case asks.HasAcceptEncoding("gzip"):
