@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,20 +54,29 @@ func startImportOf(t *testing.T, name, packer string, flags ...string) *cutImpor
 		expect.OK(t, err)
 		expect.OK(t, os.WriteFile(c.file, packed, 0o600))
 	}
-	c.cmd = exec.Command(binary, append([]string{"import", c.file, "--data", s.dir}, flags...)...)
-	c.cmd.Stderr, c.cmd.Stdout = &c.stderr, &c.stdout
-	expect.OK(t, c.cmd.Start())
-	t.Cleanup(func() {
-		_ = c.cmd.Process.Kill() // it may have ended
-		_ = c.cmd.Wait()
+	c.begin(10_000)
+	return c
+}
+
+// begin starts the command with further flags, and returns when a number of links is there.
+func (c *cutImport) begin(links int, flags ...string) {
+	c.t.Helper()
+	c.stdout.Reset()
+	c.stderr.Reset()
+	cmd := exec.Command(binary, slices.Concat([]string{"import", c.file, "--data", c.server.dir}, c.flags, flags)...)
+	cmd.Stderr, cmd.Stdout = &c.stderr, &c.stdout
+	expect.OK(c.t, cmd.Start())
+	c.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
 	})
-	r := &e2e{t: t, server: s}
-	for r.number() < 10_000 {
+	c.cmd = cmd
+	r := &e2e{t: c.t, server: c.server}
+	for r.number() < links {
 		time.Sleep(time.Millisecond)
 	}
 	n := r.number()
-	expect.MustThat(t, n < cutLinks, "the import was over before it could be cut: %d links", n)
-	return c
+	expect.MustThat(c.t, n < cutLinks, "the import was over before it could be cut: %d links", n)
 }
 
 // end waits until the command ends.
@@ -94,37 +104,31 @@ func (c *cutImport) wantAllOnce() {
 // resume runs the command again with --resume.
 func (c *cutImport) resume() {
 	c.t.Helper()
-	r := shunt(c.t, "", nil, "import", "--resume", c.file, "--data", c.server.dir)
+	c.wantWhole(shunt(c.t, "", nil, "import", "--resume", c.file, "--data", c.server.dir))
+}
+
+// wantWhole checks the summary of an import that has come to the end of its file.
+func (c *cutImport) wantWhole(r result) {
+	c.t.Helper()
 	r.want(c.t, exitDone, `, 0 refused\n$`, "^$")
 	var created, existing int
 	expect.That(c.t, expect.Err(fmt.Sscanf(r.stdout, "%d links imported, %d already there", &created, &existing)) == nil && created+existing == cutLinks,
 		"got %q, want %d links", r.stdout, cutLinks)
 }
 
-func TestAnImportThatIsKilledIsResumed(t *testing.T) {
-	t.Parallel()
-	c := startImport(t)
-	_ = c.cmd.Process.Kill()
-	c.end()
-	c.resume()
-	c.wantAllOnce()
-}
-
-func TestAnImportThatIsInterruptedIsResumed(t *testing.T) {
+// An import is interrupted, its process is killed, and then that of the server, which is started again.
+func TestAnImportThatIsCutGoesOn(t *testing.T) {
 	t.Parallel()
 	c := startImport(t)
 	expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
 	c.end().want(t, exitFailed, `^\d+ links imported, 0 already there, 0 refused\n$`, `^shunt: import: interrupted\n  the same command with --resume goes on where it was cut\n$`)
-	c.resume()
-	c.wantAllOnce()
-}
-
-func TestAnImportWaitsForAServerThatIsKilledAndRestarted(t *testing.T) {
-	t.Parallel()
-	c := startImport(t)
+	c.begin(30_000, "--resume")
+	_ = c.cmd.Process.Kill()
+	c.end()
+	c.begin(50_000, "--resume")
 	c.server.kill()
 	c.server = startServer(t, c.server.dir)
-	c.end().want(t, exitDone, `^\d+ links imported, \d+ already there, 0 refused\n$`, "^$")
+	c.wantWhole(c.end())
 	c.wantAllOnce()
 }
 
@@ -142,35 +146,28 @@ func TestAnImportThatLosesItsServerIsResumedWithoutIt(t *testing.T) {
 // An import that is resumed writes on in the files about refused records, and its summary is that of both runs. What it
 // imports is packed.
 func TestAPackedImportThatIsInterruptedKeepsRefusedRecordsOfAllRuns(t *testing.T) {
-	for name, packer := range map[string]string{"links.ndjson.gz": "gzip", "links.ndjson.zst": "zstd"} {
-		t.Run(packer, func(t *testing.T) {
-			t.Parallel()
-			if _, err := exec.LookPath(packer); err != nil {
-				t.Skip(packer + " is not installed")
-			}
-			dir := t.TempDir()
-			rejects, rules := filepath.Join(dir, "rejects"), filepath.Join(dir, "rules")
-			c := startImportOf(t, name, packer, "--rejects", rejects, "--redirects", rules)
-			expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
-			c.end().want(t, exitFailed, `^\d+ links imported, 0 already there, \d+ refused\nrefused: code may only hold .* \(\d+\)\n$`, `interrupted\n  the same command with --resume goes on where it was cut\n$`)
-			const refused = cutLinks / cutRefused
-			before, err := os.ReadFile(rejects)
-			expect.OK(t, err)
-			n := bytes.Count(before, []byte{'\n'})
-			expect.That(t, n > 0 && n < refused, "%d records were refused before the cut", n)
-			r := shunt(t, "", nil, append([]string{"import", "--resume", c.file, "--data", c.server.dir}, c.flags...)...)
-			r.want(t, exitFailed, fmt.Sprintf(`, %d refused\n`, refused), fmt.Sprintf(`import: refused: %d of %d links\n$`, refused, cutLinks+refused))
-			c.wantAllOnce()
-			for path, want := range map[string]string{rejects: `"code":"bad %d",`, rules: `/bad %d$" "301 https://example.org/%[1]d";`} {
-				text, err := os.ReadFile(path)
-				expect.OK(t, err)
-				expect.Equal(t, strings.Count(string(text), "bad "), refused*map[string]int{rejects: 2, rules: 1}[path], path)
-				for i := 0; i < cutLinks; i += cutRefused {
-					expect.MustContains(t, string(text), fmt.Sprintf(want, i), path)
-				}
-			}
-			text, err := os.ReadFile(rules)
-			expect.That(t, err == nil && strings.Count(string(text), "# Links that") == 1, "the head of the rules is there again")
-		})
+	t.Parallel()
+	dir := t.TempDir()
+	rejects, rules := filepath.Join(dir, "rejects"), filepath.Join(dir, "rules")
+	c := startImportOf(t, "links.ndjson.gz", "gzip", "--rejects", rejects, "--redirects", rules)
+	expect.OK(t, c.cmd.Process.Signal(syscall.SIGINT))
+	c.end().want(t, exitFailed, `^\d+ links imported, 0 already there, \d+ refused\nrefused: code may only hold .* \(\d+\)\n$`, `interrupted\n  the same command with --resume goes on where it was cut\n$`)
+	const refused = cutLinks / cutRefused
+	before, err := os.ReadFile(rejects)
+	expect.OK(t, err)
+	n := bytes.Count(before, []byte{'\n'})
+	expect.That(t, n > 0 && n < refused, "%d records were refused before the cut", n)
+	r := shunt(t, "", nil, append([]string{"import", "--resume", c.file, "--data", c.server.dir}, c.flags...)...)
+	r.want(t, exitFailed, fmt.Sprintf(`, %d refused\n`, refused), fmt.Sprintf(`import: refused: %d of %d links\n$`, refused, cutLinks+refused))
+	c.wantAllOnce()
+	for path, want := range map[string]string{rejects: `"code":"bad %d",`, rules: `/bad %d$" "301 https://example.org/%[1]d";`} {
+		text, err := os.ReadFile(path)
+		expect.OK(t, err)
+		expect.Equal(t, strings.Count(string(text), "bad "), refused*map[string]int{rejects: 2, rules: 1}[path], path)
+		for i := 0; i < cutLinks; i += cutRefused {
+			expect.MustContains(t, string(text), fmt.Sprintf(want, i), path)
+		}
 	}
+	text, err := os.ReadFile(rules)
+	expect.That(t, err == nil && strings.Count(string(text), "# Links that") == 1, "the head of the rules is there again")
 }
