@@ -122,7 +122,7 @@ var forgotten = map[string][2]string{
 }
 
 func TestAnIncompleteDocumentFails(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	for what, change := range forgotten {
 		text := strings.ReplaceAll(string(documentText), change[0], change[1])
 		expect.That(t, text != string(documentText), "%s: the document does not have %s", what, change[0])

@@ -234,7 +234,7 @@ func TestAnAddressWithoutItsSchemeGetsHTTPS(t *testing.T) {
 }
 
 func TestFormsRefuseHostileTargets(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	st := hostileSite(t, "http,https")
 	st.shorten(`{"url":"https://good.example/","alias":"x"}`)

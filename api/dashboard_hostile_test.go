@@ -59,7 +59,7 @@ func wantHarmless(p *shown) {
 }
 
 func TestEachFieldOfEachFormTakesHostileValues(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	st := newSite(t, nil)
 	b := st.browseAs("ann@example.com", account.RoleAdmin) // user 2

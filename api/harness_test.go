@@ -479,14 +479,6 @@ func (st *site) metric(line string) string {
 	return "none"
 }
 
-// long marks a test that takes seconds: make quick and make race do without it, make test does not.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds, so -short leaves it out")
-	}
-}
-
 // keyOf returns the key of a code in the default domain.
 func keyOf(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
 

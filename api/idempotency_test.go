@@ -28,7 +28,7 @@ func wantSame(t *testing.T, what string, got, want reply) {
 }
 
 func TestARepeatGetsTheFirstSuccessAgain(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	for name, body := range map[string]string{
 		"a drawn code": `{"url":"http://a/"}`,

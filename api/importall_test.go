@@ -15,7 +15,7 @@ import (
 
 // The connections are cut when an answer comes: the server has imported a batch.
 func TestAnImportOverCutConnectionsKeepsOrder(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	const batches, links = 40, 50
 	st := newSite(t, nil)

@@ -17,7 +17,7 @@ const expecting = " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n"
 // Earlier requests in the same packet, whose answers wait in one buffer with the interim response,
 // make no difference.
 func TestOnlyARequestWithABodyIsToldToContinue(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	everyDoor(t, nil, func(t *testing.T, st *site, dial func() net.Conn) {
 		for pad := 0; pad < 40; pad += stride {

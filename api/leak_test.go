@@ -300,7 +300,7 @@ func (st *leakSite) reads(lines []string, each func(route, request string, r rep
 // TestNothingOfOtherDomains asks for everything that the API has, as those who are limited to b.test. The calls and
 // their parameters are those of the tables, so that a new one is asked, too.
 func TestNothingOfOtherDomains(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	st := newLeakSite(t)
 	told := make(map[string]bool)
 	st.reads(st.admin, func(route, _ string, r reply) { told[route] = told[route] || leaked.MatchString(r.whole()) })
@@ -369,7 +369,7 @@ func leakFields(host, owner string) string {
 
 // TestNoPageTellsOfOtherDomains opens every page and sends every form as a member of b.test, and goes where it leads.
 func TestNoPageTellsOfOtherDomains(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	for _, hosts := range [][]string{{"b.test"}, {"b.test", "c.test"}} {
 		t.Run(strings.Join(hosts, " and "), func(t *testing.T) { noPageTells(t, hosts) })
 	}

@@ -159,7 +159,7 @@ func TestASplitGivesAVisitorTheSameTargetEachTimeOnEveryServer(t *testing.T) {
 // A visitor gets the same target ten thousand times, and other weights move a tenth of all visitors, all of them to the
 // share that has grown. The key of visitors is fixed, so all doors must send each of them to the same target.
 func TestOtherWeightsMoveOnlyTheDifferenceThroughEveryDoor(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	const n = 10_000
 	visitors, oneVisitor := make([]string, n), make([]string, n)

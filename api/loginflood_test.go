@@ -60,7 +60,7 @@ func (a asker) logIn(email, password string) int {
 }
 
 func TestAFloodOfLoginsLocksNobodyOut(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	st, from := floodSite(t)
 	allowed := st.flood(floodSeconds, func(int) string { return "192.0.2.1" })

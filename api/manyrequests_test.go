@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"shunt/engine/expect"
 )
 
 // The test of this file makes more than a million requests, which would take the race detector half
@@ -16,7 +18,7 @@ import (
 // the answers is lost, and their order is kept.
 func TestAConnectionEndsAfterAHundredThousandRequests(t *testing.T) {
 	t.Parallel()
-	long(t)
+	expect.Long(t)
 	for _, d := range doors {
 		want := 100_000
 		if d.handed {

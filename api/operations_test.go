@@ -141,7 +141,7 @@ func TestAnOperationReportsProgressAndResult(t *testing.T) {
 
 func TestAnOperationEndsWithItsClient(t *testing.T) {
 	t.Parallel()
-	long(t)
+	expect.Long(t)
 	o := newOperations()
 	st := newSite(t, o.options)
 	response := ask(t, st, st.localAt.Dial, "/check", "")

@@ -391,7 +391,7 @@ func TestAnyPageMayUseTheShlinkDoor(t *testing.T) {
 
 // Lists of more links than one page of package ops has.
 func TestListsOfTheShlinkDoorHaveABoundedDepth(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	st := newSite(t, atShlink)
 	const links = 10_001
 	for made := 0; made < links; {

@@ -252,7 +252,7 @@ func TestHEADOpensNoLiveStream(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadItsStreamIsCut(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	st := newSite(t, nil)
 	st.shorten(`{"url":"http://a/","alias":"x"}`)

@@ -138,6 +138,7 @@ func TestASelectionHasEveryLinkThatStaysSelected(t *testing.T) {
 // others write: what was made, deleted or given away since the list was opened is not listed, of which the rows of that
 // moment still have some.
 func TestASelectionAmongManyLinksIsMadeInMemory(t *testing.T) {
+	expect.Long(t)
 	e := newTestEngine(t, engine.Options{})
 	e.fill(t, 1, 40_000, 400)
 	foreign := e.make(t, engine.Draft{Owner: 2, Disabled: true})
@@ -168,6 +169,7 @@ func TestASelectionAmongManyLinksIsMadeInMemory(t *testing.T) {
 // TestAPageThatRowsHaveIsNotLookedForInMemory lists links in a state that most have: the page is found in the first
 // rows.
 func TestAPageThatRowsHaveIsNotLookedForInMemory(t *testing.T) {
+	expect.Long(t)
 	e := newTestEngine(t, engine.Options{})
 	e.fill(t, 1, 40_000, 400)
 	var judged atomic.Int64
@@ -185,6 +187,7 @@ func TestAPageThatRowsHaveIsNotLookedForInMemory(t *testing.T) {
 
 // TestALargeOwnersListsAreThoseOfAPlainScan compares orders and choices that memory answers with the rows of the links.
 func TestALargeOwnersListsAreThoseOfAPlainScan(t *testing.T) {
+	expect.Long(t)
 	e := newTestEngine(t, engine.Options{})
 	e.fill(t, 2, 500, 3)
 	e.fill(t, 1, 20_000, 7)

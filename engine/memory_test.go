@@ -15,6 +15,7 @@ import (
 // TestOnlyRedirectFieldsAreInMemory makes links whose other fields take 2.5 KB each, 10 MB in all.
 // Time is faked, because a busy machine may need seconds.
 func TestOnlyRedirectFieldsAreInMemory(t *testing.T) {
+	expect.Long(t)
 	synctest.Test(t, onlyWhatARedirectNeedsIsInMemory)
 }
 

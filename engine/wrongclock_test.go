@@ -315,9 +315,7 @@ func (w *wrongClock) checkReceipts() {
 // TestNoWrongClockErasesHistory runs a store for a year of virtual hours. The clock is set wrong by an hour,
 // 40 days or three years, to either side, for a minute to a week, and the server restarts meanwhile and after it.
 func TestNoWrongClockErasesHistory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes half a minute, and under the race detector four; make test runs it")
-	}
+	expect.Long(t)
 	t.Parallel()
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { t.Parallel(); aYearOfWrongClocks(t, seed) })

@@ -17,7 +17,7 @@ import (
 // A damaged block of a table file makes many rows unreadable. The file is reported first, its
 // consequences are grouped, and no row is called missing that is only unreadable.
 func TestADamagedFileIsReportedBeforeItsConsequences(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	mem := vfs.NewMem()
 	s := openMem(t, mem)

@@ -97,7 +97,7 @@ func TestACrashedCreationBeginsAgain(t *testing.T) {
 // the second crashes every third is tried by default, others for each first crash and each loss, and
 // all of them in make faults.
 func TestATwiceCrashedCreationBeginsAgain(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	step := int(number(t, "SHUNTTEST_FAULT_STEP", 3*stride))
 	first, fs := newCrasher(loseAll)

@@ -50,7 +50,7 @@ func flushDense(t *testing.T, s *Store, hour uint32, links uint64) *rowtest.Mode
 
 // TestAFlushOverHalfAMemtableIsWhole commits a batch whose buffer Pebble keeps.
 func TestAFlushOverHalfAMemtableIsWhole(t *testing.T) {
-	long(t)
+	expect.Long(t)
 	t.Parallel()
 	const links = DefaultMemTableBytes / 2 / (16 << 10)
 	s := openMem(t, vfs.NewMem())

@@ -115,14 +115,6 @@ var readRecord = links.ReadRecord
 // newBatch returns a batch of mutations that nobody has made.
 func newBatch(b *pebble.Batch) *links.Batch { return links.NewBatch(b, audit.Entries{}) }
 
-// long marks a test that takes seconds: make quick and make race do without it, make test does not.
-func long(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("it takes seconds, so -short leaves it out")
-	}
-}
-
 // viewOf returns a view of the same.
 func viewOf(code []byte) engine.KeyView {
 	return engine.KeyView{Domain: engine.DefaultDomain, Code: code}

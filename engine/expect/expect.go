@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // T is a test: of package testing, or of rapid. Helper is called only by a test that fails, since a *testing.F refuses
@@ -14,6 +15,18 @@ type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
+}
+
+// Long skips a test that takes seconds where -short is given: make quick and make race do without it, make test does
+// not. The race detector finds nothing in a test of one goroutine.
+func Long(t interface {
+	Helper()
+	Skip(args ...any)
+}) {
+	if testing.Short() {
+		t.Helper()
+		t.Skip("it takes seconds, so -short leaves it out")
+	}
 }
 
 // OK ends the test if err is an error.

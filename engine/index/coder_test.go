@@ -98,6 +98,7 @@ func TestAFewTargetsStayPlain(t *testing.T) {
 }
 
 func TestAnotherTableIsTrainedWhenTargetsChange(t *testing.T) {
+	expect.Long(t)
 	x := newIndex()
 	putTargets(t, x, 0, symbols.MaxSamples, shopTarget)
 	first := trained(t, x, nil)

@@ -46,6 +46,7 @@ type modelOfDomains struct {
 // TestEqualCodesInThreeDomainsAreThreeLinks puts, deletes, purges and looks up random keys while their shards
 // grow and are rewritten.
 func TestEqualCodesInThreeDomainsAreThreeLinks(t *testing.T) {
+	expect.Long(t)
 	m := &modelOfDomains{x: newIndex(), rng: rand.New(rand.NewPCG(5, 6)), all: make(map[Key]HotView), next: 1}
 	for step := range 40_000 {
 		m.step(t)

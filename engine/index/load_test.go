@@ -137,6 +137,7 @@ func (x *Index) checkWhole(t *testing.T, id uint64) bool {
 // TestALoadThatIsExpectedMakesNoLargerTables compares an index that expects its records with one that does
 // not. Keys differ, so the sizes of shards differ a little.
 func TestALoadThatIsExpectedMakesNoLargerTables(t *testing.T) {
+	expect.Long(t)
 	const records = 100_000
 	indexBytes := func(expected uint64) uint64 {
 		x := newIndex()

@@ -17,9 +17,7 @@ import (
 // stretch with fewer than five wake-ups a second and not a byte written: a loop of a second alone wakes
 // threads some six times.
 func TestAnIdleServerSleepsAndWritesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for a minute")
-	}
+	expect.Long(t)
 	t.Parallel()
 	p := startServer(t, t.TempDir())
 	token := p.token()
