@@ -63,6 +63,12 @@ func residentBytes(t *testing.T, p *process) uint64 {
 	return field(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmRSS") << 10
 }
 
+// highWater returns the most that was resident since the server began.
+func highWater(t *testing.T, p *process) uint64 {
+	t.Helper()
+	return field(t, fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid), "VmHWM") << 10
+}
+
 // field returns the sum of a field of files such as /proc/PID/io.
 func field(t *testing.T, pattern, name string) (sum uint64) {
 	t.Helper()

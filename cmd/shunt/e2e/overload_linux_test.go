@@ -258,7 +258,7 @@ func (o *overload) newcomer() (status int) {
 
 // memoryPeak returns the most that the server ever had resident, with mapped files.
 func (o *overload) memoryPeak() uint64 {
-	return field(o.t, fmt.Sprintf("/proc/%d/status", o.server.cmd.Process.Pid), "VmHWM") << 10
+	return highWater(o.t, o.server)
 }
 
 // calmAfter waits until a redirect on a new connection and calmInARow creates are answered soon, and

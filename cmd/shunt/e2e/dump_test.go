@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"shunt/engine/expect"
+)
+
+// dumpVariable has the number of links of the dump.
+const dumpVariable = "SHUNTTEST_DUMP"
+
+const (
+	clicksOfLink  = 5           // in the log of a dump, on average
+	hitsOfLink    = 25          // that a dump says a link has; the log need not have them all
+	mostAboveIdle = 300_000_000 // bytes of memory that imports and exports may take
+)
+
+// writeDump writes a dump of YOURLS as mysqldump does: the clicks, then the links, both in rows of about a megabyte.
+func writeDump(t *testing.T, path string, links uint64) {
+	t.Helper()
+	file, err := os.Create(path)
+	expect.OK(t, err)
+	w := bufio.NewWriter(file)
+	table := func(name, columns string, rows uint64, row func(n uint64)) {
+		fmt.Fprintf(w, "DROP TABLE IF EXISTS `%s`;\nCREATE TABLE `%[1]s` (\n%s\n) ENGINE=InnoDB;\n", name, columns)
+		for n := range rows {
+			switch n % 5000 {
+			case 0:
+				fmt.Fprintf(w, "INSERT INTO `%s` VALUES ", name)
+			default:
+				_ = w.WriteByte(',')
+			}
+			row(n)
+			if n%5000 == 4999 || n == rows-1 {
+				_, _ = w.WriteString(";\n")
+			}
+		}
+	}
+	rng, now := rand.New(rand.NewPCG(1, 2)), time.Now().UTC()
+	table("yourls_log", "`click_id` int(11) NOT NULL,\n`click_time` datetime NOT NULL,\n`shorturl` varchar(100) NOT NULL,\n`referrer` varchar(200) NOT NULL,\n`user_agent` varchar(255) NOT NULL,\n`ip_address` varchar(41) NOT NULL,\n`country_code` char(2) NOT NULL",
+		links*clicksOfLink, func(n uint64) {
+			at := now.AddDate(0, 0, -1-rng.IntN(299)).Format(time.DateTime)
+			fmt.Fprintf(w, `(%d,'%s','k%d','https://news.example/%d','Mozilla/5.0 (X11; Linux x86_64)','192.0.2.%d','DE')`, n+1, at, rng.Uint64N(links), n%1000, n%250)
+		})
+	table("yourls_url", "`keyword` varchar(100) NOT NULL,\n`url` text NOT NULL,\n`title` text,\n`timestamp` timestamp NOT NULL,\n`ip` varchar(41) NOT NULL,\n`clicks` int(10) unsigned NOT NULL",
+		links, func(n uint64) {
+			at := now.AddDate(0, 0, -300).Add(time.Duration(n) * time.Millisecond).Format(time.DateTime)
+			fmt.Fprintf(w, `('k%d','https://shop%d.example/some/path/that/is/long?id=%d','It\'s page %[3]d; "all"','%[4]s','192.0.2.9',%[5]d)`, n, n%5000, n, at, hitsOfLink)
+		})
+	expect.OK(t, w.Flush())
+	expect.OK(t, file.Close())
+}
+
+// exportTo writes an export with the hits of days into a file.
+func exportTo(t *testing.T, path, data string) {
+	t.Helper()
+	file, err := os.Create(path)
+	expect.OK(t, err)
+	defer file.Close()
+	cmd := exec.Command(binary, "export", "--daily", "--data", data)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = file, &stderr
+	expect.OK(t, cmd.Run(), &stderr)
+}
+
+// TestADumpComesInAndGoesElsewhere imports a dump of YOURLS with its clicks, and its export into another server, whose
+// export is equal. It reports times, and the memory of both servers is bounded.
+func TestADumpComesInAndGoesElsewhere(t *testing.T) {
+	t.Parallel()
+	links := numberOf(t, dumpVariable, 2000)
+	dir := t.TempDir()
+	dump, first, second := filepath.Join(dir, "dump.sql"), filepath.Join(dir, "first.ndjson"), filepath.Join(dir, "second.ndjson")
+	writeDump(t, dump, links)
+	for _, c := range []struct{ from, to string }{{dump, first}, {first, second}} {
+		s := startServer(t, filepath.Join(t.TempDir(), "data"), "--base-url", "https://sho.rt")
+		shunt(t, dir, nil, "token", "add", "--name", "n", "--data", s.dir)
+		idle, began := residentBytes(t, s), time.Now()
+		args := []string{"import", c.from, "--data", s.dir}
+		if c.from == dump {
+			args = append(args, "--log")
+		}
+		shunt(t, dir, nil, args...).want(t, exitDone, fmt.Sprintf(`^%d links imported, 0 already there, 0 refused\n`, links), "")
+		imported, took := highWater(t, s), time.Since(began)
+		began = time.Now()
+		exportTo(t, c.to, s.dir)
+		most := highWater(t, s)
+		t.Logf("%s: %d links in %v, %.0f/s; export in %v; MB idle, at most in the import, and at all: %d, %d, %d", filepath.Base(c.from), links,
+			took.Round(time.Millisecond), float64(links)/took.Seconds(), time.Since(began).Round(time.Millisecond), idle/1e6, imported/1e6, most/1e6)
+		expect.That(t, most <= idle+mostAboveIdle, "%d bytes were in memory, %d when idle", most, idle)
+		s.terminate()
+	}
+	one, err := os.ReadFile(first)
+	expect.OK(t, err)
+	clicked := bytes.Count(one, fmt.Appendf(nil, `,"hits":%d,"daily":[{"day":"`, hitsOfLink))
+	expect.That(t, clicked > int(links)*9/10, "%d of %d links have their hits, and days of them", clicked, links)
+	two, err := os.ReadFile(second)
+	expect.OK(t, err)
+	expect.That(t, bytes.Equal(one, two), "the two exports differ: %d and %d bytes", len(one), len(two))
+}
