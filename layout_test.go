@@ -342,19 +342,28 @@ func TestDependenciesPointOneWay(t *testing.T) {
 	}
 }
 
-// Nobody but cmd knows of a cluster: the store and the engine offer hooks, and cmd plugs it in.
-func TestNobodyButTheProgramKnowsOfACluster(t *testing.T) {
-	forbidden := []string{etcd, "google.golang.org/grpc"}
-	for _, room := range clusters {
-		forbidden = append(forbidden, module+strings.TrimSuffix(room, "/"))
+// Only cmd knows the log of a cluster, its nodes and etcd. The layers below offer hooks, into which cmd plugs them.
+// Some hooks are rooms that know of several machines: each layer reaches those that are named here, and no other.
+func TestOnlyTheProgramKnowsNodesAndTheirLog(t *testing.T) {
+	hooks := map[string][]string{
+		"engine":  {"engine/caps"},                                                        // who decides a link with a cap
+		"storage": {"engine/caps"},                                                        // by way of the engine; its own hook is storage.Options.Replicate
+		"api":     {"api/absent", "api/cluster", "api/edges", "api/relay", "engine/caps"}, // calls between machines
 	}
-	forbidden = append(forbidden, module+"storage/clusterlog")
+	several := []string{etcd, "google.golang.org/grpc", module + "storage/clusterlog"}
+	for _, room := range slices.Concat(clusters, hooks["api"]) {
+		several = append(several, module+strings.TrimSuffix(room, "/"))
+	}
 	for _, p := range listPackages(t, "") {
-		if !slices.Contains([]string{"engine", "storage", "api"}, strings.TrimPrefix(p.ImportPath, module)) {
-			continue
-		}
-		for _, found := range reached(p.ImportPath, "depends on", p.Deps, forbidden) {
-			t.Error(found)
+		if offered, ok := hooks[strings.TrimPrefix(p.ImportPath, module)]; ok {
+			var known []string
+			for _, room := range p.Deps {
+				if len(reached("", "", []string{room}, several)) > 0 {
+					known = append(known, strings.TrimPrefix(room, module))
+				}
+			}
+			slices.Sort(known)
+			expect.Slices(t, known, offered, p.ImportPath)
 		}
 	}
 }
@@ -538,6 +547,9 @@ func TestEachForbiddenDependencyIsFound(t *testing.T) {
 
 const (
 	maxArchitecture = 15 << 10 // bytes: what a newcomer reads before the first change
+	maxReadme       = 10 << 10 // bytes
+	maxChangelog    = 100      // lines
+	maxTargets      = 15       // of make, which its help lists
 	maxColumns      = 120
 )
 
@@ -561,6 +573,14 @@ func TestArchitectureIsShortAndNamesFilesThatExist(t *testing.T) {
 	for _, m := range named {
 		expect.NoError(t, expect.Err(os.Stat(m[1])))
 	}
+}
+
+func TestWhatIsReadFirstIsShort(t *testing.T) {
+	readme, changelog := len(read(t, "README.md")), strings.Count(read(t, "CHANGELOG.md"), "\n")
+	expect.That(t, readme <= maxReadme, "README.md has %d bytes, want at most %d", readme, maxReadme)
+	expect.That(t, changelog <= maxChangelog, "CHANGELOG.md has %d lines, want at most %d", changelog, maxChangelog)
+	targets := len(regexp.MustCompile(`(?m)^[a-z-]+:.* ## `).FindAllString(read(t, "Makefile"), -1))
+	expect.That(t, targets > 0 && targets <= maxTargets, "make help lists %d targets, want at most %d", targets, maxTargets)
 }
 
 func TestEachInvariantNamesTestsThatExist(t *testing.T) {
