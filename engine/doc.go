@@ -17,6 +17,10 @@
 //	invalid/   errors in the fields of a request
 //	plural/    counts things in words
 //	zone/      the days of a time zone, in hours
+//	search/    the text by which links are found, folded, and the grams of it
+//	daily/     hits by day of an imported link
+//	extras/    what few links have beside a target, an expiry and a cap
+//	expect/    the expectations of tests
 //	seen/      the time that a store has itself seen passing, by which things grow old
 //	internal/  shared by the engine and its rooms only: clock (what a wrong clock may do), settings (defaults), errs,
 //	           ascii (percent-encodes Location), symbols (codes targets in memory), mmap (memory outside the

@@ -11,9 +11,9 @@
 //	         pages of JSON, SQL,
 //	         rules of a proxy
 //
-// The order is that in which links are to be made. Our exports have the newest link first, so lines of
-// JSON of ours are read from the last to the first, and then the lists of the new server have the same
-// order. Other files are read as they stand.
+// The order is that in which links are to be made. Our exports have the newest link first, so exports,
+// and lines whose first link is newer than the last, are read from the end, and then the lists of the new
+// server have the same order. Lines of --rejects and other files are read as they stand.
 //
 // # What a file is
 //

@@ -101,7 +101,7 @@
 //
 //  12. Close, after the last redirect: fold, flush, close the files. Every record is below the
 //     positions, so the next start replays none. If the store hangs, Run's end and Close wait ten
-//     seconds each, and what remains is as in 7, 9 and 11.
+//     seconds each, or until CloseBy, and what remains is as in 7, 9 and 11.
 //  13. Replay reads the files of the stored epoch, whatever their number and size; it never writes
 //     to them. A crash or a cut repeats it. If memory does not suffice for all records, it commits
 //     in parts, each with the positions after it.

@@ -41,10 +41,10 @@
 // A list is a Listing of the store: one moment, all of it durable. It is in the order of ids, so a
 // page continues below the id at which the last page ended, whatever was made, edited or deleted
 // since. A caller may select links, by their state for example, sort them, or count them (search.go): rows of all of
-// them are then read, and records of those that are shown. If memory alone can answer, because nobody asks for words, a
-// tag, a folder or a time, and an eighth of all links' rows was not enough, it goes over the links in memory instead:
-// among a million, 0.43 of the CPU by state, and 0.6 by hits. These are as they are then, so a link of which the
-// listing has no record, or one of another owner, is left out.
+// them are then read, and records of those that are shown. If memory alone can answer, because nobody asks for words,
+// a tag, a folder or a time, and all owners are asked for or an eighth of all links' rows was not enough, it goes
+// over the links in memory instead: among a million, 0.43 of the CPU by state, and 0.6 by hits. Links in memory may
+// be newer than the listing: those that it lacks, or that have another owner there, are left out.
 //
 // # Decisions
 //

@@ -1,7 +1,7 @@
 // Package replicate is what a store has of a cluster. It plugs into a store (storage.Options.Replicate): it makes a
 // batch of shared rows an entry of the cluster's log before the store commits it, applies the entries of others, and
 // gives hits away and takes those of others. It must not know etcd: the log is an interface (package clusterlog).
-// Only cmd imports it.
+// Only storage/replica and cmd import it.
 //
 // # Shared rows
 //
@@ -15,14 +15,13 @@
 // All other rows are a node's own, and are committed without the log: they need no leader, so hits
 // are flushed whatever the cluster does.
 //
-// An edge (Rows.Edge) reads the same entries and keeps only the rows that redirects need
-// (row.KeptByEdge): hot records, a part of cold ones, and the bound of ids. The others are in the private
-// parts of entries, which its role at etcd may not read: see splitRows. It has no account, receipt or
-// audit entry, and no figures, of others or its own: whoever takes its machine finds links and the
-// visitor key. So what it counts is only in its outbox, until all full nodes have it. Tally rows of its
-// own would do no harm, but nobody can ask for them, because full nodes answer the API. They would cost a
-// second copy of each row and its roll-up: a flush of 50,000 rows wrote 19 MB with them, and 5 MB without
-// (BenchmarkFlushOfAnEdge has the rest). A counter in an edge's
+// An edge (Rows.Edge) reads the same entries and keeps only the rows that redirects need (row.KeptByEdge): hot
+// records, a part of cold ones, caps, domains, certificates, and the bound of ids. The others are in the private
+// parts of entries, which its role at etcd may not read: see splitRows. It has no account, receipt or audit entry,
+// and no figures, of others or its own: whoever takes its machine finds links and the visitor key. So what it counts
+// is only in its outbox, until all full nodes have it. Tally rows of its own would do no harm, but nobody can ask for
+// them, because full nodes answer the API. They would cost a second copy of each row and its roll-up: a flush of
+// 50,000 rows wrote 19 MB with them, and 5 MB without (BenchmarkFlushOfAnEdge has the rest). A counter in an edge's
 // memory has what this process has counted: a cap needs more than that, and must not rely on it.
 //
 // # The outbox

@@ -6,7 +6,7 @@
 // # What an edge may not do
 //
 // The writer takes the name of an edge from its token, never from a request. So an edge gives hits, and asks for the
-// position of an outbox, in its own name alone (Writer.Follow).
+// position of an outbox, in its own name alone (Writer.follow).
 //
 // Files, leaves first: settings.go, writer.go, client.go, source.go, node.go.
 package edge

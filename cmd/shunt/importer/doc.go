@@ -6,14 +6,14 @@
 //	                                      │
 //	                                      └──▶ counts, refused records, mark, progress
 //
-// One goroutine reads ahead: it makes batches of up to 1,000 records, while the server imports those
+// One goroutine reads ahead: it makes batches of up to 1,000 records and 512 KiB, while the server imports those
 // before them, one after the other. An import of any length takes the memory of a few batches.
 //
 // # An import that is cut
 //
 // After a cut the server has the records up to some batch, and none after it. A mark beside the file
-// (FILE.shunt-import) has the number of records up to the last batch with an answer. It is replaced
-// after each answer, so it also survives a kill.
+// (FILE.shunt-import) has the number of records up to the last batch with an answer. From the
+// tenth batch on it is replaced after each answer, so it also survives a kill.
 //
 // An import that is resumed first sends the last batch of the mark again. If the server makes any
 // link of it, it is not in the state that the mark tells of (a backup was restored, say), and the
