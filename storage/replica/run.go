@@ -31,8 +31,8 @@ var errElected = errors.New("elected")
 var errSucceeded = errors.New("another node leads by now")
 
 // resignTimeout bounds how long a stop waits for a last write to settle, before the leadership is left
-// to end by itself.
-const resignTimeout = 5 * time.Second
+// to end by itself. A process has 8 s to stop, and the clients, whom the write's answer waits for, come after this.
+const resignTimeout = 3 * time.Second
 
 // Run follows and leads until ctx is done: then it gives up the leadership, so that another node can
 // take over at once, and returns nil. Links must be loaded. Other errors are those of Follow, with

@@ -48,6 +48,9 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	}
 	follow("hot", 10, a, b, c, e)
 	follow("capped", 5, a, b, e)
+	for _, n := range []*siteNode{a, b} { // a node that has never heard of another one cannot pull its hits without etcd
+		s.await(func() bool { return n.metric(`shunt_cluster_pull_behind_records{node="edge-1"}`) >= 0 }, n.name+" knows the edge")
+	}
 	c.kill()
 	s.nodes = s.nodes[:2]
 	s.await(func() bool { return s.leader() != nil }, "another node leads")
@@ -93,6 +96,7 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	s.alike()
 
 	c.start()
+	s.await(func() bool { return c.metric("shunt_cluster_outbox_bytes") == 0 }, "all others have the hits of c")
 	follow("hot", 3, c)
 	c.kill() // the hits are in its journal
 	joins := shunt(t, "", nil, append([]string{"join", "--data", c.data, "--from", "a=https://" + a.advertise}, c.flags()...)...)
