@@ -23,7 +23,7 @@ const (
 	// longer takes a new copy.
 	maxLogBytes = 256 << 20
 
-	trimInterval = 2 * time.Second
+	trimInterval = 10 * time.Second
 	lookInterval = time.Minute // between two looks whether there are edges
 
 	// busyPause is the time between two attempts to apply hits while the store is busy.

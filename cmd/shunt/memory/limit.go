@@ -73,7 +73,7 @@ func (u Usage) Total() uint64 { return u.Go + u.Mapped + u.Shared }
 
 // A Limit watches the memory of the process, and reports when it reaches a number of bytes. It
 // cannot keep the process below it: it only says when to take nothing more in, and makes Go collect
-// its garbage in time. Full and Used may be called by any goroutine.
+// its garbage in time. Full, AskFull and Used may be called by any goroutine.
 type Limit struct {
 	bytes   uint64 // 0: none
 	fixed   bool   // GOMEMLIMIT is set
@@ -106,16 +106,18 @@ func NewLimit(bytes uint64, links func() Links, log *slog.Logger) *Limit {
 // Bytes returns the limit; 0: there is none.
 func (l *Limit) Bytes() uint64 { return l.bytes }
 
-// Full reports whether the limit was reached when Run last looked, and no room has been made since. Who
-// asks is about to take memory, so Run looks more often.
-func (l *Limit) Full() bool {
+// Full reports whether the limit was reached when Run last looked, and no room has been made since.
+func (l *Limit) Full() bool { return l.full.Load() }
+
+// AskFull is Full for who is about to take memory: Run looks more often from then on.
+func (l *Limit) AskFull() bool {
 	if l.rests.Load() && l.rests.Swap(false) {
 		select {
 		case l.woken <- struct{}{}:
 		default:
 		}
 	}
-	return l.full.Load()
+	return l.Full()
 }
 
 // Used returns the memory of the process at present.

@@ -16,8 +16,8 @@ func TestALimitLooksRarelyWhileNothingChanges(t *testing.T) {
 		l.nextPause(used)
 	}
 	expect.That(t, l.pause == restInterval && l.rests.Load(), "after long the pause is %v", l.pause)
-	l.Full()
-	l.Full()
+	l.AskFull()
+	l.AskFull()
 	expect.That(t, len(l.woken) == 1 && !l.rests.Load(), "who asks does not wake it")
 	expect.Equal(t, l.nextPause(used+sameBytes), limitInterval, "the memory has grown, and the pause is %v", l.pause)
 	for range 20 {

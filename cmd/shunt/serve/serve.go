@@ -247,7 +247,7 @@ func (s *server) openData(ctx context.Context) (err error) {
 	s.parts.OnStop("socket", closeListener(s.local))
 	options := engine.Options{
 		FlushInterval: s.cfg.flushInterval, KeptHours: s.cfg.keptHours, KeptDays: s.cfg.keptDays, KeptAuditDays: s.cfg.audit.keptDays,
-		Full: s.memory.Full, Logger: s.say.Log, Cluster: s.node != nil, EdgeOfWriter: s.edge != nil,
+		Full: s.memory.AskFull, Logger: s.say.Log, Cluster: s.node != nil, EdgeOfWriter: s.edge != nil,
 	}
 	if err := s.core.OpenEngine(s.parts, &s.cfg.data, options); err != nil {
 		return err
