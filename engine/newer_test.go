@@ -11,8 +11,8 @@ import (
 	"shunt/storage"
 )
 
-// A link may have fields that a newer program has stored. Edits, a change of owner, a reset and a
-// backup keep them byte for byte.
+// A link may have fields that a newer program has stored. Edits, a change of owner, a reset, the trash and a
+// backup keep them byte for byte. Copies in a cluster do, too: rowtest.Link has such a field.
 func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	const newer = "\x63\x05hello\x80\x01\x00"
 	disk := vfs.NewMem()
@@ -33,16 +33,23 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 		expect.That(t, err == nil && rec.Cold.Newer == newer, "%s: got %q, %v, want %q", what, rec.Cold.Newer, err, newer)
 	}
 	kept("a start", store)
+	anyone := engine.Guard{AnyOwner: true}
 	for what, change := range map[string]func() error{
 		"an edit": func() error {
-			_, err := e.Update(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}, func(r *engine.Record) error { r.Cold.Title = "U"; return nil })
+			_, err := e.Update(t.Context(), keyOf("code"), anyone, func(r *engine.Record) error { r.Cold.Title = "U"; return nil })
 			return err
 		},
 		"a gift": func() error {
-			_, err := e.Give(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}, 2, func(*engine.Record) error { return nil })
+			_, err := e.Give(t.Context(), keyOf("code"), anyone, 2, func(*engine.Record) error { return nil })
 			return err
 		},
-		"a reset": func() error { _, err := e.Reset(t.Context(), keyOf("code"), engine.Guard{AnyOwner: true}); return err },
+		"the trash": func() error {
+			if err := e.Delete(t.Context(), keyOf("code"), anyone); err != nil {
+				return err
+			}
+			return expect.Err(e.Restore(t.Context(), keyOf("code"), anyone))
+		},
+		"a reset": func() error { _, err := e.Reset(t.Context(), keyOf("code"), anyone); return err },
 	} {
 		expect.OK(t, change(), what)
 		kept(what, store)

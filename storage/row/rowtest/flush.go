@@ -12,7 +12,10 @@ import (
 // Key returns the key of a code in the default domain.
 func Key(code string) engine.Key { return engine.Key{Domain: engine.DefaultDomain, Code: code} }
 
-// Link returns the record of a link that had three targets. One in three has extras.
+// Newer is what a newer program may have stored with a link: a field with an unknown tag.
+const Newer = "\x63\x05hello"
+
+// Link returns the record of a link that had three targets. One in three has extras, and a field of a newer program.
 func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 	r := engine.Record{
 		Hot:  engine.Hot{Key: Key(code), ID: id, Owner: owner, Target: "https://example.com/" + code},
@@ -23,6 +26,7 @@ func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 		r.SetExpiredURL("https://example.com/after/" + code)
 		r.SetQuery(engine.ForwardKeep)
 		r.SetCard(engine.Card{Title: "card of " + code, Image: "https://example.com/" + code + ".png"})
+		r.Cold.Newer = Newer
 	}
 	return r
 }
