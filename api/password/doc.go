@@ -2,5 +2,5 @@
 // who has a password: users and links have a Hasher each, so that strangers who try the passwords of links never keep
 // anybody from logging in.
 //
-// Files, leaves first: aside.go, password.go.
+// Files, leaves first: aside_linux.go, aside.go, password.go.
 package password
