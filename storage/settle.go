@@ -55,7 +55,7 @@ func (s *Store) awaitSettled() {
 	}
 }
 
-// hasRoom reports whether so many bytes may be written although nobody asked for them.
+// hasRoom reports whether a number of bytes may be written that nobody has asked for.
 func (s *space) hasRoom(bytes uint64) bool {
 	if s.readOnly.Load() {
 		return false

@@ -155,7 +155,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// cut returns text cut to so many bytes, not within a character.
+// cut returns the first bytes of text, at most most of them, cut between two characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

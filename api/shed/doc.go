@@ -1,4 +1,4 @@
-// Package shed decides which requests a server refuses when it has more to do than it can: creates
+// Package shed decides which requests a server refuses when the CPU is saturated: creates
 // of links first, redirects never. It knows how long the event loops have been pressed, and nothing
 // of HTTP, of links or of callers. Package api asks it before it calls the handler of an endpoint.
 //

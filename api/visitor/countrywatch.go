@@ -21,7 +21,7 @@ const (
 )
 
 // A CountryFile keeps Countries as its file says, which is read again when it changes. No request fails
-// for want of a country, so a file that is missing, empty or damaged is a warning: no country is known
+// because its country is unknown, so a file that is missing, empty or damaged is a warning: no country is known
 // until it can be read, or, if it could be read before, what it said then stays in force.
 type CountryFile struct {
 	Countries Countries // any number of goroutines may ask it

@@ -144,7 +144,7 @@
 //
 // A hit of a link with several targets has the number of one of them, and counts in (hour, target) as well: targets.go.
 //
-// A window is widened to whole buckets: hours as long as hours are kept, days before (Query). Days are those of the
+// A window is rounded to whole buckets: hours as long as hours are kept, days before (Query). Days are those of the
 // store's time zone (engine/zone), which is fixed at the first start; a series by day may have those of another zone as
 // long as its hours are kept, which is why they are for 8 days by default. Days
 // are read from day rows and from those hours that are not rolled up, hours from hour rows. A window

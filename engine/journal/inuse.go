@@ -72,8 +72,8 @@ func (d *Folder) Readable(p Positions) error {
 	return nil
 }
 
-// removeUnused removes a file of a journal, unless it is in use, or cannot be opened for want of
-// permission: then it may be in use.
+// removeUnused removes a file of a journal, unless it is in use, or permission to open it is missing:
+// then it may be in use.
 func removeUnused(path string) error {
 	if err := checkUnused(path); errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) {
 		return err

@@ -200,7 +200,7 @@ const (
 	aheadAsks  = 16
 )
 
-// capNow returns the cap of the link that a is about; 0: it has none any more, which the node that asks is about to
+// capNow returns the cap of the link that a is about; 0: its cap is gone, which the node that asks is about to
 // learn.
 func (ls *Links) capNow(a *caps.Ask) uint64 {
 	l, ok := ls.Resolve(a.Key().View())

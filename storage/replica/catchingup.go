@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CatchingUp says whether a node that has started still lacks what was written while it was off, so that others had
-// better redirect. It ends for good when the node has everything, or when nothing comes any more: then this node must
+// CatchingUp says whether a node that has started still lacks what was written while it was off, so that others should
+// redirect. It ends for good when the node has everything, or when nothing more comes: then this node must
 // redirect with the links that it has. Any goroutine may call its methods.
 type CatchingUp struct {
 	Patience time.Duration // how long nothing may come

@@ -63,7 +63,7 @@ type client struct {
 // secret is the token of an edge. Any goroutine may call its methods.
 type secret struct {
 	text    atomic.Pointer[string]
-	refused func(why error)        // is told that the writer refuses the token; nil: nobody is. Set before others use it
+	refused func(why error)        // is called when the writer refuses the token; may be nil. Set before others use it
 	again   func() (string, error) // reads the token again; set with refused
 }
 
@@ -163,7 +163,7 @@ func (c *client) refusal(resp *http.Response) error {
 	var said struct{ Code, Detail string }
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	if json.Unmarshal(text, &said) != nil || said.Code == "" {
-		return &refusedError{resp.StatusCode, "that is no answer of a server of links"}
+		return &refusedError{resp.StatusCode, "that is not an answer of shunt"}
 	}
 	switch {
 	case said.Code == "unauthorized" || said.Code == "forbidden" && resp.StatusCode == http.StatusForbidden:

@@ -115,7 +115,7 @@ func (s *source) refused(why error) {
 	defer s.revoking.Unlock()
 	s.refusals++
 	if s.setRevoked(true) {
-		s.log.Error("this edge redirects nothing any more, and keeps its hits until it has a valid token", "writer", s.client.origin, "error", why)
+		s.log.Error("this edge has stopped redirecting, and keeps its hits until it has a valid token", "writer", s.client.origin, "error", why)
 	}
 }
 

@@ -18,7 +18,7 @@
 //     hits, stamps and questions.
 //  4. What was stamped in the future, and is not hits, goes once it was kept for its time while the store ran:
 //     else a deleted code would be taken for years.
-//  5. No question for figures is refused because of it: what is kept never begins after now (hit.KeptSince).
+//  5. No stats query is refused because of it: what is kept never begins after now (hit.KeptSince).
 //  6. Each jump by more than a minute is a WARN line and counted; pages show those of half a day or more.
 //
 // Nothing is closed or deleted until the clock has run evenly for ten minutes, after a start and after
