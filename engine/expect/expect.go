@@ -19,10 +19,7 @@ type T interface {
 
 // Long skips a test that takes seconds where -short is given: make quick and make race do without it, make test does
 // not. The race detector finds nothing in a test of one goroutine.
-func Long(t interface {
-	Helper()
-	Skip(args ...any)
-}) {
+func Long(t testing.TB) {
 	if testing.Short() {
 		t.Helper()
 		t.Skip("it takes seconds, so -short leaves it out")

@@ -18,6 +18,7 @@ import (
 const dumpVariable = "SHUNTTEST_DUMP"
 
 const (
+	dumpRows      = 5000        // of a statement
 	clicksOfLink  = 5           // in the log of a dump, on average
 	hitsOfLink    = 25          // that a dump says a link has; the log need not have them all
 	mostAboveIdle = 300_000_000 // bytes of memory that imports and exports may take
@@ -32,16 +33,16 @@ func writeDump(t *testing.T, path string, links uint64) {
 	table := func(name, columns string, rows uint64, row func(n uint64)) {
 		fmt.Fprintf(w, "DROP TABLE IF EXISTS `%s`;\nCREATE TABLE `%[1]s` (\n%s\n) ENGINE=InnoDB;\n", name, columns)
 		for n := range rows {
-			switch n % 5000 {
-			case 0:
-				fmt.Fprintf(w, "INSERT INTO `%s` VALUES ", name)
-			default:
-				_ = w.WriteByte(',')
+			before, after := ",", ""
+			if n%dumpRows == 0 {
+				before = fmt.Sprintf("INSERT INTO `%s` VALUES ", name)
 			}
+			if n%dumpRows == dumpRows-1 || n == rows-1 {
+				after = ";\n"
+			}
+			_, _ = w.WriteString(before)
 			row(n)
-			if n%5000 == 4999 || n == rows-1 {
-				_, _ = w.WriteString(";\n")
-			}
+			_, _ = w.WriteString(after)
 		}
 	}
 	rng, now := rand.New(rand.NewPCG(1, 2)), time.Now().UTC()

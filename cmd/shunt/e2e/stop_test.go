@@ -10,8 +10,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestAStopWaitsForNoHalfRequest stops a server on whose connections half a head, half a body, a whole request that
-// nobody reads on, and nothing at all have come. It ends by itself, so within the 8 s after which it would exit with 1.
+// TestAStopWaitsForNoHalfRequest stops a server on whose connections half a head, half a body, requests whose answers
+// nobody reads, and nothing at all have come. It ends by itself, so within the 8 s after which it would exit with 1.
 func TestAStopWaitsForNoHalfRequest(t *testing.T) {
 	t.Parallel()
 	for _, front := range []string{"auto", "fasthttp"} {
