@@ -19,7 +19,7 @@ func TestALinkIsShownWithItsOwnHits(t *testing.T) {
 	st := newSite(t, nil)
 	take := func(hits uint64) {
 		_, _, err := st.engine.Create(t.Context(), engine.Draft{
-			Alias: "x", Owner: 1, Target: "http://a/", Title: fmt.Sprint(hits),
+			Alias: "x", Owner: 1, Target: "http://a/", Texts: engine.Texts{Title: fmt.Sprint(hits)},
 			Import: &engine.Import{CreatedAt: time.Now(), UpdatedAt: time.Now(), Hits: hits},
 		})
 		expect.NoError(t, err)

@@ -23,7 +23,7 @@ func items(words string) []engine.BulkItem {
 	var all []engine.BulkItem
 	for word := range strings.FieldsSeq(words) {
 		alias, title, _ := strings.Cut(word, "=")
-		d := engine.Draft{Owner: 1, Alias: alias, Target: "https://example.com/", Title: title}
+		d := engine.Draft{Owner: 1, Alias: alias, Target: "https://example.com/", Texts: engine.Texts{Title: title}}
 		d.Same = func(there engine.Detail) bool { return there.Title == title }
 		switch word {
 		case "-":
@@ -66,8 +66,8 @@ func outcomes(results []engine.BulkResult) string {
 
 func TestEachItemOfABulkHasItsOwnResult(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
-	e.make(t, engine.Draft{Alias: "mine", Title: "t"})
-	e.make(t, engine.Draft{Alias: "theirs", Owner: 2, Title: "t"})
+	e.make(t, engine.Draft{Alias: "mine", Texts: engine.Texts{Title: "t"}})
+	e.make(t, engine.Draft{Alias: "theirs", Owner: 2, Texts: engine.Texts{Title: "t"}})
 	for _, c := range []struct{ words, want string }{
 		{"a - -", "created created created"},
 		{"a b a=other B b", "existed created taken taken existed"},

@@ -412,7 +412,7 @@ func TestTooLargeFieldsAreRefused(t *testing.T) {
 	for name, d := range map[string]engine.Draft{
 		"no target":           {},
 		"a 9,000-byte target": {Target: string(make([]byte, 9000))},
-		"a long title":        {Target: "x", Title: string(make([]byte, 513))},
+		"a long title":        {Target: "x", Texts: engine.Texts{Title: string(make([]byte, 513))}},
 		"many tags":           {Target: "x", Tags: make([]string, 33)},
 		"an empty tag":        {Target: "x", Tags: []string{""}},
 		"a long tag":          {Target: "x", Tags: []string{string(make([]byte, 65))}},

@@ -51,6 +51,7 @@ type (
 	Hot          = link.Hot
 	Cold         = link.Cold
 	Text         = link.Text
+	Texts        = link.Texts
 	Card         = link.Card
 	Record       = link.Record
 	State        = link.State
@@ -355,6 +356,9 @@ const (
 	MaxUser        = index.MaxUser
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
+
+// AllTexts is link.AllTexts.
+func AllTexts() []Text { return link.AllTexts() }
 
 // TextNamed is link.TextNamed.
 func TextNamed(name string) Text { return link.TextNamed(name) }

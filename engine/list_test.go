@@ -154,7 +154,7 @@ func TestAFolderHasItsLinksWhoeverOwnsThem(t *testing.T) {
 		domainOf := map[string]engine.Domain{}
 		for i := range rapid.IntRange(0, 20).Draw(rt, "links") {
 			owner, folder := owners.Draw(rt, "owner"), folders.Draw(rt, "in")
-			d := e.make(t, engine.Draft{Owner: owner, Domain: engine.DomainOf(owner), Folder: folder, Title: fmt.Sprint("word", i%2)})
+			d := e.make(t, engine.Draft{Owner: owner, Domain: engine.DomainOf(owner), Folder: folder, Texts: engine.Texts{Title: fmt.Sprint("word", i%2)}})
 			want[d.Code], domainOf[d.Code] = folder, d.Domain
 			k := engine.Key{Domain: d.Domain, Code: d.Code}
 			var err error

@@ -14,7 +14,7 @@ import (
 func TestLinksWithTheCodeComeFirstFromEveryDomain(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	make := func(d engine.Domain, code, title string) {
-		e.make(t, engine.Draft{Owner: engine.OwnerIn(d, 1), Domain: d, Alias: code, Title: title, Target: fmt.Sprintf("https://example.com/%d/%s", d, code)})
+		e.make(t, engine.Draft{Owner: engine.OwnerIn(d, 1), Domain: d, Alias: code, Texts: engine.Texts{Title: title}, Target: fmt.Sprintf("https://example.com/%d/%s", d, code)})
 	}
 	for _, d := range []engine.Domain{1, 2, engine.DefaultDomain} {
 		make(d, "news", "")

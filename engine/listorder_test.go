@@ -106,13 +106,13 @@ func TestAListByRelevanceHasTheBestFieldFirst(t *testing.T) {
 		"code-news":  {},
 		"news":       {},
 		"news-old":   {},
-		"typed":      {Title: "Good old news"},
-		"titled":     {Title: "All the news of old"},
+		"typed":      {Texts: engine.Texts{Title: "Good old news"}},
+		"titled":     {Texts: engine.Texts{Title: "All the news of old"}},
 		"tagged":     {Tags: []string{"old news"}},
 		"old-news-2": {},
-		"noted":      {Note: "old news"},
-		"apart":      {Title: "News, and old ones"},
-		"other":      {Title: "nothing of this"},
+		"noted":      {Texts: engine.Texts{Note: "old news"}},
+		"apart":      {Texts: engine.Texts{Title: "News, and old ones"}},
+		"other":      {Texts: engine.Texts{Title: "nothing of this"}},
 	}
 	// The words in one field, as they were typed or not: the best field counts.
 	ranked := map[string][][]string{

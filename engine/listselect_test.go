@@ -59,7 +59,7 @@ func (e *testEngine) fill(t testing.TB, owner uint32, links, disabledth int) {
 	for made := 0; made < links; {
 		items := make([]engine.BulkItem, min(1000, links-made))
 		for i := range items {
-			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Title: fmt.Sprintf("title-%d", made%7)}
+			items[i].Draft = engine.Draft{Owner: owner, Target: "https://example.com/", Disabled: made%disabledth == 0, Texts: engine.Texts{Title: fmt.Sprintf("title-%d", made%7)}}
 			made++
 		}
 		_, err := e.CreateBulk(context.Background(), items)

@@ -36,7 +36,7 @@ func (e *testEngine) inTurns(t *testing.T, q engine.LinkQuery) (codes []string, 
 func TestAListInTurnsComesInStepsOfFiftyLinks(t *testing.T) {
 	e := newTestEngine(t, engine.Options{})
 	for i := range 230 {
-		e.make(t, engine.Draft{Title: fmt.Sprint(i % 3), Tags: []string{fmt.Sprint(i % 7)}})
+		e.make(t, engine.Draft{Texts: engine.Texts{Title: fmt.Sprint(i % 3)}, Tags: []string{fmt.Sprint(i % 7)}})
 	}
 	for name, c := range map[string]struct {
 		q     engine.LinkQuery

@@ -32,7 +32,7 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 		wg.Go(func() {
 			for range links / 16 {
 				_, _, err := e.Create(context.Background(), engine.Draft{
-					Owner: 1, Target: "https://example.com/", Title: strings.Repeat("x", engine.TextNamed("title").Max), Tags: tags,
+					Owner: 1, Target: "https://example.com/", Texts: engine.Texts{Title: strings.Repeat("x", engine.TextNamed("title").Max)}, Tags: tags,
 				})
 				if err != nil {
 					t.Error(err)

@@ -202,7 +202,7 @@ func (m *model) drawDraft(rt *rapid.T) engine.Draft {
 	d := engine.Draft{
 		Owner: rapid.SampledFrom(owners).Draw(rt, "owner"), Target: drawTarget(rt),
 		RedirectStatus: rapid.SampledFrom([]int{0, 301, 302, 307, 308}).Draw(rt, "status"),
-		Title:          rapid.StringMatching(`[a-z]{0,9}`).Draw(rt, "title"),
+		Texts:          engine.Texts{Title: rapid.StringMatching(`[a-z]{0,9}`).Draw(rt, "title")},
 		Tags:           rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3, rapid.ID).Draw(rt, "tags"),
 		MaxHits:        rapid.SampledFrom([]uint64{0, 0, 0, 1, 3, 20}).Draw(rt, "max_hits"),
 	}

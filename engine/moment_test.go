@@ -17,7 +17,7 @@ func (e *testEngine) imported(t *testing.T, alias string, owner uint32, hits uin
 	t.Helper()
 	at := time.Now()
 	_, _, err := e.Create(context.Background(), engine.Draft{
-		Alias: alias, Owner: owner, Target: "https://x.example/", Title: fmt.Sprint(hits),
+		Alias: alias, Owner: owner, Target: "https://x.example/", Texts: engine.Texts{Title: fmt.Sprint(hits)},
 		Import: &engine.Import{CreatedAt: at, UpdatedAt: at, Hits: hits},
 	})
 	expect.OK(t, err)

@@ -22,7 +22,7 @@ func TestFieldsOfANewerProgramAreKept(t *testing.T) {
 	applied := make(chan error, 1)
 	store.Apply(engine.Mutation{
 		Hot:  engine.Hot{Key: keyOf("code"), ID: 9, Owner: 1, Target: "https://example.com/"},
-		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Title: "T", Newer: newer},
+		Cold: engine.Cold{Key: keyOf("code"), Version: 1, Texts: engine.Texts{Title: "T"}, Newer: newer},
 	}, func(err error) { applied <- err })
 	expect.OK(t, <-applied)
 	e := openLoaded(t, store, engine.Options{JournalDir: t.TempDir(), Rings: 1, RingRecords: 256})

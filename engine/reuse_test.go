@@ -21,7 +21,7 @@ const reusedTarget = "https://reused.example/"
 // toReuse is a draft of an owner that asks for the title of a link, too.
 func toReuse(owner uint32, title string) engine.Draft {
 	return engine.Draft{
-		Owner: owner, Domain: index.DomainOf(owner), Target: reusedTarget, Title: title, Reuse: true,
+		Owner: owner, Domain: index.DomainOf(owner), Target: reusedTarget, Texts: engine.Texts{Title: title}, Reuse: true,
 		Same: func(l engine.Detail) bool { return l.Title == title },
 	}
 }

@@ -126,7 +126,7 @@ func (m *searchModel) write(t *rapid.T) {
 
 func (m *searchModel) make(t *rapid.T) {
 	d := engine.Draft{
-		Owner: uint32(rapid.IntRange(1, 2).Draw(t, "owner")), Title: someText.Draw(t, "title"), Disabled: rapid.Bool().Draw(t, "disabled"),
+		Owner: uint32(rapid.IntRange(1, 2).Draw(t, "owner")), Texts: engine.Texts{Title: someText.Draw(t, "title")}, Disabled: rapid.Bool().Draw(t, "disabled"),
 		Target: "https://example.com/%C3%A9" + strings.ReplaceAll(someText.Draw(t, "target"), " ", "+") + strings.Repeat("x", rapid.IntRange(0, 1).Draw(t, "long")*600),
 	}
 	if rapid.Bool().Draw(t, "tagged") {

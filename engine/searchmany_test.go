@@ -79,7 +79,7 @@ func (e *testEngine) makeSearched(t *testing.T, rng *rand.Rand, n int) map[strin
 	for made := 0; made < n; {
 		items := make([]engine.BulkItem, min(1000, n-made))
 		for i := range items {
-			d := engine.Draft{Owner: uint32(1 + rng.IntN(8)/7), Alias: "c" + strconv.FormatUint(rng.Uint64(), 36), Title: words(3), Note: words(1), Target: "https://example.com/"}
+			d := engine.Draft{Owner: uint32(1 + rng.IntN(8)/7), Alias: "c" + strconv.FormatUint(rng.Uint64(), 36), Texts: engine.Texts{Title: words(3), Note: words(1)}, Target: "https://example.com/"}
 			if rng.IntN(3) == 0 {
 				d.Target += url.PathEscape(words(2))
 			}

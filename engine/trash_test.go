@@ -341,7 +341,7 @@ func TestALinkInTheTrashTakesNoMoreMemoryThanATombstone(t *testing.T) {
 	for _, purge := range []bool{false, true} {
 		e := newTestEngine(t, engine.Options{})
 		for i := range 2000 {
-			e.make(t, engine.Draft{Alias: fmt.Sprintf("code%04d", i), Owner: 1, Target: fmt.Sprintf("https://x.example/%d/%0200d", i, i), Title: "t"})
+			e.make(t, engine.Draft{Alias: fmt.Sprintf("code%04d", i), Owner: 1, Target: fmt.Sprintf("https://x.example/%d/%0200d", i, i), Texts: engine.Texts{Title: "t"}})
 		}
 		for i := range 2000 {
 			remove := e.Delete

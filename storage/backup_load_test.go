@@ -50,7 +50,7 @@ func (l *load) write(t *testing.T, writer int) {
 		code := fmt.Sprintf("w%d-%d", writer, i)
 		target := "https://example.com/" + code
 		_, _, err := l.e.Create(context.Background(), engine.Draft{
-			Alias: code, Owner: checkedOwner, Target: target, Tags: []string{"load"}, Title: code,
+			Alias: code, Owner: checkedOwner, Target: target, Tags: []string{"load"}, Texts: engine.Texts{Title: code},
 		})
 		if err != nil {
 			t.Error(err)

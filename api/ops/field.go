@@ -61,9 +61,9 @@ const (
 	readOnly  = "is read-only"
 )
 
-// table has the fields of a link, in the order of a link object. A new field that is text is one more
-// textField, one that is true or false one more flagField, and the code in engine/link/link.go that stores it.
-var table = withKeys([]row{
+// table has the fields of a link, in the order of a link object. A new field that is text is in engine/link/link.go
+// alone; one that is true or false is one more flagField, and the code there that stores it.
+var table = withKeys(slices.Concat([]row{
 	{
 		name: "code", required: true, imported: readImportedCode, fixed: fixedCode, same: sameCode,
 		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, l.Code) },
@@ -163,8 +163,7 @@ var table = withKeys([]row{
 			return strconv.AppendUint(dst, l.MaxHits, 10)
 		},
 	},
-	textField("title", func(d *engine.Draft) *string { return &d.Title }, func(l *engine.Detail) string { return l.Title }),
-	textField("note", func(d *engine.Draft) *string { return &d.Note }, func(l *engine.Detail) string { return l.Note }),
+}, textFields(), []row{
 	{
 		name: "tags", read: readTags, imported: readTags,
 		set:   func(rec *engine.Record, d *engine.Draft) { rec.Cold.Tags = d.Tags },
@@ -251,7 +250,7 @@ var table = withKeys([]row{
 		write:   func(dst []byte, l *Link) []byte { return strconv.AppendUint(dst, l.Unique, 10) },
 		omitted: func(l *Link) bool { return !l.Counted },
 	},
-})
+}))
 
 // isOf reports whether value is what link has in the field, or, of a number that only grows, had.
 func (f *row) isOf(link *Link, value json.RawMessage, now time.Time, domains *domain.Domains) bool {
@@ -280,24 +279,30 @@ func withKeys(rows []row) []row {
 	return rows
 }
 
-// textField is the row of a field that is text in one line, and empty by default.
-func textField(name string, asked func(*engine.Draft) *string, kept func(*engine.Detail) string) row {
-	of := engine.TextNamed(name)
+// textFields returns the rows of all fields that are text for people, which are empty by default.
+func textFields() (rows []row) {
+	for _, text := range engine.AllTexts() {
+		rows = append(rows, textField(text))
+	}
+	return rows
+}
+
+func textField(text engine.Text) row {
 	read := func(a *askedLink, value json.RawMessage) error {
-		text, err := jsonbody.String(value)
-		if *asked(&a.Draft) = text; err != nil {
+		given, err := jsonbody.String(value)
+		if *a.Draft.Text(text.Name) = given; err != nil {
 			return err
 		}
-		if of.Lines {
-			text = strings.ReplaceAll(text, "\n", " ")
+		if text.Lines {
+			given = strings.ReplaceAll(given, "\n", " ")
 		}
-		return checkText("", text, of.Max)
+		return checkText("", given, text.Max)
 	}
 	return row{
-		name: name, read: read, imported: read,
-		set:   func(rec *engine.Record, d *engine.Draft) { *rec.Cold.Text(name) = *asked(d) },
-		same:  func(d *engine.Draft, l *engine.Detail) bool { return *asked(d) == kept(l) },
-		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, kept(&l.Detail)) },
+		name: text.Name, read: read, imported: read,
+		set:   func(rec *engine.Record, d *engine.Draft) { *rec.Cold.Text(text.Name) = *d.Text(text.Name) },
+		same:  func(d *engine.Draft, l *engine.Detail) bool { return *d.Text(text.Name) == *l.Text(text.Name) },
+		write: func(dst []byte, l *Link) []byte { return jsontext.AppendString(dst, *l.Text(text.Name)) },
 	}
 }
 

@@ -80,7 +80,7 @@ func drawLink(t *rapid.T) Link {
 		Key: keyOf(anyText.Draw(t, "code")), Owner: rapid.Uint32().Draw(t, "owner"), Target: anyText.Draw(t, "target"),
 		RedirectStatus: rapid.Int().Draw(t, "status"), ForwardQuery: rapid.Bool().Draw(t, "forward"),
 		State: engine.State(anyText.Draw(t, "state")), MaxHits: rapid.Uint64().Draw(t, "cap"),
-		CreatedAt: anyMoment.Draw(t, "created"), UpdatedAt: anyMoment.Draw(t, "updated"), Title: anyText.Draw(t, "title"),
+		CreatedAt: anyMoment.Draw(t, "created"), UpdatedAt: anyMoment.Draw(t, "updated"), Texts: engine.Texts{Title: anyText.Draw(t, "title")},
 		Tags: rapid.SliceOfN(anyText, 0, 4).Draw(t, "tags"), Hits: rapid.Uint64().Draw(t, "hits"), Unique: rapid.Uint64().Draw(t, "unique"),
 	}}
 	if rapid.Bool().Draw(t, "expires") {
@@ -97,7 +97,7 @@ func TestALinkObjectHasTheBytesOfEncodingJSON(t *testing.T) {
 		expect.MustThat(t, bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	})
 	for c := range 256 { // each alone and before others
-		l := Link{Detail: engine.Detail{Title: string([]byte{byte(c)}), Target: "x" + string(rune(c)) + "\u2028<&>\xff\u2029"}}
+		l := Link{Detail: engine.Detail{Texts: engine.Texts{Title: string([]byte{byte(c)})}, Target: "x" + string(rune(c)) + "\u2028<&>\xff\u2029"}}
 		got, want := l.AppendJSON(nil), encodedLink(&l)
 		expect.That(t, bytes.Equal(got, want), "got\n%s\nwant\n%s", got, want)
 	}
@@ -110,7 +110,7 @@ func listOf(n int) []Link {
 		code := fmt.Sprintf("code%04d", i)
 		links[i] = Link{ShortURL: "https://sho.rt/" + code, Detail: engine.Detail{
 			Key: keyOf(code), Owner: 1, Target: "https://example.org/" + strings.Repeat("path/", 12) + code, RedirectStatus: 302, State: engine.StateActive,
-			CreatedAt: time.UnixMilli(1_767_322_000_123), UpdatedAt: time.UnixMilli(1_767_322_000_123), Title: "Größe 1", Tags: []string{"a", "b"}, Hits: 7,
+			CreatedAt: time.UnixMilli(1_767_322_000_123), UpdatedAt: time.UnixMilli(1_767_322_000_123), Texts: engine.Texts{Title: "Größe 1"}, Tags: []string{"a", "b"}, Hits: 7,
 		}}
 	}
 	return links

@@ -108,15 +108,14 @@ type Cold struct {
 	ImportedAtMs int64        // when that was; 0 without ImportedHits, or if it is not known
 	Daily        daily.Packed // the part of ImportedHits whose days are known: they are in day rows, too
 	DailyOwner   uint32       // in whose day rows; 0 without Daily
-	Title        string
-	Note         string
-	Tags         []string
-	Reuse        bool   // it was made with Draft.Reuse or Draft.Reusable, and may be found by creates
-	LastTarget   uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
-	Password     string // as that of a Draft; in no audit log, in no receipt, and at no edge
-	Card         Card   // zero: it has none; the extras say whether it has one, too
-	Folder       uint32 // the number of the folder that it is in; 0: in none
-	Newer        string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
+	Texts
+	Tags       []string
+	Reuse      bool   // it was made with Draft.Reuse or Draft.Reusable, and may be found by creates
+	LastTarget uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
+	Password   string // as that of a Draft; in no audit log, in no receipt, and at no edge
+	Card       Card   // zero: it has none; the extras say whether it has one, too
+	Folder     uint32 // the number of the folder that it is in; 0: in none
+	Newer      string // fields that a newer program has stored: nobody reads them, and every copy of the link keeps them
 }
 
 // A Card is what chats and posts show of a link, in place of what its target says of itself. The zero Card is none.
@@ -142,37 +141,46 @@ func (c *Card) Fits() bool {
 // bytes returns the size of the card's texts.
 func (c *Card) bytes() int { return len(c.Title) + len(c.Description) + len(c.Image) }
 
-// A Text is a field of a link that is text for people.
+// Texts are the fields of a link that are text for people.
+type Texts struct {
+	Title string
+	Note  string
+}
+
+// A Text describes one of them.
 type Text struct {
 	Name  string // in the API
 	Max   int    // bytes
 	Lines bool   // it may have several, with a line feed between them
 }
 
-// texts are all fields that are text for people, the most relevant to a search first: the title. Their limits are part
-// of the contract with clients, and only rise, because stored links must stay valid.
+// texts has all fields of Texts, the most relevant to a search first: the title. Their limits are part of the contract
+// with clients, and only rise, because stored links must stay valid.
 var texts = [...]Text{{"title", 512, false}, {"note", 2000, true}}
+
+// AllTexts returns a Text for each field of Texts, in the order of a link in the API.
+func AllTexts() []Text { return texts[:] }
 
 // TextNamed returns the Text of that name, which must be one.
 func TextNamed(name string) Text {
 	return texts[slices.IndexFunc(texts[:], func(t Text) bool { return t.Name == name })]
 }
 
-// Text returns the field of that name. It is a switch, and no table of functions, so that c need not be on the heap.
-func (c *Cold) Text(name string) *string {
+// Text returns the field of that name. It is a switch, and no table of functions, so that t need not be on the heap.
+func (t *Texts) Text(name string) *string {
 	switch name {
 	case "title":
-		return &c.Title
+		return &t.Title
 	case "note":
-		return &c.Note
+		return &t.Note
 	}
 	panic("no text: " + name)
 }
 
-// TextBytes returns the size of all fields that are text for people.
-func (c *Cold) TextBytes() (n int) {
+// TextBytes returns the size of all fields of t.
+func (t *Texts) TextBytes() (n int) {
 	for _, text := range texts {
-		n += len(*c.Text(text.Name))
+		n += len(*t.Text(text.Name))
 	}
 	return n
 }
@@ -224,20 +232,19 @@ type Detail struct {
 	UpdatedAt      time.Time
 	Version        uint64
 	ImportedHits   uint64
-	Title          string
-	Note           string
-	Tags           []string
-	Number         uint8          // of its own target, if it has rules or a split; else 0
-	Rules          []extras.Rule  // with the numbers of their targets
-	Split          []extras.Share // the same
-	Lock           uint64         // changes with the password that visitors must type; 0: none
-	Password       string         // its hash; empty in the audit log
-	LastTarget     uint8          // the greatest number that a target of it ever had; 0: it had one target all along
-	Card           Card           // zero: none
-	Folder         uint32         // the number of the folder that it is in; 0: in none
-	DeletedAt      time.Time      // zero: it is not in the trash
-	Hits           uint64
-	Unique         uint64 // visitors; never greater than Hits; 0 if they were not read
+	Texts
+	Tags       []string
+	Number     uint8          // of its own target, if it has rules or a split; else 0
+	Rules      []extras.Rule  // with the numbers of their targets
+	Split      []extras.Share // the same
+	Lock       uint64         // changes with the password that visitors must type; 0: none
+	Password   string         // its hash; empty in the audit log
+	LastTarget uint8          // the greatest number that a target of it ever had; 0: it had one target all along
+	Card       Card           // zero: none
+	Folder     uint32         // the number of the folder that it is in; 0: in none
+	DeletedAt  time.Time      // zero: it is not in the trash
+	Hits       uint64
+	Unique     uint64 // visitors; never greater than Hits; 0 if they were not read
 }
 
 // Draft is a new link that a caller asks for. Target must come from a TargetPolicy, and Alias must
@@ -256,13 +263,12 @@ type Draft struct {
 	ExpiresAt      time.Time // zero: never
 	ExpiredURL     string    // must come from a TargetPolicy; empty: none
 	MaxHits        uint64    // 0: no cap
-	Title          string
-	Note           string
-	Tags           []string
-	Rules          []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
-	Split          []extras.Share // the same
-	Card           Card           // whose Image must come from a TargetPolicy; zero: none
-	Folder         uint32         // the number of the folder that it is put into; 0: into none
+	Texts
+	Tags   []string
+	Rules  []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
+	Split  []extras.Share // the same
+	Card   Card           // whose Image must come from a TargetPolicy; zero: none
+	Folder uint32         // the number of the folder that it is put into; 0: into none
 
 	// Password is the hash of the password that visitors must type, in the form of argon2 ($argon2id$v=19$…);
 	// empty: none.

@@ -51,7 +51,7 @@ func TestSearchesFindTheWordsOfEveryText(t *testing.T) {
 }
 
 func TestSearchingALinkAllocatesNothing(t *testing.T) {
-	r := Record{Hot: Hot{Target: "https://example.org/"}, Cold: Cold{Title: "title", Note: "note", Tags: []string{"tag"}}}
+	r := Record{Hot: Hot{Target: "https://example.org/"}, Cold: Cold{Texts: Texts{Title: "title", Note: "note"}, Tags: []string{"tag"}}}
 	dst := make([]byte, 0, 1<<10)
 	n := testing.AllocsPerRun(100, func() { dst = AppendSearched(dst[:0], &r.Hot, &r.Cold) })
 	expect.Equal(t, n, 0)

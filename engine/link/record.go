@@ -171,7 +171,7 @@ func (d *Draft) record(now time.Time) (Record, error) {
 	rec := Record{
 		Hot: Hot{Owner: d.Owner, MaxHits: d.MaxHits, Target: d.Target},
 		Cold: Cold{
-			Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Title: d.Title, Note: d.Note, Tags: slices.Clone(d.Tags), Reuse: d.Reuse || d.Reusable, Folder: d.Folder,
+			Version: 1, CreatedAtMs: nowMs, UpdatedAtMs: nowMs, Texts: d.Texts, Tags: slices.Clone(d.Tags), Reuse: d.Reuse || d.Reusable, Folder: d.Folder,
 		},
 	}
 	if d.Reuse && (d.Alias != "" || d.Import != nil) {
@@ -303,7 +303,7 @@ func detailOf(r *Record, hits uint64, now time.Time) Detail {
 		Disabled: r.Hot.Flags.Disabled(), State: StateActive, MaxHits: r.Hot.MaxHits,
 		CreatedAt: time.UnixMilli(r.Cold.CreatedAtMs).UTC(),
 		UpdatedAt: time.UnixMilli(max(r.Cold.UpdatedAtMs, r.Cold.CreatedAtMs)).UTC(),
-		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Title: r.Cold.Title, Note: r.Cold.Note,
+		Version:   r.Cold.Version, ImportedHits: r.Cold.ImportedHits, Texts: r.Cold.Texts,
 		Tags: r.Cold.Tags, LastTarget: r.Cold.LastTarget, Card: r.Cold.Card, Folder: r.Cold.Folder, Hits: hits,
 	}
 	if r.Hot.ExpiresAtMs != 0 {

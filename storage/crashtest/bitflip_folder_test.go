@@ -93,7 +93,7 @@ func (b *builder) round(round int) {
 // write creates a link, or edits it if it exists; in the last rounds it deletes some.
 func (b *builder) write(ctx context.Context, i, round int) {
 	d := engine.Draft{
-		Alias: folderCode(i), Owner: owners[i%2], RedirectStatus: []int{301, 302, 307, 308}[i%4], Title: fmt.Sprint("title ", round),
+		Alias: folderCode(i), Owner: owners[i%2], RedirectStatus: []int{301, 302, 307, 308}[i%4], Texts: engine.Texts{Title: fmt.Sprint("title ", round)},
 		Target: fmt.Sprintf("https://example.com/%d/%d/%s", i, round, strings.Repeat("x", i*9)), Tags: []string{"a", "b", "c"}[:i%4],
 		MaxHits: []uint64{0, 0, 40}[i%3],
 	}

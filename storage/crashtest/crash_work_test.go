@@ -115,7 +115,7 @@ func (w *worker) draft() engine.Draft {
 		Owner:          owners[w.rng.IntN(len(owners))],
 		Target:         fmt.Sprintf("https://example.com/%d/%s", w.h.targets.Add(1), strings.Repeat("x", w.rng.IntN(60))),
 		RedirectStatus: []int{301, 302, 307, 308}[w.rng.IntN(4)],
-		Title:          strings.Repeat("t", w.rng.IntN(20)),
+		Texts:          engine.Texts{Title: strings.Repeat("t", w.rng.IntN(20))},
 		MaxHits:        []uint64{0, 0, 3, 1000}[w.rng.IntN(4)],
 		Split:          someSplit,
 	}

@@ -51,7 +51,7 @@ func newScript(seed uint64) script {
 func drawStep(rng *rand.Rand, n int) step {
 	s := step{row: fmt.Sprintf("link-%d", rng.IntN(scriptLinks))}
 	s.draft = engine.Draft{
-		Alias: s.row, Owner: 1, RedirectStatus: 302, Title: fmt.Sprintf("title %d", n), Tags: []string{"a", "b"}[:rng.IntN(3)], Split: someSplit,
+		Alias: s.row, Owner: 1, RedirectStatus: 302, Texts: engine.Texts{Title: fmt.Sprintf("title %d", n)}, Tags: []string{"a", "b"}[:rng.IntN(3)], Split: someSplit,
 		Target: fmt.Sprintf("https://example.com/%d/%s", n, strings.Repeat("x", rng.IntN(2000))),
 	}
 	switch k := rng.IntN(100); {

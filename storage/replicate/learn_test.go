@@ -315,7 +315,7 @@ func TestWhatAnEdgeReadsOfTheLogHasNothingElse(t *testing.T) {
 
 // A batch may set a record several times: only the last one counts, on both sides.
 func TestAFullNodeHasTheLastOfEachRecord(t *testing.T) {
-	plain, titled := row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1}), row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1, Title: "t"})
+	plain, titled := row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1}), row.AppendCold(nil, &engine.Cold{Key: keyOf("c"), Version: 1, Texts: engine.Texts{Title: "t"}})
 	key := row.AppendColdKey(nil, 1)
 	for name, steps := range map[string][][]byte{
 		"plain": {plain}, "titled": {titled}, "loses its title": {titled, plain}, "gets it back": {titled, plain, titled}, "goes": {titled, nil}, "goes and comes": {titled, nil, plain},

@@ -133,7 +133,7 @@ var (
 	}
 	goldenCold = engine.Cold{
 		Key: keyOf("code"), Version: 2, CreatedAtMs: 1_600_000_000_000, UpdatedAtMs: -1, ImportedHits: 129, ImportedAtMs: 300,
-		Title: "Ti", Tags: []string{"x", "yz"}, Newer: "\x63\x02ab\x80\x01\x00",
+		Texts: engine.Texts{Title: "Ti"}, Tags: []string{"x", "yz"}, Newer: "\x63\x02ab\x80\x01\x00",
 	}
 	goldenEntry = engine.LinkEntry{
 		KeyView: keyOf("code").View(), Flags: engine.FlagExpires | engine.FlagDisabled, CreatedAtMs: goldenCold.CreatedAtMs,

@@ -369,7 +369,7 @@ func TestAnEdgeShowsCardsAndAppLinksWithoutItsWriter(t *testing.T) {
 	card := func(code string) {
 		admin, _, err := w.accounts.EnsureAdmin()
 		expect.OK(t, err)
-		w.create(engine.Draft{Alias: code, Owner: admin.ID, Target: "https://a.example/", Title: "for its owner", Card: engine.Card{Title: "card of " + code}})
+		w.create(engine.Draft{Alias: code, Owner: admin.ID, Target: "https://a.example/", Texts: engine.Texts{Title: "for its owner"}, Card: engine.Card{Title: "card of " + code}})
 	}
 	card("early")
 	secret, _ := w.token("frankfurt")

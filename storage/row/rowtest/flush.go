@@ -19,7 +19,7 @@ const Newer = "\x63\x05hello"
 func Link(code string, id uint64, owner uint32, tags ...string) engine.Record {
 	r := engine.Record{
 		Hot:  engine.Hot{Key: Key(code), ID: id, Owner: owner, Target: "https://example.com/" + code},
-		Cold: engine.Cold{Key: Key(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Title: "title of " + code, Tags: tags, LastTarget: 3},
+		Cold: engine.Cold{Key: Key(code), Version: 1, CreatedAtMs: 1000, UpdatedAtMs: 1000, Texts: engine.Texts{Title: "title of " + code}, Tags: tags, LastTarget: 3},
 	}
 	if id%3 == 0 {
 		r.SetStart(time.UnixMilli(int64(id)))
