@@ -90,7 +90,7 @@ var rooms = map[string]room{
 		users: []string{"engine"},
 	},
 	"engine/daily":  {},
-	"engine/expect": {users: nobody},
+	"engine/expect": {users: []string{"storage/storetest"}},
 	"engine/extras": {knows: []string{"engine/internal/limits", "engine/tally"}},
 	"engine/index": {knows: []string{
 		"engine/internal/ascii", "engine/internal/hash", "engine/internal/invariants", "engine/internal/limits", "engine/internal/mmap",
@@ -137,7 +137,7 @@ var rooms = map[string]room{
 	"storage/etcdlog/etcdtest": {users: nobody},
 	"storage/row":              {knows: []string{"engine", "engine/daily", "engine/extras", "engine/search"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
-	"storage/storetest":        {knows: []string{"engine", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
+	"storage/storetest":        {knows: []string{"engine", "engine/expect", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
 	"api/absent":    {knows: []string{"api/rate", "engine"}, users: []string{"api", "cmd/shunt/edge", "cmd/shunt/node"}, never: noHTTP},
 	"api/accesslog": {knows: []string{"api/jsontext"}, never: noHTTP},

@@ -1,13 +1,10 @@
 package storage
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"maps"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,135 +19,6 @@ import (
 
 // upTo returns limits that roll up the hours before openHour and delete nothing.
 func upTo(openHour uint32) engine.RollUpLimits { return engine.RollUpLimits{OpenHour: openHour} }
-
-func TestTheOldestHourThatIsNotRolledUpIsKnown(t *testing.T) {
-	mem := vfs.NewMem()
-	s := openMem(t, mem)
-	endOf := func(hour int64) time.Time { return time.Unix((hour+1)*3600, 0) }
-	want := func(when string, want time.Time) {
-		t.Helper()
-		got := s.Metrics().RollUpWaits
-		expect.That(t, got.Equal(want), "%s: got %v, want %v", when, got, want)
-	}
-	want("at first", time.Time{})
-	f := rowtest.NewFlush()
-	f.Add(23, 1, 7, rowtest.Hit(1))
-	f.Add(30, 1, 7, rowtest.Hit(3))
-	flush(t, s, 1, f)
-	want("after a flush", endOf(23))
-	rollUpAll(t, s, upTo(30), nil)
-	want("after a roll-up", endOf(30))
-	closeStore(t, s)
-	s = openMem(t, mem)
-	want("after a restart", endOf(30))
-	rollUpAll(t, s, upTo(31), nil)
-	want("after all", time.Time{})
-	closeStore(t, s)
-}
-
-func TestRolledUpHoursAreInDaysAndLives(t *testing.T) {
-	s := openTemp(t)
-	f := rowtest.NewFlush()
-	f.Add(23, 1, 7, rowtest.Hit(1))
-	f.Add(24, 1, 7, rowtest.Hit(1))
-	f.Add(24, 1, 7, rowtest.Hit(2))
-	f.Add(25, 2, 7, &rowtest.Model{Hits: 1, Bots: 3, Visitors: map[uint64]bool{2: true}})
-	f.Add(30, 1, 7, rowtest.Hit(3))
-	flush(t, s, 1, f)
-	rollUpAll(t, s, upTo(30), nil)
-	two := &rowtest.Model{Hits: 2, Visitors: map[uint64]bool{1: true, 2: true}}
-	three := &rowtest.Model{Hits: 3, Visitors: two.Visitors}
-	for name, c := range map[string]struct {
-		key  []byte
-		want *rowtest.Model
-	}{
-		"link 1, day 0":  {row.AppendLinkDayKey(nil, 1, 0), rowtest.Hit(1)},
-		"link 1, day 1":  {row.AppendLinkDayKey(nil, 1, 1), two},
-		"link 1":         {row.AppendLinkLifeKey(nil, 1), three},
-		"link 2":         {row.AppendLinkLifeKey(nil, 2), f.Links[rowtest.LinkHour{Hour: 25, ID: 2}]},
-		"owner 7, day 0": {row.AppendOwnerDayKey(nil, 7, 0), rowtest.Hit(1)},
-		"owner 7, day 1": {row.AppendOwnerDayKey(nil, 7, 1), &rowtest.Model{Hits: 3, Bots: 3, Visitors: two.Visitors}},
-	} {
-		got, err := s.writer.Get(c.key)
-		if err != nil || !bytes.Equal(got, rowOf(c.want)) {
-			t.Errorf("%s: got %x, %v, want %x", name, got, err, rowOf(c.want))
-		}
-	}
-	three.Add(rowtest.Hit(3)) // of the open hour
-	wantTally(t, s, 1, three)
-	got, want := hitsOf(t, s), map[uint64]uint64{1: 4, 2: 1}
-	expect.That(t, maps.Equal(got, want), "LoadHits: got %v, want %v", got, want)
-}
-
-// TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife has a clock that was ahead when the hour was
-// rolled up, and then one that was far behind.
-func TestAFlushOfARolledUpHourCountsThereAndInItsDayAndLife(t *testing.T) {
-	s := openTemp(t)
-	f := rowtest.NewFlush()
-	f.Add(10, 1, 7, rowtest.Hit(1))
-	flush(t, s, 1, f)
-	rollUpAll(t, s, upTo(11), nil)
-	flush(t, s, 2, f)
-	two := rowtest.Hit(1)
-	two.Add(rowtest.Hit(1))
-	wantTally(t, s, 1, two)
-	v := openView(t, s)
-	defer closeView(t, v)
-	got := seen{rows: map[[2]int][]byte{}}
-	hourAndDay := []engine.Span{{FromHour: 10, ToHour: 11}, {FromHour: 0, ToHour: 24}}
-	expect.OK(t, v.ReadSpans([]uint64{1}, hourAndDay, row.AllParts, got.add))
-	for j, what := range []string{"hour", "day"} {
-		expect.That(t, bytes.Equal(got.rows[[2]int{0, j}], rowOf(two)), "%s: got %x, want %x", what, got.rows[[2]int{0, j}], rowOf(two))
-	}
-}
-
-// TestTheMarkMovesBackOnceTheClockIsRight rolls up hours of the future, and then those of the present.
-func TestTheMarkMovesBackOnceTheClockIsRight(t *testing.T) {
-	mem := vfs.NewMem()
-	s := openMem(t, mem)
-	defer func() { closeStore(t, s) }()
-	want, seq := rowtest.Model{}, uint64(0)
-	count := func(hour uint32) {
-		f := rowtest.NewFlush()
-		f.Add(hour, 1, 7, rowtest.Hit(rowtest.Visitor(seq)))
-		want.Add(rowtest.Hit(rowtest.Visitor(seq)))
-		seq++
-		flush(t, s, seq, f)
-	}
-	for _, hour := range []uint32{100, 101, 5000, 5002} {
-		count(hour)
-		rollUpAll(t, s, upTo(hour+1), nil)
-	}
-	count(101)
-	for _, c := range []struct{ openHour, markHour uint32 }{{102, 102}, {103, 102}, {106, 105}, {5001, 105}} {
-		rollUpAll(t, s, upTo(c.openHour), nil)
-		m := s.Mark()
-		expect.That(t, m.Hour == c.markHour && slices.Equal(m.Ahead, []uint32{5000, 5002}), "open hour %d: the mark is %+v, want hour %d", c.openHour, m, c.markHour)
-		if c.openHour == 103 {
-			count(103)
-			count(104)
-		}
-		count(5000) // rows of an hour ahead count at once
-		wantTally(t, s, 1, &want)
-		closeStore(t, s)
-		s = openMem(t, mem)
-	}
-	count(5001)
-	rollUpAll(t, s, upTo(5003), nil)
-	m := s.Mark()
-	expect.That(t, m.Hour > 5001 && (m.Hour <= 5002 || len(m.Ahead) == 0), "at last the mark is %+v", m)
-	wantTally(t, s, 1, &want)
-	v := openView(t, s)
-	defer closeView(t, v)
-	for _, c := range []struct {
-		span engine.Span
-		hits uint64
-	}{{engine.Span{FromHour: 5000, ToHour: 5001}, 5}, {engine.Span{FromHour: 4992, ToHour: 5016}, 7}, {engine.Span{FromHour: 96, ToHour: 120}, 5}} {
-		hits := uint64(0)
-		err := v.ReadSpans([]uint64{1}, []engine.Span{c.span}, row.AllParts, func(_, _ int, t *engine.Tally) error { hits += t.Hits; return nil })
-		expect.That(t, err == nil && hits == c.hits, "%v: got %d hits, %v, want %d", c.span, hits, err, c.hits)
-	}
-}
 
 func TestAFlushThatFailsLeavesNothing(t *testing.T) {
 	s := openTemp(t)
@@ -227,46 +95,6 @@ func TestRollUpWaitsLongBeforeWritesStall(t *testing.T) {
 		m.Levels[0].Sublevels, m.MemTable.Size = c.sublevels, uint64(c.memTables)*DefaultMemTableBytes
 		expect.Equal(t, behind(m, DefaultMemTableBytes), c.want, "%d sublevels, %d memtables", c.sublevels, c.memTables)
 	}
-}
-
-func TestHourRowsStayWhileKeptAndUntilRolledUp(t *testing.T) {
-	s := openTemp(t)
-	f := rowtest.NewFlush()
-	for _, hour := range []uint32{100, 120, 149, 150} {
-		f.Add(hour, 1, 7, rowtest.Hit(uint64(hour)))
-	}
-	flush(t, s, 1, f)
-	hours := func() (found []uint32) {
-		for key := range rows(t, s, row.TableLinkHours) {
-			found = append(found, row.HourOf([]byte(key)))
-		}
-		links, owners := len(found), len(rows(t, s, row.TableOwnerHours))
-		expect.That(t, links == owners, "got %d link hours and %d owner hours", links, owners)
-		slices.Sort(found)
-		return found
-	}
-	for _, c := range []struct {
-		openHour, firstHour uint32
-		want                []uint32
-	}{
-		{120, 0, []uint32{100, 120, 149, 150}},
-		{120, 100, []uint32{100, 120, 149, 150}},
-		{121, 101, []uint32{120, 149, 150}},
-		{121, 500, []uint32{149, 150}},
-		{1000, 0, []uint32{149, 150}},
-		{1000, 150, []uint32{150}},
-		{1000, 1000, nil},
-		{1001, 1001, nil},
-	} {
-		rollUpAll(t, s, engine.RollUpLimits{OpenHour: c.openHour, FirstHour: c.firstHour}, nil)
-		expect.Slices(t, hours(), c.want, "open hour %d, first hour %d", c.openHour, c.firstHour)
-		expect.Slices(t, s.Hours(0), c.want, "open hour %d, first hour %d: the set", c.openHour, c.firstHour)
-	}
-	want := rowtest.Model{}
-	for _, m := range f.Links {
-		want.Add(m)
-	}
-	wantTally(t, s, 1, &want)
 }
 
 func TestACorruptRowStopsTheRollUpWithoutLoss(t *testing.T) {

@@ -122,7 +122,7 @@ func wantRecord(value []byte, position uint64) error {
 func (c *checks) compareOutbox() {
 	state := &c.outbox
 	if want := state.Next - state.First; c.Report.Outbox != want || c.posted.Load() != state.Bytes {
-		c.Fault("outbox", "%d records of %d bytes, and there should be %d of %d", c.Report.Outbox, c.posted.Load(), want, state.Bytes)
+		c.Fault("outbox", "records: %d, of %d bytes; there should be %d, of %d", c.Report.Outbox, c.posted.Load(), want, state.Bytes)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +20,7 @@ import (
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
+	"shunt/storage/storetest"
 )
 
 type deafLearner struct{}
@@ -116,52 +117,6 @@ func everything(t testing.TB, s *Store) map[string]string {
 	return all
 }
 
-func TestAFlushLeavesItsRowsInTheOutbox(t *testing.T) {
-	s := openCluster(t, newLog(), 1)[0]
-	f := rowtest.NewFlush()
-	f.Add(100, 1, 2, rowtest.HitFrom(1, "a.example", 5, 2, 1))
-	f.Add(100, 4, 2, &rowtest.Model{Bots: 3})
-	f.Add(101, 1, 2, rowtest.Hit(1))
-	flush(t, s, 1, f)
-	flush(t, s, 2, rowtest.NewFlush()) // nothing to post
-	p := posted(t, s, 0)
-	expect.MustThat(t, len(p.Records) == 1 && p.First == 1 && !p.More, "got %d records from %d on, more: %v", len(p.Records), p.First, p.More)
-	o, h, err := row.ReadOutbox(p.Records[0])
-	expect.MustThat(t, err == nil && h.Position == 1 && h.MadeMs != 0, "got %+v, %v", h, err)
-	var got []string
-	for o.Next() {
-		got = append(got, fmt.Sprintf("%+v", o.Row()))
-	}
-	var want []string
-	for _, r := range []row.OutboxRow{
-		{Table: row.TableOwnerHours, Hour: 100, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 100, ID: 2}])},
-		{Table: row.TableOwnerHours, Hour: 101, ID: 2, Tally: rowOf(f.Owners[rowtest.LinkHour{Hour: 101, ID: 2}])},
-		{Table: row.TableLinkHours, Hour: 100, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 1}])},
-		{Table: row.TableLinkHours, Hour: 100, ID: 4, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 100, ID: 4}])},
-		{Table: row.TableLinkHours, Hour: 101, ID: 1, Tally: rowOf(f.Links[rowtest.LinkHour{Hour: 101, ID: 1}])},
-	} {
-		want = append(want, fmt.Sprintf("%+v", r))
-	}
-	err = o.Err()
-	expect.That(t, err == nil && slices.Equal(got, want), "got %v, %v\nwant %v", got, err, want)
-	m := s.Rows.Metrics()
-	expect.That(t, m.OutboxNext == 2 && m.OutboxBytes == uint64(len(p.Records[0])) && m.OutboxOldest.UnixMilli() == h.MadeMs, "got metrics %+v", m)
-	counted := uint64(0)
-	for _, m := range f.Owners {
-		n, err := row.DecodeTallyHits(rowOf(m))
-		expect.OK(t, err)
-		counted += n
-	}
-	waiting, err := s.WaitingHits(0)
-	expect.That(t, err == nil && waiting == counted && counted > 1, "%d hits wait, %v; %d were counted", waiting, err, counted)
-	for more := true; more; {
-		more, err = s.DropOutbox(1)
-		expect.OK(t, err)
-	}
-	waiting, err = s.WaitingHits(0)
-	expect.That(t, err == nil && waiting == 0, "%d hits wait in an empty outbox, %v", waiting, err)
-}
-
 func TestAStoreOfNoClusterHasNoOutbox(t *testing.T) {
 	s := openMem(t, vfs.NewMem())
 	defer closeStore(t, s)
@@ -227,56 +182,6 @@ func TestALargeFlushMakesSeveralRecordsOfBoundedSize(t *testing.T) {
 	expect.That(t, err == nil && got.Next >= 2 && got.Next < m.OutboxNext, "everything at once: got %d of %d, %v", got.Next, m.OutboxNext, err)
 	pull(t, nodes[1], s)
 	expect.That(t, maps.Equal(rows(t, s, row.TableLinkHours), rows(t, nodes[1], row.TableLinkHours)), "the rows differ")
-}
-
-func TestTheOutboxIsDroppedAndContinuesAfterARestart(t *testing.T) {
-	disk := newCluster(t, newLog(), 1)[0]
-	s := openMem(t, disk)
-	restart := func() {
-		t.Helper()
-		before := s.Rows.Metrics()
-		closeStore(t, s)
-		s = openMem(t, disk)
-		after := s.Rows.Metrics()
-		if after.OutboxBytes != before.OutboxBytes || after.OutboxNext != before.OutboxNext || !after.OutboxOldest.Equal(before.OutboxOldest) {
-			t.Errorf("before the restart %d bytes, next %d, oldest %v; after it %d, %d, %v",
-				before.OutboxBytes, before.OutboxNext, before.OutboxOldest, after.OutboxBytes, after.OutboxNext, after.OutboxOldest)
-		}
-	}
-	for seq := range uint64(60) {
-		f := rowtest.NewFlush()
-		f.Add(100, 1+seq%5, 2, rowtest.Hit(seq))
-		flush(t, s, seq+1, f)
-	}
-	restart()
-	for _, through := range []uint64{0, 1, 1, 3, 40, 41} {
-		all := posted(t, s, 41)
-		more, err := s.DropOutbox(through)
-		expect.MustThat(t, err == nil && !more, "DropOutbox(%d): %v, %v", through, more, err)
-		expect.Equal(t, uint64(len(rows(t, s, row.TableOutbox))), 60-through, "after a drop through %d records", through)
-		expect.That(t, slices.EqualFunc(posted(t, s, 41).Records, all.Records, bytes.Equal), "the records after it have changed")
-		restart()
-	}
-	_, err := s.Outbox(40, 1)
-	expect.Error(t, err, ErrOutboxDropped, "after 40")
-	p, err := s.Outbox(60, 1)
-	expect.That(t, err == nil && len(p.Records) == 0 && !p.More, "after 60: got %+v, %v", p, err)
-	_, err = s.Outbox(61, 1)
-	expect.Error(t, err, ErrOutboxUnknown, "after 61")
-	if more, err := s.DropOutbox(1000); err != nil || more {
-		t.Fatalf("DropOutbox of all: %v, %v", more, err)
-	}
-	restart()
-	if m := s.Rows.Metrics(); m.OutboxBytes != 0 || m.OutboxNext != 61 || !m.OutboxOldest.IsZero() {
-		t.Errorf("empty: got %d bytes, next %d, oldest %v", m.OutboxBytes, m.OutboxNext, m.OutboxOldest)
-	}
-	flush(t, s, 61, denseFlush(100, 1))
-	if p := posted(t, s, 60); p.First != 61 || len(p.Records) != 1 {
-		t.Errorf("got %d records from %d on", len(p.Records), p.First)
-	}
-	restart()
-	wantSound(t, s)
-	closeStore(t, s)
 }
 
 func TestADropOfManyBytesTakesSeveralCalls(t *testing.T) {
@@ -471,38 +376,37 @@ func TestEachFaultOfAnOutboxIsFound(t *testing.T) {
 	more.Bytes++
 	later := state
 	later.Next++
-	for name, c := range map[string]struct {
-		plant func(b *pebble.Batch)
-		want  string
-	}{
-		"a record with a flipped bit":           {putRow(row.AppendOutboxKey(nil, 3), append(bytes.Clone(record[:len(record)-1]), record[len(record)-1]^1)), "its checksum differs"},
-		"a record at another position":          {putRow(row.AppendOutboxKey(nil, 3), record), "the record is that of position 2"},
-		"a record that was dropped":             {putRow(row.AppendOutboxKey(nil, 1), record), "the outbox has the positions from 2 to before 4"},
-		"a record that was not made":            {putRow(row.AppendOutboxKey(nil, 4), record), "the outbox has the positions from 2 to before 4"},
-		"a gap":                                 {delRow(row.AppendOutboxKey(nil, 2)), "1 records of"},
-		"other bytes":                           {putRow(meta, row.AppendOutboxState(nil, more)), "2 records of"},
-		"a missing last record":                 {putRow(meta, row.AppendOutboxState(nil, later)), "there should be 3 of"},
-		"a key of the outbox that is too short": {putRow([]byte{row.TableOutbox, 1}, record), "key 7001 in table 70"},
-		"no outbox":                             {delRow(meta), "only a store of a cluster has one"},
-		"an outbox without a cluster":           {delRow(row.MetaKey(row.MetaLog)), "only a store of a cluster has one"},
-		"a state that is cut off":               {putRow(meta, []byte{1, 2}), "meta, outbox: "},
-		"a position that is cut off":            {putRow(row.AppendPulledKey(nil, [16]byte{1}), []byte{1}), "pulled, key 71"},
-		"a position of no outbox":               {putRow([]byte{row.TablePulled, 1}, row.AppendPulled(nil, row.Pulled{Next: 1})), "in table 71"},
-		"a position in the own outbox":          {putRow(row.AppendPulledKey(nil, state.ID), row.AppendPulled(nil, row.Pulled{Next: 1})), "this store's own outbox"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			damaged := cloneStore(t, disks[0])
-			plant(t, damaged, c.plant)
-			v := inspect(t, "/data/store", damaged)
-			defer closeInspection(t, v)
-			faults := new(engine.Faults)
-			_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
-			expect.OK(t, err)
-			if first, total := faults.Found(); total == 0 || !strings.Contains(tell(first), c.want) {
-				t.Errorf("got %d faults\n%swant %q", total, tell(first), c.want)
-			}
-		})
+	plants := map[string]func(*pebble.Batch){
+		"a record with a flipped bit":           putRow(row.AppendOutboxKey(nil, 3), append(bytes.Clone(record[:len(record)-1]), record[len(record)-1]^1)),
+		"a record at another position":          putRow(row.AppendOutboxKey(nil, 3), record),
+		"a record that was dropped":             putRow(row.AppendOutboxKey(nil, 1), record),
+		"a record that was not made":            putRow(row.AppendOutboxKey(nil, 4), record),
+		"a gap":                                 delRow(row.AppendOutboxKey(nil, 2)),
+		"other bytes":                           putRow(meta, row.AppendOutboxState(nil, more)),
+		"a missing last record":                 putRow(meta, row.AppendOutboxState(nil, later)),
+		"a key of the outbox that is too short": putRow([]byte{row.TableOutbox, 1}, record),
+		"no outbox":                             delRow(meta),
+		"an outbox without a cluster":           delRow(row.MetaKey(row.MetaLog)),
+		"a state that is cut off":               putRow(meta, []byte{1, 2}),
+		"a position that is cut off":            putRow(row.AppendPulledKey(nil, [16]byte{1}), []byte{1}),
+		"a position of no outbox":               putRow([]byte{row.TablePulled, 1}, row.AppendPulled(nil, row.Pulled{Next: 1})),
+		"a position in the own outbox":          putRow(row.AppendPulledKey(nil, state.ID), row.AppendPulled(nil, row.Pulled{Next: 1})),
 	}
+	id := regexp.MustCompile("71[0-9a-f]{32}") // which is drawn, in a key
+	storetest.FindsFaults(t, "testdata/outboxfaults.txt", plants, func(t testing.TB, fault func(*pebble.Batch)) []engine.Fault {
+		damaged := cloneStore(t, disks[0])
+		plant(t, damaged, fault)
+		v := inspect(t, "/data/store", damaged)
+		defer closeInspection(t, v)
+		faults := new(engine.Faults)
+		_, err := v.Check(t.Context(), CheckOptions{Faults: faults})
+		expect.OK(t, err)
+		first, _ := faults.Found()
+		for i := range first {
+			first[i].Where = id.ReplaceAllLiteralString(first[i].Where, "71(id)")
+		}
+		return first
+	})
 }
 
 // TestRecordsFromAPositionMoveToARenewedOutbox renews outboxes of six records from every position on. What moves has

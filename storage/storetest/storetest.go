@@ -12,10 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/datadriven"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"shunt/engine"
+	"shunt/engine/expect"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -72,6 +74,37 @@ func Flush(t testing.TB, s Store, seq uint64, f *rowtest.Flush) {
 	if err := s.Flush(f.Batch(engine.Positions{Epoch: 1, FlushSeq: seq, Rings: []uint64{seq}})); err != nil {
 		t.Fatalf("Flush: %v", err)
 	}
+}
+
+// ReadFlush reads a flush of hits, each in a line: hour=23 link=1 owner=7 visitor=1, and bots=2 if bots came as well.
+func ReadFlush(t testing.TB, text string) *rowtest.Flush {
+	t.Helper()
+	f := rowtest.NewFlush()
+	for line := range strings.Lines(text) {
+		given := map[string]uint64{}
+		for _, word := range strings.Fields(line) {
+			name, value, _ := strings.Cut(word, "=")
+			n, err := strconv.ParseUint(value, 10, 32)
+			expect.OK(t, err)
+			given[name] = n
+		}
+		hit := rowtest.Hit(given["visitor"])
+		hit.Bots = given["bots"]
+		f.Add(uint32(given["hour"]), given["link"], uint32(given["owner"]), hit)
+	}
+	return f
+}
+
+// TellTally says what a tally row has.
+func TellTally(t testing.TB, value []byte) string {
+	t.Helper()
+	raw, err := row.ParseTally(value)
+	expect.OK(t, err)
+	text := fmt.Sprintf("hits %d, visitors %d", raw.Hits, raw.LeastVisitors())
+	if raw.Bots > 0 {
+		text += fmt.Sprintf(", bots %d", raw.Bots)
+	}
+	return text
 }
 
 // OpenView opens a view.
@@ -253,6 +286,25 @@ func Tell(faults []engine.Fault) string {
 		fmt.Fprintf(&b, "%s: %s\n", f.Where, f.What)
 	}
 	return b.String()
+}
+
+// FindsFaults plants each of some faults by itself, and compares what a check finds then with a file. A case there is
+// the command plant, the name of a fault, and what was found. check returns what it found in a store with a fault.
+func FindsFaults(
+	t *testing.T, path string, plants map[string]func(*pebble.Batch), check func(t testing.TB, plant func(*pebble.Batch)) []engine.Fault,
+) {
+	cases := 0
+	datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+		plant := plants[d.Input]
+		if d.Cmd != "plant" || plant == nil {
+			d.Fatalf(t, "there is no fault %q", d.Input)
+		}
+		cases++
+		faults := check(t, plant)
+		expect.That(t, len(faults) > 0, "%s: the check found nothing", d.Input)
+		return Tell(faults)
+	})
+	expect.Equal(t, cases, len(plants), "cases in %s", path)
 }
 
 // CloneStore returns a copy of a file system in memory.
