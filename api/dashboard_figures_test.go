@@ -471,14 +471,25 @@ func (p *shown) firstFigure() string {
 }
 
 // TestAListOfTheMostHitSaysHowSureItIs: of more links than a query reads, each with a hit or two, no list by a country
-// can be certain, so it says how many hits a link has at most that is not in it.
+// can be certain, so it says how many hits a link has at most that is not in it. Nor can a list of a later time, for
+// which the links with the most hits of all time are read, and have none.
 func TestAListOfTheMostHitSaysHowSureItIs(t *testing.T) {
 	st := newSite(t, nil)
 	ann := st.person("ann@example.com", account.RoleMember)
-	st.linksOf(st.issue(account.CallerOf(ann), memberScopes...), engine.MaxScannedLinks+1)
+	token := st.issue(account.CallerOf(ann), memberScopes...)
+	st.linksOf(token, engine.MaxScannedLinks+1)
 	for i := range engine.MaxScannedLinks + 1 {
 		st.hit(fmt.Sprintf("l%d", i), 1+i%2, engine.Visit{Visitor: uint64(i+1) << 32, Values: engine.Values{Country: engine.CountryOf("DE")}})
 	}
 	page := st.browse("ann@example.com").open("/_/by?country=DE")
 	page.want("15,001 of 15,001 hits", "Links with the most of these hits", "A link that is not shown has at most 2 of these hits.")
+
+	st.passTime(60 * 24 * 3600_000)
+	known(t, func() reply {
+		return st.callAs(token, "POST", "/shorten", `{"url":"https://a.example/","alias":"late"}`)
+	}).need(t, "", 201)
+	st.hit("late", 1, engine.Visit{Visitor: 1 << 32})
+	page = st.browse("ann@example.com").open("/_/?period=30d")
+	page.want("Hits, 30 days 1", "Most-hit links, 30 days", "A link that is not shown has at most 1 hit in this time.")
+	expect.That(t, !strings.Contains(page.text(), "No link was hit") && page.link("late") == "", "it shows %s", page.text())
 }
