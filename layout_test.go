@@ -85,7 +85,7 @@ var rooms = map[string]room{
 	"engine/link": {
 		knows: []string{
 			"engine/caps", "engine/daily", "engine/extras", "engine/index", "engine/internal/clock", "engine/internal/cores",
-			"engine/internal/errs", "engine/internal/limits", "engine/internal/settings", "engine/invalid", "engine/search",
+			"engine/internal/errs", "engine/internal/limits", "engine/internal/settings", "engine/invalid", "engine/search", "engine/texts",
 		},
 		users: []string{"engine"},
 	},
@@ -113,6 +113,7 @@ var rooms = map[string]room{
 	"engine/search":              {},
 	"engine/seen":                {users: []string{"engine", "engine/hit", "engine/internal/clock"}},
 	"engine/tally":               {knows: []string{"engine/internal/hash"}},
+	"engine/texts":               {},
 	"engine/zone":                {},
 	"engine/target":              {knows: []string{"engine/internal/ascii", "engine/internal/limits", "engine/invalid"}},
 
@@ -135,7 +136,7 @@ var rooms = map[string]room{
 	"storage/crashtest":        {users: nobody},
 	"storage/etcdlog":          {knows: []string{"storage/clusterlog"}, users: []string{"cmd/shunt/node"}, never: []string{pebble}},
 	"storage/etcdlog/etcdtest": {users: nobody},
-	"storage/row":              {knows: []string{"engine", "engine/daily", "engine/extras", "engine/search"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
+	"storage/row":              {knows: []string{"engine", "engine/daily", "engine/extras", "engine/search", "engine/texts"}, users: []string{"storage", "storage/"}, never: []string{pebble}},
 	"storage/row/rowtest":      {knows: []string{"engine"}, users: []string{"storage/storetest"}, never: []string{pebble}},
 	"storage/storetest":        {knows: []string{"engine", "engine/expect", "storage/row", "storage/row/rowtest"}, users: nobody, never: []string{etcd}},
 
@@ -163,7 +164,7 @@ var rooms = map[string]room{
 	"api/chart":       {never: noHTTP},
 	"api/client":      {}, // see alone
 	"api/dashboard": {
-		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/fieldtext", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/several", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "api/words", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/changes", "api/chart", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/fieldtext", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/glance", "api/dashboard/mark", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/several", "api/dashboard/shares", "api/dashboard/span", "api/dashboard/targets", "api/dashboard/undo", "api/dashboard/visit", "api/edges", "api/folder", "api/jsonbody", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/source", "api/tagtext", "api/turnstile", "api/when", "api/words", "engine", "engine/texts", "engine/zone"},
 		users: []string{"api"},
 	},
 	"api/dashboard/shares":  {knows: []string{"engine", "api/chart", "api/naming", "api/ops", "api/worldmap"}, users: []string{"api/dashboard"}, never: noHTTP},
@@ -184,7 +185,7 @@ var rooms = map[string]room{
 	"api/dashboard/glance":    {knows: nobody, users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/mark":      {users: []string{"api/dashboard"}, never: noHTTP},
 	"api/dashboard/visit": {
-		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/folder", "api/folders", "api/ops", "api/page", "api/problem", "api/words", "api/worldmap", "engine", "engine/zone"},
+		knows: []string{"api/account", "api/admin", "api/chart", "api/dashboard/icon", "api/domains", "api/edges", "api/fetch", "api/folder", "api/folders", "api/ops", "api/page", "api/problem", "api/words", "api/worldmap", "engine", "engine/texts", "engine/zone"},
 		users: []string{"api/dashboard", "api/dashboard/apps", "api/dashboard/checks", "api/dashboard/domains", "api/dashboard/find", "api/dashboard/folders", "api/dashboard/palette", "api/dashboard/qr", "api/dashboard/several", "api/dashboard/undo"},
 	},
 	"api/dashboard/icon": {knows: nobody, users: []string{"api/dashboard/visit"}, never: noHTTP},
@@ -206,7 +207,7 @@ var rooms = map[string]room{
 	"api/doors/polr":     {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/ops", "api/problem"}, users: []string{"api/doors"}},
 	"api/doors/yourls":   {knows: []string{"api/account", "api/doors/door", "api/exchange", "api/jsontext", "api/ops", "api/problem", "engine"}, users: []string{"api/doors"}},
 	"api/exchange":       {knows: []string{"engine", "api/account", "api/admin", "api/jsonbody", "api/ops", "api/problem"}, users: []string{"api", "api/auth", "api/domains", "api/doors/", "api/fetch", "api/folders", "api/links", "api/public"}},
-	"api/fetch":          {knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/ops", "api/picture", "api/problem", "api/rate", "engine"}, users: []string{"api", "api/dashboard/checks", "api/dashboard/visit", "cmd/shunt/serve"}},
+	"api/fetch":          {knows: []string{"api/account", "api/exchange", "api/jsonbody", "api/ops", "api/picture", "api/problem", "api/rate", "engine", "engine/texts"}, users: []string{"api", "api/dashboard/checks", "api/dashboard/visit", "cmd/shunt/serve"}},
 	"api/form":           {knows: []string{"api/jsonbody", "api/jsontext", "api/problem", "api/tagtext"}, users: []string{"api/doors/", "api/links"}, never: noHTTP},
 	"api/failures":       {knows: []string{"api/rate"}, never: noHTTP},
 	"api/jsonbody":       {knows: []string{"engine", "api/problem", "api/when"}, never: noHTTP},
@@ -217,7 +218,7 @@ var rooms = map[string]room{
 		knows: []string{"engine", "api/account", "api/auth", "api/exchange", "api/form", "api/ops", "api/page", "api/problem", "api/qrcode", "api/qrorder", "api/sheet", "api/turnstile", "api/wire", "api/wire/http1"},
 		users: []string{"api"},
 	},
-	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/folder", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/qrorder", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/zone"}, never: noHTTP},
+	"api/ops":      {knows: []string{"api/account", "api/card", "api/days", "api/domain", "api/folder", "api/jsonbody", "api/jsontext", "api/password", "api/problem", "api/qrorder", "api/rules", "api/sheet", "api/turnstile", "api/when", "engine", "engine/daily", "engine/index", "engine/search", "engine/texts", "engine/zone"}, never: noHTTP},
 	"api/naming":   {users: []string{"api/dashboard/shares"}, never: noHTTP},
 	"api/page":     {knows: []string{"api/brand", "api/problem", "api/redirect", "api/words"}, never: noHTTP},
 	"api/preview":  {knows: []string{"api/page", "api/redirect"}, never: noHTTP},
@@ -237,8 +238,8 @@ var rooms = map[string]room{
 	"api/rules":           {knows: []string{"api/jsonbody", "api/jsontext", "api/when", "engine", "engine/extras"}, users: []string{"api/dashboard/targets", "api/doors/shlink", "api/ops"}, never: noHTTP},
 	"api/ruletext":        {knows: []string{"api/client"}},
 	"api/shed":            {never: noHTTP},
-	"api/sheet":           {knows: []string{"api/tagtext", "api/when"}, never: noHTTP},
-	"api/source":          {knows: []string{"api/jsontext", "api/sheet", "api/when", "engine/daily", "engine/plural"}, never: noHTTP},
+	"api/sheet":           {knows: []string{"api/tagtext", "api/when", "engine/texts"}, never: noHTTP},
+	"api/source":          {knows: []string{"api/jsontext", "api/sheet", "api/when", "engine/daily", "engine/plural", "engine/texts"}, never: noHTTP},
 	"api/tagtext":         {never: noHTTP},
 	"api/turnstile":       {knows: []string{"engine"}, never: noHTTP},
 	"api/urlpath":         {knows: []string{"engine"}, never: noHTTP},

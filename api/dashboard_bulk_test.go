@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shunt/api/account"
+	"shunt/api/sheet"
 	"shunt/engine/expect"
 )
 
@@ -124,7 +125,7 @@ func TestABulkThatCannotBeDoneKeepsWhatWasTyped(t *testing.T) {
 		"1,001 lines":     {strings.Repeat("http://a/\r\n", 1001), "", "addresses-error", "Must have at most 1000 addresses at a time."},
 		"a long tag":      {"http://a/\r\nhttp://b/", "x, " + strings.Repeat("x", 65), "tags-error", "Tag 2: must be at most 64 bytes."},
 		"too many tags":   {"http://a/", strings.Join(strings.Fields(strings.Repeat("x ", 40)), "y,") + "," + manyTags(33), "tags-error", "Must be at most 32 tags."},
-		"a foreign head":  {"url,budget\r\nhttp://a/,5", "", "addresses-error", "The column “budget” is not known: a sheet may have url, alias, title, tags, expires_at, expired_url, starts_at, note, domain, reuse."},
+		"a foreign head":  {"url,budget\r\nhttp://a/,5", "", "addresses-error", "The column “budget” is not known: a sheet may have " + sheet.Names() + "."},
 		"tags of 9,000 B": {"http://a/", strings.Repeat("x", 9000), "tags-error", "Must be shorter."},
 	} {
 		page := b.submit(b.open(bulk).form(bulk).with("addresses", c.addresses, "tags", c.tags))

@@ -8,6 +8,7 @@ import (
 
 	"shunt/api/account"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 )
 
 const editX = "/_/link/x/edit"
@@ -170,5 +171,25 @@ func TestAnAdminEditsTheLinkOfSomebodyElse(t *testing.T) {
 	gone := boss.follow(boss.open("/_/link/x/delete?owner=all").form("/_/link/x/delete"))
 	if gone.want("The link x is deleted."); gone.path != "/_/links?owner=all" {
 		t.Errorf("got %s", gone.path)
+	}
+}
+
+// TestEveryTextIsTypedAndShownOnPages needs no case for another text.
+func TestEveryTextIsTypedAndShownOnPages(t *testing.T) {
+	_, b := withX(t, `"title":""`)
+	page := b.open(editX)
+	form := page.form(editX)
+	for _, text := range texts.All() {
+		expect.That(t, page.element("link-"+text.Name) != nil, "%s has no input", text.Name)
+		page.want(text.Label, text.Hint)
+		form = form.with(text.Name, "the "+text.Name)
+	}
+	b.follow(form)
+	page = b.open("/_/link/x")
+	for _, text := range texts.All() {
+		page.want("the " + text.Name)
+		if text.Name != "title" { // which is the heading
+			page.want(text.Label + " the " + text.Name)
+		}
 	}
 }

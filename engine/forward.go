@@ -18,6 +18,7 @@ import (
 	"shunt/engine/seen"
 	"shunt/engine/tally"
 	"shunt/engine/target"
+	"shunt/engine/texts"
 )
 
 // This file names what packages above the engine use of the rooms below it. It exists because the
@@ -50,8 +51,7 @@ const (
 type (
 	Hot          = link.Hot
 	Cold         = link.Cold
-	Text         = link.Text
-	Texts        = link.Texts
+	Texts        = texts.Texts
 	Card         = link.Card
 	Record       = link.Record
 	State        = link.State
@@ -356,12 +356,6 @@ const (
 	MaxUser        = index.MaxUser
 	DrawnCodeBytes = index.DrawnCodeBytes
 )
-
-// AllTexts is link.AllTexts.
-func AllTexts() []Text { return link.AllTexts() }
-
-// TextNamed is link.TextNamed.
-func TextNamed(name string) Text { return link.TextNamed(name) }
 
 // HashTarget is link.HashTarget.
 func HashTarget(target string) uint64 { return link.HashTarget(target) }

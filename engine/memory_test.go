@@ -10,6 +10,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 )
 
 // TestOnlyRedirectFieldsAreInMemory makes links whose other fields take 2.5 KB each, 10 MB in all.
@@ -32,7 +33,7 @@ func onlyWhatARedirectNeedsIsInMemory(t *testing.T) {
 		wg.Go(func() {
 			for range links / 16 {
 				_, _, err := e.Create(context.Background(), engine.Draft{
-					Owner: 1, Target: "https://example.com/", Texts: engine.Texts{Title: strings.Repeat("x", engine.TextNamed("title").Max)}, Tags: tags,
+					Owner: 1, Target: "https://example.com/", Texts: engine.Texts{Title: strings.Repeat("x", texts.Named("title").Max)}, Tags: tags,
 				})
 				if err != nil {
 					t.Error(err)

@@ -11,6 +11,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
 )
@@ -71,7 +72,7 @@ func TestABulkAndItsReceiptAreStoredBothOrNeither(t *testing.T) {
 func TestABulkIsNeverCutIntoTwoBatches(t *testing.T) {
 	s := openTempStopped(t)
 	large := rowtest.Link("large", 1, 1)
-	large.Cold.Title = string(make([]byte, engine.TextNamed("title").Max))
+	large.Cold.Title = string(make([]byte, texts.Named("title").Max))
 	var bulk engine.Bulk
 	for i := range engine.MaxBulk {
 		rec := large

@@ -19,6 +19,7 @@ import (
 	"shunt/engine"
 	"shunt/engine/daily"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 	"shunt/storage/kv"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -99,7 +100,7 @@ func TestMutationsThatNoRecordCanHoldAreRefused(t *testing.T) {
 		"long target":            func(m *engine.Mutation) { m.Hot.Target = string(make([]byte, engine.MaxTargetBytes+1)) },
 		"tombstone with target":  func(m *engine.Mutation) { m.Hot.Flags = engine.FlagTombstone },
 		"another code when cold": func(m *engine.Mutation) { m.Cold.Code = "other" },
-		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, engine.TextNamed("title").Max+1)) },
+		"long title":             func(m *engine.Mutation) { m.Cold.Title = string(make([]byte, texts.Named("title").Max+1)) },
 		"more hits by day than all": func(m *engine.Mutation) {
 			m.Cold.ImportedHits, m.Cold.Daily = 5, daily.Pack([]daily.Hits{{Day: 3, Hits: 6}})
 		},

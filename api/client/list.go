@@ -15,7 +15,7 @@ import (
 
 // LinksQuery selects the links of a list. The zero query selects all of the caller's.
 type LinksQuery struct {
-	Q           string // words, each anywhere in code, title, note, target or a tag, without case and accents; or an address
+	Q           string // words, each anywhere in code, target, a tag, title or another text, without case and accents; or an address
 	Tag         string
 	Folder      uint32    // the id of a folder: all links in it, without a Tag or Owner; 0: any
 	State       State     // at the moment; empty: any

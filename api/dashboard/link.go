@@ -12,6 +12,7 @@ import (
 	"shunt/api/dashboard/visit"
 	"shunt/api/ops"
 	"shunt/engine"
+	"shunt/engine/texts"
 )
 
 // linkView is what the page of a link shows.
@@ -35,6 +36,19 @@ type linkView struct {
 	Alike     string // address of the list of links to that host
 	List      string // address of the list of links
 	Query     string // the query that the link's other pages need; "": none
+}
+
+// A linkText is a text of a link.
+type linkText struct{ Label, Text string }
+
+// Texts returns the texts that the link has beside its title.
+func (v *linkView) Texts() (all []linkText) {
+	for _, t := range texts.All() {
+		if text := *v.Link.Text(t.Name); text != "" && t.Name != "title" {
+			all = append(all, linkText{t.Label, text})
+		}
+	}
+	return all
 }
 
 // A shareView is the addresses at which a link is shared.

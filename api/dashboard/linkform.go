@@ -18,6 +18,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/tagtext"
 	"shunt/engine"
+	"shunt/engine/texts"
 )
 
 // A linkField is a field of a link in the forms that create and edit one. What is typed becomes a
@@ -30,12 +31,11 @@ type linkField struct {
 }
 
 // linkFields are the fields of the forms, in the order of the pages.
-var linkFields = []linkField{
+var linkFields = slices.Concat([]linkField{
 	{"url", false, func(l *ops.Link) string { return l.Target }, fieldtext.TextValue},
 	{"alias", true, func(l *ops.Link) string { return l.Code }, fieldtext.TextValue},
 	{"domain", true, func(l *ops.Link) string { return l.Host }, fieldtext.TextValue},
-	{"title", false, func(l *ops.Link) string { return l.Title }, fieldtext.TextValue},
-	{"note", false, func(l *ops.Link) string { return l.Note }, fieldtext.TextValue},
+}, textFields(), []linkField{
 	{"tags", false, func(l *ops.Link) string { return tagtext.Join(l.Tags) }, fieldtext.TagsValue},
 	{"folder", false, fieldtext.Folder, fieldtext.NumberValue},
 	{"starts_at", false, func(l *ops.Link) string { return fieldtext.Time(l.StartsAt) }, fieldtext.TimeValue},
@@ -53,6 +53,14 @@ var linkFields = []linkField{
 	{"forward_path", false, func(l *ops.Link) string { return fieldtext.Check(l.ForwardPath) }, fieldtext.CheckValue},
 	{"disabled", false, func(l *ops.Link) string { return fieldtext.Check(l.Disabled) }, fieldtext.CheckValue},
 	{"reuse", true, func(*ops.Link) string { return "" }, fieldtext.CheckValue},
+})
+
+// textFields returns the fields that are text for people.
+func textFields() (all []linkField) {
+	for _, t := range texts.All() {
+		all = append(all, linkField{t.Name, false, func(l *ops.Link) string { return *l.Text(t.Name) }, fieldtext.TextValue})
+	}
+	return all
 }
 
 // defaultShown are the texts of the fields of a new link that are not empty.
@@ -71,13 +79,16 @@ type field struct {
 func (f *field) ID() string { return "link-" + f.Name }
 
 // Hint returns what stands beside the field's label.
-func (f *field) Hint() string { return hints[f.Name] }
+func (f *field) Hint() string {
+	if t := texts.Named(f.Name); t != nil {
+		return t.Hint
+	}
+	return hints[f.Name]
+}
 
 var hints = map[string]string{
 	"url":        "The address that the link leads to.",
 	"alias":      "What follows the slash. Empty: a random code.",
-	"title":      "Visitors do not see it.",
-	"note":       "For you: why the link exists. Visitors do not see it.",
 	"tags":       "With commas between them.",
 	"folder":     "Its members see the link and its figures, or edit it.",
 	"starts_at":  "Empty: at once. Before it, the link does not exist for visitors.",
@@ -102,11 +113,15 @@ var hints = map[string]string{
 	"utm_keep":     "Empty: they are not saved.",
 }
 
-// Label returns the label of a field that is text for people; "" if the page draws the field itself.
-func (f *field) Label() string { return labels[f.Name] }
+// Label returns the label of a field that pages draw by itself.
+func (f *field) Label() string {
+	if t := texts.Named(f.Name); t != nil {
+		return t.Label
+	}
+	return labels[f.Name]
+}
 
 var labels = map[string]string{
-	"title": "Title", "note": "Note",
 	"utm_source": "Source", "utm_medium": "Medium", "utm_campaign": "Campaign", "utm_term": "Term", "utm_content": "Content",
 	"utm_keep": "Save as a template named", "name": "Name",
 	"card.title": "Title of the card", "card.description": "Description", "card.image": "Address of an image",
@@ -152,16 +167,14 @@ type linkForm struct {
 }
 
 // Lines reports whether the field's text may have several lines.
-func (f *field) Lines() bool { return engine.TextNamed(f.Name).Lines }
+func (f *field) Lines() bool { return texts.Named(f.Name).Lines }
 
-// Texts returns the fields that are text for people, in the order of linkFields. f is a copy, as templates have it.
-func (f linkForm) Texts() (texts []*field) {
-	for _, of := range linkFields {
-		if at := f.Fields[of.name]; at.Label() != "" && !strings.Contains(of.name, ".") {
-			texts = append(texts, at)
-		}
+// Texts returns the fields that are text for people. f is a copy, as templates have it.
+func (f linkForm) Texts() (all []*field) {
+	for _, t := range texts.All() {
+		all = append(all, f.Fields[t.Name])
 	}
-	return texts
+	return all
 }
 
 // Card returns the fields of the card.

@@ -16,6 +16,7 @@ import (
 	"shunt/api/problem"
 	"shunt/api/rate"
 	"shunt/engine"
+	"shunt/engine/texts"
 )
 
 // Limits of what is asked for at once, and of how often. A request holds a goroutine for up to 5 s.
@@ -28,7 +29,7 @@ const (
 var often = rate.Limit{Events: 30, Period: time.Minute, Burst: 30}
 
 // maxTitleBytes is the limit of the title of a link.
-var maxTitleBytes = engine.TextNamed("title").Max
+var maxTitleBytes = texts.Named("title").Max
 
 // Calls are the calls that ask other servers.
 type Calls struct {

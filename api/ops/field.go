@@ -15,6 +15,7 @@ import (
 	"shunt/api/jsontext"
 	"shunt/api/rules"
 	"shunt/engine"
+	"shunt/engine/texts"
 )
 
 // A row describes a field of a link. The rows determine the fields that POST /shorten, PATCH, POST
@@ -281,13 +282,13 @@ func withKeys(rows []row) []row {
 
 // textFields returns the rows of all fields that are text for people, which are empty by default.
 func textFields() (rows []row) {
-	for _, text := range engine.AllTexts() {
+	for _, text := range texts.All() {
 		rows = append(rows, textField(text))
 	}
 	return rows
 }
 
-func textField(text engine.Text) row {
+func textField(text texts.Text) row {
 	read := func(a *askedLink, value json.RawMessage) error {
 		given, err := jsonbody.String(value)
 		if *a.Draft.Text(text.Name) = given; err != nil {

@@ -498,7 +498,7 @@ func (c *Calls) listedOf(q *ListQuery, details []engine.Detail) []Link {
 }
 
 // linkBytes is the usual size of a link object.
-const linkBytes = 512
+const linkBytes = 640
 
 // AppendJSON appends the answer: the links, and the cursor of the next page.
 func (p *Page) AppendJSON(dst []byte) []byte {

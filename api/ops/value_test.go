@@ -6,6 +6,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 )
 
 // FuzzFields checks that no value of any field makes a reader panic, and that every value it
@@ -24,7 +25,7 @@ func FuzzFields(f *testing.F) {
 		if err := fieldNamed[name].read(&r, value); err != nil {
 			return
 		}
-		expect.MustThat(t, len(r.Title) <= engine.TextNamed("title").Max && len(r.Tags) <= engine.MaxTags && len(r.Target) <= engine.MaxTargetBytes &&
+		expect.MustThat(t, len(r.Title) <= texts.Named("title").Max && len(r.Tags) <= engine.MaxTags && len(r.Target) <= engine.MaxTargetBytes &&
 			(name != "max_hits" || r.MaxHits != 0) && (name != "alias" || engine.ValidCode([]byte(r.Alias))), "%s %s: taken as %+v", name, value, r.Draft)
 	})
 }

@@ -3,11 +3,13 @@ package sheet
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"shunt/api/tagtext"
 	"shunt/api/when"
+	"shunt/engine/texts"
 )
 
 // A column is a field of a link that a sheet may have.
@@ -18,17 +20,24 @@ type column struct {
 }
 
 // columns are all of them. Headings are compared in lower case, with _ for blanks and hyphens.
-var columns = []column{
+var columns = slices.Concat([]column{
 	{"url", []string{"target", "target_url", "address", "long_url", "destination"}, text},
 	{"alias", []string{"code", "slug", "short_code", "custom_alias"}, text},
-	{"title", []string{"name"}, text},
+}, textColumns(), []column{
 	{"tags", []string{"tag", "labels"}, func(cell string, _ *time.Location) any { return tagtext.Split(cell) }},
 	{"expires_at", []string{"expires", "expiry", "expiration"}, func(cell string, zone *time.Location) any { return Expiry(cell, zone) }},
 	{"expired_url", []string{"expiry_url", "expiration_url"}, text},
 	{"starts_at", []string{"starts", "start"}, func(cell string, zone *time.Location) any { return moment(cell, zone, when.Begin) }},
-	{"note", []string{"notes", "comment"}, text},
 	{"domain", []string{"host"}, text},
 	{"reuse", nil, yes},
+})
+
+// textColumns returns the columns of all texts of a link.
+func textColumns() (all []column) {
+	for _, t := range texts.All() {
+		all = append(all, column{t.Name, t.Others, text})
+	}
+	return all
 }
 
 func text(cell string, _ *time.Location) any { return cell }

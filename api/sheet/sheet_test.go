@@ -48,7 +48,7 @@ func TestASheetIsReadAsPeopleMakeIt(t *testing.T) {
 		"a cell of two lines":       {"url,note\nhttps://a,\"1\n2\"\nhttps://b,", []string{`2 {"note":"1\n2","url":"https://a"}`, `4 {"url":"https://b"}`}},
 		"blank lines above":         {"\n \nurl,alias\n\n,\nhttps://a,x", []string{`6 {"alias":"x","url":"https://a"}`}},
 		"no target":                 {"url,alias\n,x", []string{`2 {"alias":"x"}`}},
-		"our own results":           {"code,short_url,url,error\nx,http://s/x,https://a,\n", []string{"error: the column “short_url” is not known: a sheet may have url, alias, title, tags, expires_at, expired_url, starts_at, note, domain, reuse"}},
+		"our own results":           {"code,short_url,url,error\nx,http://s/x,https://a,\n", []string{"error: the column “short_url” is not known: a sheet may have " + Names()}},
 		"a column without a name":   {"url,,title\nhttps://a,b,c\n", []string{`2 {"title":"c","url":"https://a"}`}},
 		"links to reuse": {"url,reuse\na.b,TRUE\na.b,x\na.b,no\na.b,maybe\na.b,", []string{
 			`2 {"reuse":true,"url":"a.b"}`, `3 {"reuse":true,"url":"a.b"}`, `4 {"reuse":false,"url":"a.b"}`, `5 {"reuse":"maybe","url":"a.b"}`, `6 {"url":"a.b"}`,
@@ -62,7 +62,7 @@ func TestASheetIsReadAsPeopleMakeIt(t *testing.T) {
 		}},
 		"no UTF-8":         {"url,title\nhttps://a,\xff\nhttps://b,x", []string{"2 refused: must be UTF-8: save the sheet as “CSV UTF-8”", `3 {"title":"x","url":"https://b"}`}},
 		"a long row":       {"url,title\nhttps://a," + strings.Repeat(",", 64<<10), []string{"2 refused: must be at most 65536 bytes"}},
-		"an unknown head":  {"url,budget\nhttps://a,5", []string{"error: the column “budget” is not known: a sheet may have url, alias, title, tags, expires_at, expired_url, starts_at, note, domain, reuse"}},
+		"an unknown head":  {"url,budget\nhttps://a,5", []string{"error: the column “budget” is not known: a sheet may have " + Names()}},
 		"two of a column":  {"url,Target\nhttps://a,b", []string{"error: there are two columns url"}},
 		"no column url":    {"alias;title\nx;y", []string{"error: the headings have no column url"}},
 		"nothing":          {" \r\n\n", nil},

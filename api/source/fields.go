@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"shunt/api/when"
+	"shunt/engine/texts"
 )
 
 // A value is one of a record: a text, or a list.
@@ -37,13 +38,11 @@ func plainName(name string) string {
 }
 
 // names are what systems call the fields of a link, the surest first. The first one is that of shunt's API.
-var names = map[string][]string{
+var names = withTexts(map[string][]string{
 	"url":             {"url", "longurl", "target", "targeturl", "destination", "destinationurl", "originalurl", "long"},
 	"code":            {"code", "shortcode", "slug", "alias", "slashtag", "keyword", "key", "path", "address", "short"},
 	"short_url":       {"shorturl", "shortlink", "customlink", "bitlink", "link", "source"},
 	"domain":          {"domain", "domainfullname", "host", "hostname"},
-	"title":           {"title", "name"},
-	"note":            {"note", "notes", "comment", "comments", "description"},
 	"tags":            {"tags", "tag", "labels"},
 	"created_at":      {"createdat", "created", "datecreated", "timestamp", "date", "creationdate"},
 	"updated_at":      {"updatedat", "updated", "lastedit", "modified"},
@@ -56,6 +55,14 @@ var names = map[string][]string{
 	"disabled":        {"disabled", "disabledat", "banned", "isdisabled"},
 	"forward_query":   {"forwardquery", "redirectwithquery"},
 	"password":        {"password", "secretkey", "haspassword", "passwordhash", "passwordprotected", "passwordenabled"},
+})
+
+// withTexts adds the names of all texts of a link.
+func withTexts(names map[string][]string) map[string][]string {
+	for _, t := range texts.All() {
+		names[t.Name] = append([]string{plainName(t.Name)}, t.Others...)
+	}
+	return names
 }
 
 // derived are values that follow from others, or of which nothing is kept by design: they are not missed.
@@ -136,7 +143,10 @@ func (f fields) linkOf(s *system, zone *time.Location) (l link, at []address, lo
 		return l, nil, nil, err
 	}
 	at, err = f.addresses(s)
-	l.URL, l.Title, l.Note = f.take("url").text, oneLine(f.take("title").text), noteLines.Replace(f.take("note").text)
+	l.URL = f.take("url").text
+	for _, t := range texts.All() {
+		*l.Text(t.Name) = tidied(f.take(t.Name).text, t.Lines)
+	}
 	l.Tags, l.Disabled, l.ForwardQuery = f.take("tags").tags(), f.take("disabled").yes(), f.take("forward_query").yes()
 	l.ExpiredURL, l.RedirectStatus = f.take("expired_url").text, s.status
 	wrong := errors.Join(f.times(&l, zone), f.numbers(&l))
@@ -172,13 +182,16 @@ func (f fields) isText() bool {
 	return true
 }
 
-// oneLine makes blanks of the ends of lines and tabs in a title, which has one line here.
-func oneLine(title string) string {
-	return strings.TrimSpace(blanks.Replace(title))
+// tidied makes blanks of tabs and, in a text that has one line here, of the ends of lines; in another, it makes them
+// those that texts have here.
+func tidied(text string, lines bool) string {
+	if lines {
+		return ends.Replace(text)
+	}
+	return strings.TrimSpace(blanks.Replace(text))
 }
 
-// noteLines makes the ends of lines of a note those that a note has here.
-var noteLines = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
+var ends = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", " ")
 
 var blanks = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"shunt/engine/texts"
 )
 
 // A link is one as POST /import takes it.
 type link struct {
-	Code           string    `json:"code"`
-	URL            string    `json:"url"`
-	Domain         string    `json:"domain,omitempty"`
-	Title          string    `json:"title,omitempty"`
-	Note           string    `json:"note,omitempty"`
+	Code   string `json:"code"`
+	URL    string `json:"url"`
+	Domain string `json:"domain,omitempty"`
+	texts.Texts
 	Tags           []string  `json:"tags,omitempty"`
 	CreatedAt      string    `json:"created_at,omitempty"`
 	UpdatedAt      string    `json:"updated_at,omitempty"`

@@ -271,14 +271,14 @@ func flatten(f fields, before string, object map[string]any, depth int) {
 				flatten(f, name, v, depth+1)
 			}
 		case []any:
-			f[name] = value{list: texts(v)}
+			f[name] = value{list: textsOf(v)}
 		default:
 			f[name] = value{text: textOf(v)}
 		}
 	}
 }
 
-func texts(items []any) (list []string) {
+func textsOf(items []any) (list []string) {
 	for _, item := range items {
 		if object, ok := item.(map[string]any); ok {
 			item = object["name"]

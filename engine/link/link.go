@@ -11,6 +11,7 @@ import (
 	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/search"
+	"shunt/engine/texts"
 )
 
 // State is the state of a link at a moment, in the words of the API.
@@ -108,7 +109,7 @@ type Cold struct {
 	ImportedAtMs int64        // when that was; 0 without ImportedHits, or if it is not known
 	Daily        daily.Packed // the part of ImportedHits whose days are known: they are in day rows, too
 	DailyOwner   uint32       // in whose day rows; 0 without Daily
-	Texts
+	texts.Texts
 	Tags       []string
 	Reuse      bool   // it was made with Draft.Reuse or Draft.Reusable, and may be found by creates
 	LastTarget uint8  // the greatest number that a target of the link ever had: see extras.Fields.Number
@@ -141,54 +142,10 @@ func (c *Card) Fits() bool {
 // bytes returns the size of the card's texts.
 func (c *Card) bytes() int { return len(c.Title) + len(c.Description) + len(c.Image) }
 
-// Texts are the fields of a link that are text for people.
-type Texts struct {
-	Title string
-	Note  string
-}
-
-// A Text describes one of them.
-type Text struct {
-	Name  string // in the API
-	Max   int    // bytes
-	Lines bool   // it may have several, with a line feed between them
-}
-
-// texts has all fields of Texts, the most relevant to a search first: the title. Their limits are part of the contract
-// with clients, and only rise, because stored links must stay valid.
-var texts = [...]Text{{"title", 512, false}, {"note", 2000, true}}
-
-// AllTexts returns a Text for each field of Texts, in the order of a link in the API.
-func AllTexts() []Text { return texts[:] }
-
-// TextNamed returns the Text of that name, which must be one.
-func TextNamed(name string) Text {
-	return texts[slices.IndexFunc(texts[:], func(t Text) bool { return t.Name == name })]
-}
-
-// Text returns the field of that name. It is a switch, and no table of functions, so that t need not be on the heap.
-func (t *Texts) Text(name string) *string {
-	switch name {
-	case "title":
-		return &t.Title
-	case "note":
-		return &t.Note
-	}
-	panic("no text: " + name)
-}
-
-// TextBytes returns the size of all fields of t.
-func (t *Texts) TextBytes() (n int) {
-	for _, text := range texts {
-		n += len(*t.Text(text.Name))
-	}
-	return n
-}
-
 // AppendSearched appends to dst the text in which a search finds the words of a link.
 func AppendSearched(dst []byte, h *Hot, c *Cold) []byte {
-	var more [len(texts) - 1]string
-	for i, text := range texts[1:] {
+	var more [texts.Number - 1]string
+	for i, text := range texts.All()[1:] {
 		more[i] = *c.Text(text.Name)
 	}
 	return search.Fields{Code: h.Code, Title: c.Title, Tags: c.Tags, Target: h.Target}.AppendText(dst, more[:]...)
@@ -232,7 +189,7 @@ type Detail struct {
 	UpdatedAt      time.Time
 	Version        uint64
 	ImportedHits   uint64
-	Texts
+	texts.Texts
 	Tags       []string
 	Number     uint8          // of its own target, if it has rules or a split; else 0
 	Rules      []extras.Rule  // with the numbers of their targets
@@ -263,7 +220,7 @@ type Draft struct {
 	ExpiresAt      time.Time // zero: never
 	ExpiredURL     string    // must come from a TargetPolicy; empty: none
 	MaxHits        uint64    // 0: no cap
-	Texts
+	texts.Texts
 	Tags   []string
 	Rules  []extras.Rule  // of which each URL must come from a TargetPolicy; its numbers are not looked at
 	Split  []extras.Share // the same

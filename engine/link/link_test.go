@@ -10,6 +10,7 @@ import (
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
 	"shunt/engine/search"
+	"shunt/engine/texts"
 )
 
 // TestTheFieldThatIsWrongIsNamed asks for links that no API would ask for.
@@ -42,7 +43,7 @@ func TestTheFieldThatIsWrongIsNamed(t *testing.T) {
 // TestSearchesFindTheWordsOfEveryText needs no case for a new field that is text for people.
 func TestSearchesFindTheWordsOfEveryText(t *testing.T) {
 	q, _ := search.Parse("Straße")
-	for _, text := range texts {
+	for _, text := range texts.All() {
 		var r Record
 		expect.That(t, !q.Matches(AppendSearched(nil, &r.Hot, &r.Cold)), "%s: found before it was there", text.Name)
 		*r.Cold.Text(text.Name) = "the strasse"
@@ -51,7 +52,7 @@ func TestSearchesFindTheWordsOfEveryText(t *testing.T) {
 }
 
 func TestSearchingALinkAllocatesNothing(t *testing.T) {
-	r := Record{Hot: Hot{Target: "https://example.org/"}, Cold: Cold{Texts: Texts{Title: "title", Note: "note"}, Tags: []string{"tag"}}}
+	r := Record{Hot: Hot{Target: "https://example.org/"}, Cold: Cold{Texts: texts.Texts{Title: "title", Note: "note"}, Tags: []string{"tag"}}}
 	dst := make([]byte, 0, 1<<10)
 	n := testing.AllocsPerRun(100, func() { dst = AppendSearched(dst[:0], &r.Hot, &r.Cold) })
 	expect.Equal(t, n, 0)

@@ -1,15 +1,15 @@
 package link
 
 import (
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
 	"shunt/engine/extras"
 	"shunt/engine/index"
 	"shunt/engine/internal/limits"
 	"shunt/engine/invalid"
+	"shunt/engine/texts"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // Record is a whole link.
@@ -267,7 +267,7 @@ func (r *Record) normalize() error {
 	check(r.Cold.Password == "" || extras.IsPasswordHash(r.Cold.Password), "password", "format", "must be a hash")
 	check(r.Cold.ImportedHits <= limits.MaxImportedHits, "hits", "range", "must be at most 2^53")
 	check(r.Cold.Daily.Check() == nil && r.Cold.Daily.Sum() <= r.Cold.ImportedHits, "daily", "range", "must be days that ascend, with no more hits than the link")
-	for _, text := range texts {
+	for _, text := range texts.All() {
 		if len(*r.Cold.Text(text.Name)) > text.Max {
 			check(false, text.Name, "too_long", "must have at most "+strconv.Itoa(text.Max)+" bytes")
 		}

@@ -14,6 +14,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 	"shunt/storage/clusterlog"
 	"shunt/storage/row"
 	"shunt/storage/row/rowtest"
@@ -171,7 +172,7 @@ func largest(id uint64) engine.Mutation {
 	host := strings.Repeat("h", 253)
 	m.Hot.Target = "https://" + host + "/" + strings.Repeat("x", engine.MaxTargetBytes-len("https:///")-len(host))
 	for _, name := range []string{"title", "note"} {
-		*m.Cold.Text(name) = strings.Repeat("t", engine.TextNamed(name).Max)
+		*m.Cold.Text(name) = strings.Repeat("t", texts.Named(name).Max)
 	}
 	for i := range engine.MaxTags {
 		m.Cold.Tags = append(m.Cold.Tags, fmt.Sprintf("%0*d", engine.MaxTagBytes, i))
@@ -204,7 +205,7 @@ func TestTheBytesThatWaitAreThoseOfTheRowsOrALittleMore(t *testing.T) {
 	imported, withCap := rowtest.Creation(rowtest.Link("imported", 1, 1)), capped(1<<60, engine.Cap{Generation: math.MaxUint64, Used: math.MaxUint64, Open: true})
 	imported.Cold.ImportedHits = math.MaxUint64
 	noted, numbers := madeLink(1, 0), rowtest.Creation(rowtest.Link("c", math.MaxUint64, math.MaxUint32))
-	noted.Cold.Note = strings.Repeat("n", engine.TextNamed("note").Max)
+	noted.Cold.Note = strings.Repeat("n", texts.Named("note").Max)
 	numbers.Hot.Domain, numbers.Cold.Domain = math.MaxUint16, math.MaxUint16
 	numbers.Hot.Flags, numbers.Hot.ExpiresAtMs, numbers.Hot.MaxHits = engine.FlagExpires|engine.FlagCapped, math.MinInt64, math.MaxUint64
 	numbers.Cold.CreatedAtMs, numbers.Cold.UpdatedAtMs, numbers.Cold.ImportedAtMs = math.MinInt64, math.MinInt64, math.MinInt64

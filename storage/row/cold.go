@@ -8,6 +8,7 @@ import (
 
 	"shunt/engine"
 	"shunt/engine/daily"
+	"shunt/engine/texts"
 )
 
 const coldVersion = 1
@@ -34,7 +35,7 @@ const (
 )
 
 // coldTexts are the fields that are text, by their numbers.
-var coldTexts = [coldKnown]engine.Text{coldTitle: engine.TextNamed("title"), coldNote: engine.TextNamed("note")}
+var coldTexts = [coldKnown]texts.Text{coldTitle: *texts.Named("title"), coldNote: *texts.Named("note")}
 
 // maxNewerBytes bounds the fields of newer programs in a record: a hostile one could otherwise make lists slow.
 const maxNewerBytes = 16 << 10
@@ -83,6 +84,7 @@ func AppendCold(dst []byte, c *engine.Cold) []byte {
 	if c.Folder != 0 {
 		dst = appendField(dst, coldFolder, binary.AppendUvarint(number[:0], uint64(c.Folder)))
 	}
+	dst = appendTexts(dst, c, coldFolder, coldKnown)
 	return append(dst, c.Newer...)
 }
 

@@ -31,7 +31,7 @@
 // A key is that of a link: its domain and its code. Links, owners and hours are connected in this way:
 //
 //	key ───hot──▶ id, owner, flags, expiry, cap, target         what a redirect needs
-//	id ───cold──▶ key, version, times, title, note, tags        everything else about the link
+//	id ───cold──▶ key, version, times, texts, tags, folder      everything else about the link
 //	owner, ^id ──by owner, by tag──▶ key, flags, times, text    lists, newest first, and searches
 //	owner, hash of target, ^id ──reuse──▶ nothing               links that a create may reuse
 //	hour, id ──by deletion──▶ key                               what a purge deletes next

@@ -1,13 +1,22 @@
 package visit
 
-import "cmp"
+import (
+	"cmp"
+
+	"shunt/engine/texts"
+)
 
 // Label returns the name of a field of the API for people, as a text; the name itself if it has none.
-func Label(field string) string { return cmp.Or(labels[field], field) }
+func Label(field string) string {
+	if t := texts.Named(field); t != nil {
+		return t.Label
+	}
+	return cmp.Or(labels[field], field)
+}
 
 // labels are the names of fields of the API as people read them.
 var labels = map[string]string{
-	"url": "Target", "title": "Title", "note": "Note", "tags": "Tags", "folder": "Folder", "owner": "Owner", "starts_at": "Starts", "expires_at": "Expires",
+	"url": "Target", "tags": "Tags", "folder": "Folder", "owner": "Owner", "starts_at": "Starts", "expires_at": "Expires",
 	"max_hits": "Click limit", "expired_url": "Leads to after its end", "redirect_status": "Kind of redirect", "query": "What follows a ?",
 	"forward_query": "Passes on what follows a ?", "forward_path": "Passes on the path after the code", "rules": "Rules", "split": "Split", "card": "Card",
 	"password": "Password", "disabled": "Disabled", "email": "E-mail address", "role": "Role", "domains": "Domains", "name": "Name", "scopes": "Allows",

@@ -108,7 +108,7 @@ func newLs(stdout, stderr io.Writer) *cobra.Command {
 		Long: `List your links, newest first: as a table, or with --json as one link object per line. Without --limit
 and --all, it lists the first 50.
 
-With words, it lists the links that have all of them: anywhere in the code, title, note, target or tags,
+With words, it lists the links that have all of them: anywhere in the code, target, tags, title or another text,
 in upper or lower case, with or without accents. A link with that very code comes first. A short or long
 address finds its link.
 ` + reach.WhereTokensAre,
