@@ -16,6 +16,7 @@ import (
 	"shunt/api/words"
 	"shunt/engine"
 	"shunt/engine/expect"
+	"shunt/engine/texts"
 )
 
 // marked has the texts of pages between brackets, so that what is outside of them is not in the catalog.
@@ -125,6 +126,16 @@ func TestEveryTextOfPagesIsInTheCatalog(t *testing.T) {
 
 // german has texts that are the same as in English, too: somebody has thought of them.
 var german = words.New().For("de", "")
+
+// TestGermanHasEveryTextOfALink: what only begins like a text of the catalog would be German up to there, and no test of
+// a page sees that.
+func TestGermanHasEveryTextOfALink(t *testing.T) {
+	for _, text := range texts.All() {
+		for _, key := range []string{text.Label, text.Hint, text.Name, text.Name + ": {0}"} {
+			expect.That(t, german.Has(key), "%q has no German text", key)
+		}
+	}
+}
 
 // TestPagesInGermanHaveNoEnglishText compares every page with itself in English.
 func TestPagesInGermanHaveNoEnglishText(t *testing.T) {

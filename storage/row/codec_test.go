@@ -19,6 +19,7 @@ import (
 	"shunt/engine/daily"
 	"shunt/engine/expect"
 	"shunt/engine/extras"
+	"shunt/engine/texts"
 )
 
 // codecs are all value formats: each decodes a value and encodes it again.
@@ -289,10 +290,8 @@ func genCold() *rapid.Generator[engine.Cold] {
 		if title := genText(engine.MaxCardTitleBytes).Draw(t, "card"); title != "" {
 			c.Card = engine.Card{Title: title, Description: genText(300).Draw(t, "description"), Image: genText(300).Draw(t, "image")}
 		}
-		for _, text := range coldTexts {
-			if text.Name != "" {
-				*c.Text(text.Name) = genText(text.Max).Draw(t, text.Name)
-			}
+		for _, text := range texts.All() { // each has a number
+			*c.Text(text.Name) = genText(text.Max).Draw(t, text.Name)
 		}
 		if c.ImportedHits > 0 {
 			c.ImportedAtMs = rapid.Int64().Draw(t, "imported at")

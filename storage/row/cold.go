@@ -229,7 +229,7 @@ func (r *reader) require(written bool) {
 }
 
 // ColdOfEdge returns what an edge keeps of a cold record: when the link was made, for its preview, and its card, which
-// visitors see, but no title, no note, no tags, no folder, no figures, no row to reuse it, no hash of a
+// visitors see, but no text for people, no tags, no folder, no figures, no row to reuse it, no hash of a
 // password, and nothing that this program does not know.
 func ColdOfEdge(v []byte) ([]byte, error) {
 	c, err := DecodeCold(v)
