@@ -98,7 +98,7 @@ func (u *user) meetProblems() {
 
 // list goes through all links, one a page.
 func (u *user) list() {
-	one, include := 1, []shuntapi.LinkPart{shuntapi.Unique}
+	one, include := 1, []shuntapi.LinkPart{shuntapi.LinkPartUnique}
 	var found []string
 	params := &shuntapi.ListLinksParams{Limit: &one, Include: &include}
 	for {

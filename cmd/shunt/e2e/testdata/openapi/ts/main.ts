@@ -30,6 +30,7 @@ function isUsable(state: Link["state"]): boolean {
     case "exhausted":
     case "blocked":
     case "disabled":
+    case "deleted":
       return false;
     default:
       return state satisfies never;
