@@ -90,7 +90,7 @@ func newContract(text []byte) (*contract, error) {
 	closeAnswers(doc)
 	c := &contract{doc: doc, quick: *doc, held: make(map[string]int)}
 	c.quick.OpenAPI = "3.0.3"
-	return c, errors.Join(doc.Validate(context.Background()), wantHeld(text), c.holdHeaderExamples())
+	return c, errors.Join(doc.Validate(context.Background()), wantHeld(text), c.holdHeaderExamples(), c.holdLineExamples())
 }
 
 // closeAnswers lets objects have only the documented fields. In the document the objects of answers
@@ -128,6 +128,33 @@ func (c *contract) holdHeaderExamples() error {
 		}
 	}
 	return nil
+}
+
+// holdLineExamples checks the examples of bodies that have an object in each line, which are one text to Validate.
+func (c *contract) holdLineExamples() error {
+	var errs []error
+	hold := func(content openapi3.Content) {
+		for _, media := range content {
+			for _, example := range media.Examples {
+				if line, found := media.Extensions["x-line"]; found {
+					for text := range strings.Lines(example.Value.Value.(string)) {
+						errs = append(errs, c.holdText(line, []byte(text)))
+					}
+				}
+			}
+		}
+	}
+	for _, item := range c.doc.Paths.Map() {
+		for _, operation := range item.Operations() {
+			if operation.RequestBody != nil {
+				hold(operation.RequestBody.Value.Content)
+			}
+			for _, response := range operation.Responses.Map() {
+				hold(response.Value.Content)
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // An exchanged is a request to the API with its answer. Its body may be the beginning of a longer
