@@ -705,3 +705,25 @@ func TestADoorFindsTheLinkOfATargetThatCameInByAnImport(t *testing.T) {
 	r = st.ask("GET /yourls-api.php?action=shorturl&format=simple&signature=$ADMIN&url=https://named.example/")
 	expect.That(t, r.status == 200 && r.body != "http://127.0.0.1:8080/named", "a link that is disabled: got %s", r.body)
 }
+
+// TestYOURLSListsAtRandomEachLinkOnce: which comes first is drawn, so no case can say it.
+func TestYOURLSListsAtRandomEachLinkOnce(t *testing.T) {
+	st := newSite(t, openAll)
+	want := []string{"http://127.0.0.1:8080/a", "http://127.0.0.1:8080/b", "http://127.0.0.1:8080/c"}
+	for _, code := range want {
+		st.shorten(`{"url":"https://a.example/","alias":"` + code[len(code)-1:] + `"}`)
+	}
+	for _, filter := range []string{"rand", "random"} {
+		r := st.get("/yourls-api.php?action=stats&format=json&limit=9&filter=" + filter + "&signature=" + st.token)
+		var answer struct {
+			Links map[string]struct{ ShortURL string }
+		}
+		expect.OK(t, json.Unmarshal([]byte(r.body), &answer))
+		var got []string
+		for _, link := range answer.Links {
+			got = append(got, link.ShortURL)
+		}
+		slices.Sort(got)
+		expect.Slices(t, got, want, filter)
+	}
+}

@@ -113,7 +113,7 @@ func newSiteOn(t testing.TB, tune func(*engine.Options), change func(*Options)) 
 // newSiteOver does what newSite does, with the files of fs.
 func newSiteOver(t testing.TB, fs vfs.FS) *site {
 	t.Helper()
-	return loaded(t, unloadedSiteOn(t, storage.Options{FS: fs}, nil, nil))
+	return loaded(t, unloadedSiteOn(t, storage.Options{FS: fs}, nil, openAll))
 }
 
 func loaded(t testing.TB, st *site) *site {

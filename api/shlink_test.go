@@ -435,7 +435,7 @@ func TestListsOfTheShlinkDoorHaveABoundedDepth(t *testing.T) {
 // TestTheShlinkDoorListsAnyNumberOfShortURLs reads more than 10,000 page by page, as Shlink's own importer does, and
 // other systems.
 func TestTheShlinkDoorListsAnyNumberOfShortURLs(t *testing.T) {
-	st := newSite(t, func(o *Options) { o.Doors = []string{"shlink"} })
+	st := newSite(t, func(o *Options) { o.Doors = []string{"shlink", "yourls"} })
 	const links = 10_900
 	for made := 0; made < links; made += 100 {
 		_, _, r := st.bulk("application/x-ndjson", strings.Repeat(`{"url":"https://a.example/","tags":["t"]}`+"\n", 100), fmt.Sprint("Idempotency-Key: ", made))
@@ -480,4 +480,7 @@ func TestTheShlinkDoorListsAnyNumberOfShortURLs(t *testing.T) {
 	}
 	st.shlink(st.token, "GET", "/v3/short-urls?orderBy=title-ASC", "").expect(t, "an order that is not kept", 400)
 	st.call("GET", "/links?sort=code", "").expect(t, "the API", fieldsOf("sort:range"))
+
+	stats := st.get("/yourls-api.php?action=stats&format=json&filter=last&limit=2500&signature=" + st.token)
+	expect.That(t, stats.status == 200 && strings.Contains(stats.body, `"link_2500":`) && !strings.Contains(stats.body, `"link_2501":`), "YOURLS' list of 2,500: got %d %.300s", stats.status, stats.body)
 }

@@ -116,6 +116,8 @@ func TestAFullDiskRefusesWritesThatAddData(t *testing.T) {
 		}
 		r.expect(t, request, problemOf("read_only"), header("Retry-After", "10"))
 	}
+	r := st.get("/yourls-api.php?action=shorturl&url=https://a.example/&format=json&signature=" + st.token)
+	r.expect(t, "at the door of YOURLS", 503, `"code":"error:db"`)
 }
 
 func TestADiskThatHangsLeavesTheOutcomeOfWritesUnknown(t *testing.T) {

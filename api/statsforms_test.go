@@ -70,9 +70,14 @@ func TestFiguresOfADomainAreCSV(t *testing.T) {
 		askAs(t, dial, host, "/"+code).need(t, to, 302)
 	}
 	const head, window = "part,code,from,to,value,hits,unique\n", "2026-01-02T03:00:00Z,2026-01-02T04:00:00Z"
+	const day = "2026-01-02T00:00:00Z,2026-01-03T00:00:00Z"
 	for query, want := range map[string]string{
-		"domain=b.test&interval=hour&top=5":  "total,," + window + ",,5,1\nseries,," + window + ",,5,1\ntop,'-other,,,b.test,3,1\ntop,twin,,,b.test,2,1\n",
-		"domain=b.test&tag=t":                "total,," + window + ",,2,1\n",
+		"domain=b.test&interval=hour&top=5": "total,," + window + ",,5,1\nseries,," + window + ",,5,1\ntop,'-other,,,b.test,3,1\ntop,twin,,,b.test,2,1\n",
+		"domain=b.test&tag=t":               "total,," + window + ",,2,1\n",
+		"domain=b.test&interval=day&include=bots,scans,referrers,countries,devices,browsers": "total,," + day + ",,5,1\nseries,," + day + ",,5,1\nbots,,,,bots,0,\nbots,,,,prefetches,0,\nbots,,,,heads,0,\nscans,,,,,0,\n" +
+			"referrers,,,,direct,5,\ncountries,,,,other,5,\ndevices,,,,other,5,\nbrowsers,,,,other,5,\n",
+		"tag=t&interval=day&include=bots,scans,referrers,countries,devices,browsers": "total,," + day + ",,3,1\nseries,," + day + ",,3,1\nbots,,,,bots,0,\nbots,,,,prefetches,0,\nbots,,,,heads,0,\nscans,,,,,0,\n" +
+			"referrers,,,,direct,3,\ncountries,,,,other,3,\ndevices,,,,other,3,\nbrowsers,,,,other,3,\n",
 		"domain=127.0.0.1&include=referrers": "total,," + window + ",,1,1\nreferrers,,,,direct,1,\n",
 	} {
 		r := st.call("GET", "/stats?from=2026-01-02T03:00:00Z&"+query, "", "Accept: text/csv")

@@ -38,4 +38,22 @@
 //
 // Links of several hosts in one file would collide if all became links of one domain. So those of the
 // first host name no domain, and those of others are refused until somebody says where they go.
+//
+// # What went wrong for others
+//
+// Each trouble that people had with importers of other systems, and doors to them, has a test here:
+//
+//	codes that differ by case      TestOnlyImportsMayDifferFromTakenCodesByCase
+//	custom aliases, mixed case,    TestFilesOfOtherSystems, by testdata/files.txt
+//	no visits, text like “BlÃ¼te”
+//	emoji end an import            TestThePageImportsWhatAnotherSystemGivesOut
+//	times in a wrong zone          cases in importtimes.txt of cmd/shunt/e2e
+//	one bad row ends all           importing.txt
+//	a second import doubles        importreuse.txt, importfiles.txt
+//	no choice of a domain          importfiles.txt
+//	clicks are lost                importdaily.txt
+//	many rows time out or double   TestAnImportThatIsCutGoesOn
+//	a flood guard stops it         TestACreateOfManyLinksCountsEachLink
+//	%, %0A and case of a query     TestATargetLeavesADoorAsItCame
+//	a repeated target              testdata/doors/yourls.txt of api, and the proof clients
 package source

@@ -272,7 +272,7 @@ func (f fields) times(l *link, zone *time.Location) (err error) {
 		switch {
 		case text == "", ok && t.IsZero():
 		case ok:
-			*field.to = t.Format(time.RFC3339)
+			*field.to = t.Truncate(time.Millisecond).Format(time.RFC3339Nano) // as links keep it
 		default:
 			err = errors.Join(err, l.isWrong(field.name, text, "time"))
 		}

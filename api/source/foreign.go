@@ -140,6 +140,7 @@ func (s *foreign) Passed() int64 { return s.rows.passed() }
 func (s *foreign) Summary() Summary {
 	sum := s.sum
 	s.met.addTo(&sum)
+	sum.Main = s.main
 	if s.clicks != nil {
 		sum.Clicks = s.clicks.summary()
 	}

@@ -33,6 +33,7 @@ type Summary struct {
 	Format string           `json:"format,omitempty"`          // a name of Formats
 	Status int              `json:"redirect_status,omitempty"` // that links without one were given, since their system has it
 	Hosts  map[string]int64 `json:"hosts,omitempty"`           // links by the host they were at, "" if the file does not say
+	Main   string           `json:"-"`                         // the host whose links become links without a domain, unless Options.Hosts has it
 	Lost   map[string]int64 `json:"no_place,omitempty"`        // values by their name, that have no place in a link
 	Twins  []string         `json:"case_twins,omitempty"`      // codes that differ only by case from an earlier one, the first maxTwins
 	// MoreTwins is how many links have further such codes. Unseen: there are codes that were not looked at for that.

@@ -8,7 +8,7 @@ import (
 
 // A twins finds codes that differ only by case from an earlier one of their domain. Such links are made side by side.
 //
-// It remembers hashes of up to maxSeen codes in a table of a fixed size, 12 MiB, so the memory of an import does not
+// It remembers hashes of up to maxSeen codes in a table of a fixed size, 24 MiB, so the memory of an import does not
 // depend on the length of its file. A small file, as most are on the dashboard's page, has a table of 768 KiB with room
 // for all of its codes. Two of a million codes share a hash of 64 bits once in 30 million imports.
 type twins struct {
@@ -23,7 +23,7 @@ type twins struct {
 }
 
 const (
-	seenPlaces  = 1 << 20
+	seenPlaces  = 1 << 21
 	maxSeen     = seenPlaces / 4 * 3
 	smallPlaces = 1 << 16
 	smallFile   = smallPlaces / 4 * 3 * 8 // no link has less than 8 bytes

@@ -12,7 +12,8 @@
 //	shorturl   url, keyword, title   a link; without a keyword, the target of an earlier one gives that one again
 //	expand     shorturl              the target of a code or a short address
 //	url-stats  shorturl              the same with its hits
-//	stats      filter, limit, start  links: top, bottom, last (the newest), rand (of the newest thousand); and sums
+//	stats      filter, limit, start  links: top, bottom, last (the newest), rand (of the newest thousand); and sums:
+//	                                 at most 10,000 links, from one of the first 10,000 on
 //	db-stats                         the sums
 //	version    db                    of YOURLS, not of this server
 //

@@ -59,13 +59,16 @@ var filters = map[string]ops.Parameters{
 	"last": door.Parameters(), "rand": door.Parameters(), "random": door.Parameters(),
 }
 
+// maxStats bounds the links of an answer.
+const maxStats = 10_000
+
 // stats is the action of that name.
 func (d *yourls) stats(_ *door.Request, caller account.Caller, v door.Values) (answer, error) {
 	filter := v["filter"]
 	if filters[filter] == nil {
 		filter = "top"
 	}
-	listed, total, err := d.listed(caller, filter, number(v["start"]), min(number(v["limit"]), engine.MaxListed))
+	listed, total, err := d.listed(caller, filter, number(v["start"]), min(number(v["limit"]), maxStats))
 	if err != nil {
 		return answer{}, err
 	}

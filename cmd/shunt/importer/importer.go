@@ -38,6 +38,7 @@ type Import struct {
 	Refused string // names the file with all refused records that Keep writes; empty: it writes none
 	Keep    Keeper // of refused records; nil: there is none
 	Format  source.Options
+	Domain  string // of links whose records name none, for the summary; empty: the default one
 	DryRun  bool   // Send changes nothing
 	Resume  bool   // go on where an earlier import of the file was cut
 	To      string // names the server and the owner, to know an earlier import

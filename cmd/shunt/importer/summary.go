@@ -18,7 +18,8 @@ type Summary struct {
 	Done
 	DryRun bool `json:"dry_run,omitempty"` // nothing was changed
 	source.Summary
-	Reasons map[string]int `json:"reasons,omitempty"` // of refusals
+	Domains map[string]string `json:"domains,omitempty"` // of the links by the host they were at, "" the default one, if there is a choice
+	Reasons map[string]int    `json:"reasons,omitempty"` // of refusals
 }
 
 // maxReasons bounds the kinds of refusals that are told apart.
@@ -45,7 +46,21 @@ func (x *Import) Summary() Summary {
 	if x.met != nil {
 		s.Summary = x.met.Summary()
 	}
+	if len(s.Hosts) > 1 || len(x.Format.Hosts) > 0 || x.Domain != "" {
+		s.Domains = x.domainsOf(&s.Summary)
+	}
 	return s
+}
+
+// domainsOf returns where the links of each host went. Those of a host that is not in it were refused.
+func (x *Import) domainsOf(s *source.Summary) map[string]string {
+	domains := make(map[string]string)
+	for host := range s.Hosts {
+		if domain, mapped := x.Format.Hosts[host]; mapped || host == s.Main || host == "" {
+			domains[host] = cmp.Or(domain, x.Domain)
+		}
+	}
+	return domains
 }
 
 // String returns the summary for a person, in one line or several.
@@ -66,10 +81,10 @@ func (s *Summary) String() string {
 			lines[1] += fmt.Sprintf(", whose links redirect with %d", s.Status)
 		}
 	}
-	add("refused", len(s.Reasons), func() string { return counted(s.Reasons) })
+	add("refused", len(s.Reasons), func() string { return counted(s.Reasons, nil) })
 	delete(s.Hosts, "")
-	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts) })
-	add("no place for", len(s.Lost), func() string { return counted(s.Lost) })
+	add("hosts", len(s.Hosts), func() string { return counted(s.Hosts, s.Domains) })
+	add("no place for", len(s.Lost), func() string { return counted(s.Lost, nil) })
 	twins := s.TwinsShown()
 	add("differ only by case", len(twins), func() string { return console.Printable(twins) })
 	if s.Mended > 0 {
@@ -81,13 +96,16 @@ func (s *Summary) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// counted lists names with their numbers, the most frequent first.
-func counted[N int | int64](numbers map[string]N) string {
+// counted lists names with their numbers, the most frequent first, and the domains that are known of them.
+func counted[N int | int64](numbers map[string]N, domains map[string]string) string {
 	names := slices.SortedFunc(maps.Keys(numbers), func(a, b string) int {
 		return cmp.Or(cmp.Compare(numbers[b], numbers[a]), strings.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", console.Printable(name), numbers[name])
+		if domain, known := domains[name]; known {
+			names[i] += " → " + cmp.Or(domain, "the default domain")
+		}
 	}
 	return strings.Join(names, ", ")
 }

@@ -276,7 +276,7 @@ func importFile(ctx context.Context, where *reach.Target, file string, asked imp
 		var x *importer.Import
 		x = &importer.Import{
 			File: file, Stdin: stdin, Stderr: stderr, Refused: asked.refused, Keep: kept, Resume: asked.resume, To: destination(where, asked.ownerID),
-			Format: asked.format, DryRun: asked.dryRun,
+			Format: asked.format, DryRun: asked.dryRun, Domain: asked.domain,
 			Send: func(ctx context.Context, batches iter.Seq[[]json.RawMessage]) iter.Seq2[client.ImportResult, error] {
 				return c.ImportAll(ctx, batches, asked.options(x.System)...)
 			},
