@@ -127,8 +127,8 @@ func TestEveryTextOfPagesIsInTheCatalog(t *testing.T) {
 // german has texts that are the same as in English, too: somebody has thought of them.
 var german = words.New().For("de", "")
 
-// TestGermanHasEveryTextOfALink: what only begins like a text of the catalog would be German up to there, and no test of
-// a page sees that.
+// TestGermanHasEveryTextOfALink: what only begins like a text of the catalog would be German up to there, and no test
+// of a page sees that.
 func TestGermanHasEveryTextOfALink(t *testing.T) {
 	for _, text := range texts.All() {
 		for _, key := range []string{text.Label, text.Hint, text.Name, text.Name + ": {0}"} {

@@ -8,7 +8,8 @@ import (
 	"shunt/engine/expect"
 )
 
-// TestNoObjectOfTheDocumentHasAKeyTwice: Go takes the last one, and programs that make clients of the document refuse it.
+// TestNoObjectOfTheDocumentHasAKeyTwice: Go takes the last one, and programs that make clients of the document refuse
+// it.
 func TestNoObjectOfTheDocumentHasAKeyTwice(t *testing.T) {
 	d := json.NewDecoder(bytes.NewReader(documentText))
 	next := func() json.Token {
