@@ -73,6 +73,9 @@ func TestAllHitsOutliveALostEtcd(t *testing.T) {
 	}
 	keys := s.keys()
 	expect.Equal(t, len(keys), 0, "the nodes wrote to empty servers: %v", keys)
+	for _, n := range []*siteNode{a, b, e} {
+		expect.That(t, !strings.Contains(n.stderr(), "forg"), "%s takes a lost etcd for having been forgotten: %s", n.name, n.stderr())
+	}
 
 	renew := append([]string{"cluster", "renew", "--data", a.data}, a.flags()...)
 	inUse := shunt(t, "", nil, renew...)

@@ -145,7 +145,7 @@ func control(ctx context.Context, client *clientv3.Client, args []string) (err e
 
 // TestARoleOnThePrefixIsEnough has etcd-auth.sh restrict what the certificates of two nodes and an edge may do at
 // etcd, and runs the cluster with that: writes, a change of leaders, hits, an edge, a node that joins. With
-// the same certificates nobody can touch anything else. The edge starts before the first write.
+// the same certificates nobody can touch anything else. The edge starts before a link was made.
 func TestARoleOnThePrefixIsEnough(t *testing.T) {
 	s := newSiteTLS(t)
 	s.restrict("", "edge-1 edge-2", "a", "b")
