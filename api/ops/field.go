@@ -62,7 +62,7 @@ const (
 	readOnly  = "is read-only"
 )
 
-// table has the fields of a link, in the order of a link object. A new field that is text is in engine/link/link.go
+// table has the fields of a link, in the order of a link object. A new field that is text is in engine/texts/texts.go
 // alone; one that is true or false is one more flagField, and the code there that stores it.
 var table = withKeys(slices.Concat([]row{
 	{
