@@ -293,8 +293,8 @@ func Tell(faults []engine.Fault) string {
 // drawn are the parts of a fault that differ from link to link.
 var drawn = regexp.MustCompile(`"[^"]*"|[0-9a-f]{10,}|\d+`)
 
-// inOrder says what was found, in order: several readers find it. Of more faults than a check names, which of them these
-// are is chance, so it says only of which kinds they are.
+// inOrder says what was found, in order: several readers find it. Of more faults than a check names, it is chance which
+// ones these are, so it says only of which kinds they are.
 func inOrder(faults []engine.Fault) string {
 	lines := slices.Collect(strings.Lines(Tell(faults)))
 	if len(faults) >= engine.MaxFaults {
